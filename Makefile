@@ -1,0 +1,40 @@
+# Everything sets itself up: python3, git and make are all it takes.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test check bench e2e clean
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, $(PYTHON) is older: make PYTHON=python3.12 …"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .
+	@touch $@
+
+# What a new session's model would receive, on sample transcripts (and on yours, if there are any).
+demo: $(STAMP)
+	@$(BIN)/python samples/demo.py
+
+# Every test but the real client's (`make e2e`), on every core.
+test: $(STAMP) check
+	$(BIN)/python -m pytest -n auto -q
+
+# Lint, types and import contracts.
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Speed and size on this machine, as ratios; DATA=folder adds transcripts of yours.
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
+
+# The real Claude Code client against a scripted model (npm installs the client into .e2e/).
+e2e: $(STAMP)
+	$(BIN)/python -m pytest tests/e2e -q -p no:cacheprovider
+
+clean:
+	rm -rf $(VENV) .e2e .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,20 @@
+"""The command `recollect`, and `python -m recollect`. Hooks are told apart before anything expensive is imported."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Runs the command line; `recollect hook EVENT` goes to the hook's own entry, which always ends with 0."""
+    if len(sys.argv) > 1 and sys.argv[1] == "hook" and "--help" not in sys.argv:
+        from recollect.present.hooks import main as hook_main
+
+        return hook_main(sys.argv[2:])
+    from recollect.present.cli import main as cli_main
+
+    return cli_main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

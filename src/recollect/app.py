@@ -1,0 +1,255 @@
+"""The composition root and façade: the only module that names a concrete store; every door calls it.
+
+Recall and ingest are opened apart, because a prompt must not pay for what only ingest needs: imports below this module
+are lazy where they are expensive.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from recollect.domain import events
+from recollect.domain.stored import Filter, Recollection, Scope
+from recollect.domain.text import best_passage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+
+    from recollect.capture.discover import Found
+    from recollect.domain.stored import StoredEvent
+    from recollect.ingest.pipeline import FileReport, Ingester
+    from recollect.retrieve.situation import Ranked
+    from recollect.settings import Settings
+    from recollect.store.base import Store
+
+INDEX_EVERY_ROWS = 20_000
+"""During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
+
+PASSAGE_CHARS = 600
+COMPANION_CHARS = 400
+ANSWERS = 2
+DATABASE_NAME = "recollect.db"
+
+
+def now_ms() -> int:
+    """UTC milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def open_app(settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None) -> App:
+    """The façade over the store of `settings.home`, which is created when it is not there.
+
+    Args:
+        settings: Where the store is, what is excluded.
+        busy_ms: How long a write waits for another process's.
+        fixed_root: Every event belongs to this project (for evaluation only).
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    from recollect.store.sqlite import SqliteStore
+
+    return App(SqliteStore(settings.home, busy_ms=busy_ms), settings, fixed_root=fixed_root)
+
+
+def open_for_recall(settings: Settings, deadline: float) -> App | None:
+    """The façade for a prompt; None when there is no store yet."""
+    if not os.path.exists(os.path.join(settings.home, DATABASE_NAME)):
+        return None
+    busy_ms = max(1, int((deadline - time.monotonic()) * 250))  # a quarter of the time left, then without
+    return open_app(settings, busy_ms=busy_ms)
+
+
+def open_for_ingest(settings: Settings) -> App:
+    """The façade for a hook that reads transcripts; made with the store when that is not there."""
+    return open_app(settings, busy_ms=1000)
+
+
+class App:
+    """Everything recollect does, over one store."""
+
+    def __init__(self, store: Store, settings: Settings, *, fixed_root: str | None = None) -> None:
+        self.store, self.settings = store, settings
+        self._fixed_root = fixed_root
+        self._texts: dict[int, str] = {}
+        self._ingester: Ingester | None = None
+
+    def __enter__(self) -> App:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the store back."""
+        self.store.close()
+
+    # -- ingest ----------------------------------------------------------------------------------------------------
+    def ingester(self) -> Ingester:
+        """Reads transcripts into the store; new rows' texts are kept for the index."""
+        if self._ingester is None:
+            from recollect.ingest.exclusion import Places
+            from recollect.ingest.pipeline import Ingester
+
+            places = Places(self.settings.exclude, self._fixed_root)
+            self._ingester = Ingester(self.store, places, now_ms=now_ms, on_rows=self._texts.update)
+        return self._ingester
+
+    def ingest_file(
+        self, found: Found, *, deadline: float | None = None, on_progress: Callable[[int], None] | None = None
+    ) -> FileReport:
+        """Reads what is new in one transcript; makes it searchable now and then."""
+        report = self.ingester().ingest_file(found.path, found.client, deadline=deadline, on_progress=on_progress)
+        if len(self._texts) >= INDEX_EVERY_ROWS:
+            self.index_new_rows()
+        return report
+
+    def index_new_rows(self, deadline: float | None = None) -> int | None:
+        """Makes the rows that were added searchable; None when another process is at it."""
+        added = self.store.catch_up_index(self._texts, deadline=deadline)
+        self._texts.clear()
+        return added
+
+    def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
+        """What is new in a session's transcripts (its own and its subagents'), within the time."""
+        for path in self._with_subagents(paths):
+            if time.monotonic() < deadline:
+                self._ingest_quietly(path, deadline)
+        self._index_quietly(deadline)
+
+    def catch_up(self, paths: Iterable[str], deadline: float) -> None:
+        """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
+        from recollect.capture.discover import known_transcripts
+
+        for path in self._with_subagents(paths):
+            self._ingest_quietly(path, deadline)
+        for found in reversed(known_transcripts(os.path.expanduser("~"), os.environ)):  # newest first: time is short
+            if time.monotonic() > deadline:
+                break
+            self._ingest_quietly(found.path, deadline, found.client)
+        self._index_quietly(deadline)
+
+    def _with_subagents(self, paths: Iterable[str]) -> list[str]:
+        found: list[str] = []
+        for path in paths:
+            if not path or not os.path.isfile(path):
+                continue
+            found.append(path)
+            folder = os.path.join(path.removesuffix(".jsonl"), "subagents")
+            if os.path.isdir(folder):
+                found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+        return list(dict.fromkeys(found))
+
+    def _ingest_quietly(self, path: str, deadline: float, client: str | None = None) -> None:
+        """One unreadable file must not keep the others from being read."""
+        from recollect.capture.discover import sniff
+        from recollect.errors import TranscriptError
+
+        try:
+            known = self.store.source(path)
+            chosen = client or (known.client if known else sniff(path))
+            if chosen:
+                self.ingester().ingest_file(path, chosen, deadline=deadline)
+        except (TranscriptError, OSError):
+            return
+
+    def _index_quietly(self, deadline: float) -> None:
+        self.index_new_rows(deadline)
+        self.store.release_index()
+
+    # -- search ----------------------------------------------------------------------------------------------------
+    def scope_of(self, path: str) -> Scope:
+        """The scope of a folder: its project."""
+        known = self.store.project_of_path(path)
+        if known is None:
+            from recollect.capture.projects import project_root
+
+            known = self.store.project_of_path(project_root(path))
+        return Scope.project(known)
+
+    def search(
+        self, text: str, scope: Scope, *, limit: int, by_session: bool = False, before_ms: int | None = None
+    ) -> list[tuple[Ranked, StoredEvent, str]]:
+        """The best events (or one a session) for a question: what ranked it, the event, the passage to show."""
+        from recollect.capture.decode import clean_text
+        from recollect.retrieve.search import Searcher
+
+        searcher = Searcher(self.store)
+        wanted = Filter(scope, before_ms=before_ms)
+        ranked = searcher.search(
+            clean_text(text), wanted, limit=limit, now_ms=before_ms or now_ms(), group_by_session=by_session,
+            with_tools=not by_session,
+        )  # fmt: skip
+        found = self.store.events_by_row([item.candidate.row for item in ranked], with_text=True)
+        words = set(self.store.analyze(text))
+        results = []
+        for item in ranked:
+            event = found.get(item.candidate.row)
+            if event is not None:
+                passage = event.excerpt
+                if event.kind in events.TURN_KINDS:
+                    passage = best_passage(event.text or event.excerpt, words, PASSAGE_CHARS)
+                results.append((item, event, passage))
+        return results
+
+    def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Recollection]:
+        """What earlier sessions of this project say about a prompt: nothing below the threshold, nothing twice.
+
+        Only what a person or the agent said is ever pushed; the running session's own words never are.
+        """
+        from recollect.capture.decode import clean_text
+        from recollect.retrieve.search import Searcher
+
+        scope = self.scope_of(cwd)
+        if scope.project_id is None:
+            return []
+        wanted = Filter(scope, without=self.store.session_ids(session), origins=events.PUSHED_ORIGINS)
+        prompt = clean_text(prompt)
+        ranked = Searcher(self.store).search(
+            prompt, wanted, limit=4 * self.settings.recall_limit, now_ms=now_ms(), recent=recent
+        )
+        good = [item for item in ranked if item.strength >= self.settings.recall_threshold]
+        if not good:
+            return []
+        said = self.store.rows_said(session)
+        return self._recollections(good, said, set(self.store.analyze(prompt)))
+
+    def _recollections(self, good: Sequence[Ranked], said: set[int], words: set[str]) -> list[Recollection]:
+        found = self.store.events_by_row([item.candidate.row for item in good], with_text=True)
+        recollections: list[Recollection] = []
+        told: set[int] = set(said)
+        for item in good:
+            event = found.get(item.candidate.row)
+            if event is None or event.row in told or len(recollections) >= self.settings.recall_limit:
+                continue
+            passages = self._passages(event, words, told)
+            rows = [row for row, _, _ in passages]
+            told.update(rows)
+            quoted = [(origin, text) for _, origin, text in passages]
+            recollections.append(Recollection(event, item.score, quoted, rows))
+        return recollections
+
+    def _passages(self, event: StoredEvent, words: set[str], told: set[int]) -> list[tuple[int, str, str]]:
+        """An event with what it needs to be understood: a prompt with its answer, an answer with its prompt."""
+        own = (event.row, event.origin, best_passage(event.text or event.excerpt, words, PASSAGE_CHARS))
+        if event.kind == events.USER_PROMPT:
+            answers = [answer for answer in self.store.answers(event.row, ANSWERS) if answer.row not in told]
+            return [own, *((item.row, item.origin, best_passage(item.text or item.excerpt, words, PASSAGE_CHARS)) for item in answers)]
+        prompt = self.store.prompt_before(event.row)
+        if prompt is None or prompt.row in told:
+            return [own]
+        return [(prompt.row, prompt.origin, best_passage(prompt.text or prompt.excerpt, words, COMPANION_CHARS)), own]
+
+    def record_said(self, session: str, hook: str, said: list[tuple[int, float]]) -> None:
+        """Remembers what was injected; losing this must not lose the answer."""
+        from recollect.errors import StoreError
+
+        if self.store.is_read_only:
+            return
+        try:
+            self.store.record_injections(session, hook, said, now_ms())
+        except StoreError:
+            return

@@ -1,0 +1,114 @@
+"""A transcript file as a stream of complete lines from an offset, and the fingerprints that tell its generations apart.
+
+The file is mostly append-only: it can be truncated, rewritten, rotated or replaced. A generation is recognised by the
+hash of its first bytes and of the bytes just before the offset, never by its inode (re-used at once) or its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+from hashlib import blake2b
+
+from recollect.errors import TranscriptError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+HEAD_BYTES = 4096
+TAIL_BYTES = 256
+CHUNK_BYTES = 1 << 20
+MAX_LINE_BYTES = 16 << 20
+"""A longer record is one row with its size and hash; its content is skipped and counted."""
+
+
+class Line:
+    """One complete line: `data` without its line break, or None with `size` and `digest` when it is too long."""
+
+    __slots__ = ("data", "digest", "end", "start")
+
+    def __init__(self, start: int, end: int, data: bytes | None, digest: str = "") -> None:
+        self.start, self.end, self.data, self.digest = start, end, data, digest
+
+
+def digest_of(data: bytes) -> str:
+    """A short hash for fingerprints (not for secrets)."""
+    return blake2b(data, digest_size=12).hexdigest()
+
+
+def open_transcript(path: str) -> BinaryIO:
+    """Opens a transcript for reading in binary; `.gz` is unpacked on the way.
+
+    Raises:
+        TranscriptError: a symlink, not a regular file, another user's file, or unreadable.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise TranscriptError(f"{path}: {error.strerror or error}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise TranscriptError(f"{path}: not a regular file")
+    if os.geteuid() not in (0, status.st_uid):
+        os.close(descriptor)
+        raise TranscriptError(f"{path}: belongs to another user")
+    raw = os.fdopen(descriptor, "rb", buffering=0)
+    return gzip.GzipFile(fileobj=raw) if path.endswith(".gz") else raw  # type: ignore[return-value]
+
+
+class LineReader:
+    """The complete lines of a stream from `offset` on; afterwards `tail` holds the bytes of an unfinished last line.
+
+    `offset` counts unpacked bytes. `tail_oversize` is set when the unfinished line is already longer than allowed.
+    """
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
+        self._stream = stream
+        self.offset = offset
+        self.tail = b""
+        self.tail_oversize = False
+        self.window = b""
+        """The last bytes handed out (for the fingerprint before the offset)."""
+
+    def __iter__(self) -> Iterator[Line]:
+        start, kept = self.offset, b""
+        while chunk := self._read():
+            begin = 0
+            while (end := chunk.find(b"\n", begin)) >= 0:
+                data = kept + chunk[begin:end] if kept else chunk[begin:end]
+                kept, begin = b"", end + 1
+                line = Line(start, start + len(data) + 1, data)
+                start = line.end
+                yield line
+            kept += chunk[begin:]
+            if len(kept) > MAX_LINE_BYTES:
+                oversize = self._skip(start, kept)
+                if oversize is None:
+                    return
+                line, kept = oversize
+                start = line.end
+                yield line
+        self.tail = kept
+
+    def _read(self) -> bytes:
+        try:
+            return self._stream.read(CHUNK_BYTES)
+        except (OSError, EOFError) as error:
+            raise TranscriptError(f"cannot be read on: {error}") from error
+
+    def _skip(self, start: int, kept: bytes) -> tuple[Line, bytes] | None:
+        """Reads on to the end of an oversize line, keeping only its hash; None when the file ends first."""
+        running, size = blake2b(kept, digest_size=12), len(kept)
+        while chunk := self._read():
+            end = chunk.find(b"\n")
+            part = chunk if end < 0 else chunk[:end]
+            running.update(part)
+            size += len(part)
+            if end >= 0:
+                return Line(start, start + size + 1, None, running.hexdigest()), chunk[end + 1 :]
+        self.tail_oversize = True
+        return None

@@ -1,0 +1,71 @@
+"""Which project a folder belongs to: the repository behind it, whatever worktree or subfolder it is.
+
+The identity of a project is the real path of its repository's root (the parent of git's common directory), found
+without starting git. A path that no longer exists (another machine's transcripts, a deleted worktree) stands for
+itself, with the usual worktree folders folded into the repository that they were made from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+_WORKTREE_FOLDER = re.compile(
+    r"^(?P<root>/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees|worktrees)/[^/]+(?:/.*)?$"
+)
+_SIBLING_WORKTREES = re.compile(r"^(?P<root>/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
+MAX_PATH_CHARS = 4096
+
+
+def project_root(cwd: str) -> str:
+    """The root of the project that `cwd` belongs to; always an absolute, normalised path for an absolute `cwd`."""
+    cwd = os.path.normpath(cwd[:MAX_PATH_CHARS]) if cwd else os.sep
+    if not os.path.isabs(cwd):
+        return cwd
+    try:
+        found = _repository_root(os.path.realpath(cwd)) if os.path.isdir(cwd) else None
+        if found is None and os.path.isdir(cwd):
+            return os.path.realpath(cwd)
+    except (OSError, ValueError):  # a name no file system holds: it stands for itself
+        found = None
+    return found or fold_worktree(cwd)
+
+
+def fold_worktree(path: str) -> str:
+    """A path inside a conventional worktree folder becomes the repository that the worktree was made from."""
+    match = _WORKTREE_FOLDER.match(path) or _SIBLING_WORKTREES.match(path)
+    return match.group("root") if match else path
+
+
+def _repository_root(folder: str) -> str | None:
+    while True:
+        git = os.path.join(folder, ".git")
+        if os.path.isdir(git):
+            return folder
+        if os.path.isfile(git):
+            return _linked_root(folder, git)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _linked_root(folder: str, git_file: str) -> str:
+    """The root behind a `.git` file: of a worktree its repository's, of a submodule its own folder."""
+    with open(git_file, encoding="utf-8", errors="replace") as stream:
+        line = stream.readline(MAX_PATH_CHARS).strip()
+    if not line.startswith("gitdir:"):
+        return folder
+    git_dir = os.path.normpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))
+    try:
+        with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="replace") as stream:
+            common = stream.readline(MAX_PATH_CHARS).strip()
+    except OSError:
+        return folder
+    common_dir = os.path.realpath(os.path.join(git_dir, common))
+    return os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else common_dir
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether `path` is `root` or below it."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)

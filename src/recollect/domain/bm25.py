@@ -1,0 +1,39 @@
+"""The arithmetic of BM25, with one change: a few hundred imagined documents keep it sane while a store is small.
+
+With ten documents every word is "rare", and a question about anything finds something. So each word is weighed as if
+the store also held VIRTUAL_DOCUMENTS others, in which generic words (fix, test, commit …) are common and others are not.
+Large stores do not notice; in a store of three sessions it takes the share of unrelated prompts that get an answer
+from 1 in 5 to none, at the same share of answered questions (docs/evaluation.md).
+"""
+
+from __future__ import annotations
+
+from math import log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SATURATION = 2.2
+"""k1 + 1: what a term scores at most, in its weight (k1 = 1.2 is fixed in Tantivy)."""
+
+VIRTUAL_DOCUMENTS = 300
+GENERIC_SHARE = 0.1
+SMOOTHING_TERMS = 4
+"""A question is scored as if it had this many more, unknown, terms: two words can never be certain."""
+
+
+def idf(frequency: float, total: float) -> float:
+    """How telling a term is that `frequency` of `total` documents hold (Lucene's form: never negative)."""
+    return log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+def weight(frequency: int, total: int, *, is_generic: bool) -> float:
+    """A term's weight among the real and the imagined documents."""
+    imagined = VIRTUAL_DOCUMENTS * GENERIC_SHARE if is_generic else 0.5
+    return idf(min(frequency, total) + imagined, total + VIRTUAL_DOCUMENTS)
+
+
+def full_score(weights: Iterable[float], total: int) -> float:
+    """What a document would score that holds every term often, and some more that the question did not name."""
+    return SATURATION * (sum(weights) + SMOOTHING_TERMS * weight(0, total, is_generic=False))

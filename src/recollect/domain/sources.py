@@ -1,0 +1,90 @@
+"""The cursor of one transcript file and the batch of rows that moves it, committed together."""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COUNTERS = (
+    "records", "accepted", "duplicate", "ignored", "unknown", "quarantined",
+    "accepted_bytes", "duplicate_bytes", "ignored_bytes", "quarantined_bytes",
+)  # fmt: skip
+"""Accounts of a source: per generation, offset = the sum of the four `_bytes`."""
+
+
+class SourceState:
+    """How far one generation of a file is in the store. `id` is None before its first batch."""
+
+    __slots__ = (
+        "client", "generation", "head_bytes", "head_digest", "id", "mtime_ns", "offset", "order_ms", "path",
+        "reader_state", "size_bytes", "tail_bytes", "tail_digest",
+    )  # fmt: skip
+
+    def __init__(self, path: str, client: str, values: Mapping[str, object] | None = None) -> None:
+        values = values or {}
+        self.path, self.client = path, client
+        self.id: int | None = values.get("id")  # type: ignore[assignment]
+        self.generation: int = values.get("generation", 1)  # type: ignore[assignment]
+        self.offset: int = values.get("offset", 0)  # type: ignore[assignment]
+        self.head_bytes: int = values.get("head_bytes", 0)  # type: ignore[assignment]
+        self.head_digest: str = values.get("head_digest", "")  # type: ignore[assignment]
+        self.tail_digest: str = values.get("tail_digest", "")  # type: ignore[assignment]
+        self.size_bytes: int = values.get("size_bytes", 0)  # type: ignore[assignment]
+        self.mtime_ns: int = values.get("mtime_ns", 0)  # type: ignore[assignment]
+        self.tail_bytes: int = values.get("tail_bytes", 0)  # type: ignore[assignment]
+        self.order_ms: int = values.get("order_ms", 0)  # type: ignore[assignment]
+        self.reader_state: dict[str, object] = json.loads(str(values.get("reader_state") or "{}"))
+
+    def copy(self) -> SourceState:
+        """The same state, to be moved on its own."""
+        other = SourceState(self.path, self.client)
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def next_generation(self) -> SourceState:
+        """The state of the file's next content, when this one's bytes are no longer there."""
+        fresh = SourceState(self.path, self.client)
+        fresh.generation = self.generation + 1
+        return fresh
+
+
+class NewEvent:
+    """An event ready to be stored: redacted, keyed, in its four resolutions."""
+
+    __slots__ = ("columns", "cwd", "key", "search_text", "session")
+
+    def __init__(self, key: bytes, session: str, cwd: str | None, columns: tuple[object, ...], search_text: str) -> None:
+        self.key, self.session, self.cwd, self.columns, self.search_text = key, session, cwd, columns, search_text
+
+
+class NewRecord:
+    """One line that was read: where it is and what became of it."""
+
+    __slots__ = ("digest", "events", "ignored", "offset", "quarantined", "size_bytes", "unknown")
+
+    def __init__(  # noqa: PLR0913 - one row of the account
+        self, offset: int, size_bytes: int, events: list[NewEvent], *, quarantined: str | None = None,
+        digest: str = "", unknown: bool = False,
+    ) -> None:  # fmt: skip
+        self.offset, self.size_bytes, self.events = offset, size_bytes, events
+        self.quarantined, self.digest, self.unknown = quarantined, digest, unknown
+        self.ignored = not events and quarantined is None
+
+
+class Batch:
+    """Consecutive records of one source, and the cursor as it stands after them.
+
+    `roots` maps each folder in it to the root of its project and whether the file system said so (True) or only the
+    path itself (False: a folder that is not there any more).
+    """
+
+    __slots__ = ("after", "now_ms", "records", "roots")
+
+    def __init__(
+        self, after: SourceState, records: list[NewRecord], roots: Mapping[str, tuple[str, bool]], now_ms: int
+    ) -> None:
+        self.after, self.records, self.roots, self.now_ms = after, records, roots, now_ms

@@ -1,0 +1,199 @@
+"""Words and identifiers of a text: the part of analysis that stores share, in the standard library.
+
+Every pattern here is linear: texts come from transcripts and may be anything.
+"""
+
+from __future__ import annotations
+
+import re
+
+STOP_WORDS = frozenset(
+    "a about again all also am an and any are as at be been being but by can cannot could d did do does doing don down"
+    " for from get go had has have he her here him his how i if in into is it its just let lets ll m me more most my no"
+    " not now of off on only or other our out over please re s shall she should so some such t than that the their them"
+    " then there these they this those to too up us ve very was we were what when where which while who whom why will"
+    " with would you your".split()
+)
+"""Words that say nothing about a subject; taken out of questions and of the index."""
+
+GENERIC_WORDS = frozenset(
+    "add answer best better big bit branch build button call change check class clean clear close code comment commit"
+    " config continue copy create data day debug default delete different doc documentation done down edit end error every"
+    " example fail feature few file find first fix folder format function give good great help idea implement improve"
+    " install issue keep know last left less line lint list little log look main make many merge message method missing"
+    " move name need new next number ok okay one open option output page plan please pr print problem project push put"
+    " question quick read readme refactor release remove rename repo result return review right run save say script see"
+    " set setting show simple small something start step stop string sure take tell test text thank thanks thing think"
+    " time try two type typo understand update use user value version want way work write wrong yes".split()
+)
+"""Words of any project's every day: they never make a question distinctive, however small the store."""
+
+_TOKEN = re.compile(r"[\w./-]+")
+_CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_QUOTED = re.compile(r"`([^`\n]{2,64})`")
+_PASSAGE_WORD = re.compile(r"\w+")
+MAX_TOKEN_CHARS = 200
+MIN_NAME_CHARS = 3
+MAX_NAME_CHARS = 64
+_CACHE_TOKENS = 200_000
+
+_plain: set[str] = set()
+_known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+"""Tokens seen before, without and with parts: transcripts repeat theirs, and a look-up is far cheaper than an analysis."""
+
+
+def _token_parts(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The extra terms and the names in one token of letters, digits, `_`, `-`, `.` and `/`."""
+    known = _known.get(token)
+    if known is not None:
+        return known
+    if len(_known) + len(_plain) >= _CACHE_TOKENS:
+        _known.clear()
+        _plain.clear()
+    parts = _analyze_token(token) if len(token) <= MAX_TOKEN_CHARS else ((), ())
+    if parts == ((), ()):
+        _plain.add(token)
+    else:
+        _known[token] = parts
+    return parts
+
+
+def analyze(text: str) -> tuple[list[str], list[str]]:
+    """The extra terms and the names (lower case) of a text, of each token once, in the order of their first mention."""
+    extra: list[str] = []
+    names: list[str] = []
+    for token in dict.fromkeys(_TOKEN.findall(text)):
+        if token not in _plain:
+            more_extra, more_names = _token_parts(token)
+            extra += more_extra
+            names += more_names
+    if not text.isascii():
+        extra += cjk_bigrams(text)
+    if "`" in text:
+        names += _quoted_names(text)
+    return extra, names
+
+
+def _quoted_names(text: str) -> list[str]:
+    found = (quoted.strip(" ./-()").lower() for quoted in _QUOTED.findall(text))
+    return [name for name in found if len(name) >= MIN_NAME_CHARS and " " not in name and not name.isdigit()]
+
+
+def _analyze_token(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    extra: list[str] = []
+    names: list[str] = []
+    token = token.strip("./-")
+    is_dotted = "/" in token or "." in token
+    for word in token.replace("/", ".").split(".") if is_dotted else (token,):
+        pieces = word.replace("-", "_").split("_") if "_" in word or "-" in word else (word,)
+        if len(pieces) > 1:
+            extra.append("".join(pieces))
+        for piece in pieces:
+            if not (piece.islower() or piece.isupper() or piece.isdigit()):
+                camel = _CAMEL_PART.findall(piece)
+                if len(camel) > 1:
+                    extra += [part for part in camel if len(part) > 1]
+        if _is_name(word, len(pieces) > 1):
+            names.append(word.lower())
+    if is_dotted and not token.replace(".", "").replace("/", "").isdigit():
+        names += [token.lower(), token.rsplit("/", 1)[-1].lower()]
+    kept = dict.fromkeys(name for name in names if MIN_NAME_CHARS <= len(name) <= MAX_NAME_CHARS)
+    return tuple(extra), tuple(kept)
+
+
+def _is_name(word: str, has_pieces: bool) -> bool:  # noqa: FBT001 - private, called once
+    """snake_case, CamelCase, mixedCase or ACRONYM; not a number, not an English hyphenation."""
+    if has_pieces:
+        return "_" in word.strip("_") or any(character.isdigit() for character in word)
+    inner = word[1:]
+    if word.isupper():
+        return len(word) >= MIN_NAME_CHARS and word.isalpha()
+    return not inner.islower() and not inner.isdigit() and any(c.isupper() for c in inner) and word.isalnum()
+
+
+def extra_terms(text: str) -> list[str]:
+    """What a plain tokenizer does not find: joined snake_case and kebab-case, parts of CamelCase, bigrams of CJK.
+
+    `FooBar`, `foo_bar` and `foo-bar` so all meet in `foobar`, `foo` and `bar`. Each token counts once.
+    """
+    return analyze(text)[0]
+
+
+def cjk_bigrams(text: str) -> list[str]:
+    """Overlapping pairs of each run of Chinese, Japanese or Korean characters (a run of one stands alone)."""
+    found: list[str] = []
+    for run in _CJK.findall(text):
+        found += [run[index : index + 2] for index in range(len(run) - 1)] or [run]
+    return found
+
+
+def with_extra_terms(text: str) -> str:
+    """`text` with its extra terms appended, ready for a plain tokenizer."""
+    extra = extra_terms(text)
+    return f"{text} {' '.join(extra)}" if extra else text
+
+
+def entities(text: str, limit: int = 64) -> list[str]:
+    """Names worth looking up exactly, lower case, each once, at most `limit`.
+
+    Backticked terms, paths and file names (a path also by its last part), CamelCase, snake_case, ACRONYMS.
+    """
+    return list(dict.fromkeys(analyze(text)[1]))[:limit]
+
+
+def trigrams(text: str) -> set[str]:
+    """The character trigrams of the words of a text, each padded as pg_trgm pads it (two blanks before, one after)."""
+    found: set[str] = set()
+    for word in _PASSAGE_WORD.findall(text.lower()):
+        padded = f"  {word} "
+        found.update(padded[index : index + 3] for index in range(len(padded) - 2))
+    return found
+
+
+def trigram_containment(query: set[str], text: str) -> float:
+    """The share (0 to 1) of a query's trigrams that a text holds."""
+    return len(query & trigrams(text)) / len(query) if query else 0.0
+
+
+def best_passage(text: str, words: set[str], limit: int) -> str:
+    """The part of `text`, at most `limit` characters, in which most of `words` (lower case, stems do) stand.
+
+    Cut at line breaks or sentence ends where they are near, with an ellipsis where something is left out.
+    """
+    if len(text) <= limit:
+        return text
+    marks = [match.start() for match in _PASSAGE_WORD.finditer(text.lower()) if _is_wanted(match.group(), words)]
+    start = _densest(marks, limit)
+    if start > 0:
+        start = _boundary_before(text, start)
+    room = limit - (1 if start else 0) - (1 if start + limit < len(text) else 0)
+    cut = text[start : start + room].rstrip()
+    return ("…" if start else "") + cut + ("…" if start + room < len(text) else "")
+
+
+def _is_wanted(word: str, words: set[str]) -> bool:
+    """Whether a word, or what is left of it without its last one to three letters, is among the stems."""
+    return word in words or (len(word) > 4 and not words.isdisjoint((word[:-1], word[:-2], word[:-3])))  # noqa: PLR2004 - shorter words have no ending
+
+
+def _densest(marks: list[int], limit: int) -> int:
+    """Where a window of `limit` holds most marks; a little before its first mark."""
+    best, best_count, low = 0, 0, 0
+    for high, mark in enumerate(marks):
+        while mark - marks[low] > limit * 3 // 4:
+            low += 1
+        if high - low + 1 > best_count:
+            best, best_count = marks[low], high - low + 1
+    return max(0, best - limit // 8)
+
+
+def _boundary_before(text: str, start: int) -> int:
+    """The last line or sentence start in the 80 characters before `start`, else the next word."""
+    window = text[max(0, start - 80) : start]
+    for mark in ("\n", ". "):
+        place = window.rfind(mark)
+        if place >= 0:
+            return start - len(window) + place + len(mark)
+    space = text.find(" ", start)
+    return space + 1 if 0 <= space < start + 40 else start

@@ -1,0 +1,67 @@
+"""Every error that recollect raises on purpose.
+
+RecollectError
+├── UsageError            an argument that cannot be used; the message says what to do
+├── NotFoundError         an id or session that the store does not hold
+├── SettingsError         config.toml or an environment variable is wrong
+├── LifecycleError        the agent's settings cannot be edited safely
+├── TranscriptError       a file that cannot be read as a transcript
+│   └── RecordError       one record of it that cannot be decoded (quarantined, never fatal)
+└── StoreError            the store cannot do what was asked
+    ├── StoreLockedError  another process held the write lock for too long; nothing was written
+    ├── StoreDamagedError the database file is not one; it is left as it is
+    ├── StoreNewerError   written by a newer recollect; upgrade this one
+    └── CursorMovedError  another process ingested the same bytes first; read the cursor again
+"""
+
+
+class RecollectError(Exception):
+    """Base of all errors that are answered with a message instead of a traceback."""
+
+
+class UsageError(RecollectError):
+    """An argument that cannot be used."""
+
+
+class NotFoundError(RecollectError):
+    """An id or session that the store does not hold."""
+
+
+class SettingsError(RecollectError):
+    """A setting that cannot be read."""
+
+
+class LifecycleError(RecollectError):
+    """The agent's settings cannot be edited safely."""
+
+
+class TranscriptError(RecollectError):
+    """A file that cannot be read as a transcript."""
+
+
+class RecordError(TranscriptError):
+    """One record that cannot be decoded; `reason` is a short stable word for counts."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StoreError(RecollectError):
+    """The store cannot do what was asked."""
+
+
+class StoreLockedError(StoreError):
+    """Another process held the write lock for too long; nothing was written."""
+
+
+class StoreDamagedError(StoreError):
+    """The database file cannot be read as one; it is left as it is."""
+
+
+class StoreNewerError(StoreError):
+    """The store was written by a newer recollect."""
+
+
+class CursorMovedError(StoreError):
+    """Another process ingested the same bytes first."""

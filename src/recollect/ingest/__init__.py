@@ -1,0 +1,1 @@
+"""From records to rows: read, exclude, redact, key, cut to the four resolutions, store. A plain list of steps."""

@@ -1,0 +1,298 @@
+"""Transcript files into the store: every complete record on disk is in it exactly once when a pass ends.
+
+The file is the queue. A pass reads from the stored cursor to the last complete line, and commits rows and cursor
+together in small batches, so it can be killed anywhere and run twice anywhere. Readers are at-least-once, keys are
+unique: the effect is exactly-once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from recollect.capture.decode import OVERSIZE, TORN, decode_record
+from recollect.capture.discover import READERS
+from recollect.capture.files import HEAD_BYTES, TAIL_BYTES, LineReader, digest_of, open_transcript
+from recollect.capture.records import ReaderState
+from recollect.domain.sources import COUNTERS, Batch, NewRecord, SourceState
+from recollect.errors import CursorMovedError, RecordError, TranscriptError
+from recollect.ingest.prepare import Preparer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from recollect.capture.files import Line
+    from recollect.ingest.exclusion import Places
+    from recollect.store.base import Store
+
+BATCH_RECORDS = 1000
+BATCH_BYTES = 4 << 20
+TORN_IDLE_MS = 24 * 3600 * 1000
+"""An unfinished last line of a file that nobody has touched for a day will not be finished."""
+
+MAX_RETRIES = 20
+"""How often a pass gives way to another process on the same file before it leaves the file to it."""
+
+
+class FileReport:
+    """What one pass over one file did: counts by the names of COUNTERS, and whether it reached the end."""
+
+    __slots__ = ("bytes_read", "counts", "is_complete")
+
+    def __init__(self) -> None:
+        self.bytes_read = 0
+        self.counts = dict.fromkeys(COUNTERS, 0)
+        self.is_complete = False
+
+
+class Ingester:
+    """Reads transcript files into one store.
+
+    Args:
+        store: Where rows and cursors go.
+        places: Decides the project of a folder, and whether it is excluded.
+        now_ms: The clock, UTC milliseconds.
+        on_rows: Called after each commit with the search texts of the new rows by row id.
+    """
+
+    def __init__(
+        self, store: Store, places: Places, *, now_ms: Callable[[], int],
+        on_rows: Callable[[dict[int, str]], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._store, self._places, self._now_ms, self._on_rows = store, places, now_ms, on_rows
+        self._preparer: Preparer | None = None
+        self._fast = _fast_decoder()
+
+    def ingest_file(
+        self, path: str, client: str, *, deadline: float | None = None,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> FileReport:  # fmt: skip
+        """Reads what is new in one file.
+
+        Args:
+            path: The transcript.
+            client: Whose format it is (a key of READERS).
+            deadline: `time.monotonic()` after which the pass stops at the next batch; the cursor keeps its place.
+            on_progress: Called with the unpacked bytes of each committed batch.
+
+        Raises:
+            TranscriptError: the file cannot be read (or on); what was committed stays.
+            StoreError: the store failed; what was committed stays.
+        """
+        report = FileReport()
+        for _ in range(MAX_RETRIES):
+            try:
+                self._pass(path, client, report, deadline, on_progress)
+                break
+            except CursorMovedError:
+                continue
+        return report
+
+    def _pass(
+        self, path: str, client: str, report: FileReport, deadline: float | None,
+        on_progress: Callable[[int], None] | None,
+    ) -> None:  # fmt: skip
+        status = os.stat(path, follow_symlinks=False)
+        state = self._store.source(path)
+        if state is not None and _is_unchanged(state, status) and not self._is_torn_for_good(state, status):
+            report.is_complete = True
+            return
+        with open_transcript(path) as stream:
+            state, head = self._position(state, path, client, stream)
+            reader = LineReader(stream, state.offset)
+            work = _Pass(self, state, head, report)
+            for line in reader:
+                work.add(line)
+                if work.is_full:
+                    work.commit(None, on_progress)
+                    if deadline is not None and time.monotonic() > deadline:
+                        return
+            tail = reader.tail
+            is_over = path.endswith(".gz") or self._now_ms() - status.st_mtime_ns // 1_000_000 > TORN_IDLE_MS
+            if tail and is_over and not reader.tail_oversize:
+                work.add_unfinished(tail)
+                tail = b""
+            work.state.tail_bytes = len(tail)
+            work.commit(status, on_progress)
+        report.is_complete = True
+
+    def _is_torn_for_good(self, state: SourceState, status: os.stat_result) -> bool:
+        return state.tail_bytes > 0 and self._now_ms() - status.st_mtime_ns // 1_000_000 > TORN_IDLE_MS
+
+    def _position(
+        self, state: SourceState | None, path: str, client: str, stream: BinaryIO
+    ) -> tuple[SourceState, bytes]:
+        """The stream at the cursor of the right generation; a renamed file keeps the cursor it had."""
+        head = _read_fully(stream, HEAD_BYTES)
+        if state is None:
+            state = self._renamed(path, client, head) or SourceState(path, client)
+        if not _is_same_generation(state, head, stream):
+            state = state.next_generation()
+        stream.seek(state.offset)
+        return state, head
+
+    def _renamed(self, path: str, client: str, head: bytes) -> SourceState | None:
+        for state in self._store.sources_like(digest_of(head)) if head else ():
+            if state.client == client and state.id is not None and not os.path.lexists(state.path):
+                self._store.move_source(state.id, path)
+                return self._store.source(path)
+        return None
+
+    def preparer(self) -> Preparer:
+        """The preparer with the store's key, made on first use (it loads the secret rules)."""
+        if self._preparer is None:
+            key = self._store.meta("key")
+            self._preparer = Preparer(bytes(key))  # type: ignore[call-overload]
+        return self._preparer
+
+    def decode(self, data: bytes) -> dict[str, object]:
+        """One line as a record."""
+        return decode_record(data, self._fast)
+
+    def store_batch(self, batch: Batch) -> dict[str, int]:
+        """Commits a batch; hands the new rows on to the index."""
+        counts, new_rows = self._store.add_batch(batch)
+        if self._on_rows is not None and new_rows:
+            self._on_rows(new_rows)
+        return counts
+
+    @property
+    def places(self) -> Places:
+        """Where events belong."""
+        return self._places
+
+    def now_ms(self) -> int:
+        """The clock."""
+        return self._now_ms()
+
+
+class _Pass:
+    """The records of one file that are read but not yet committed."""
+
+    def __init__(self, ingester: Ingester, state: SourceState, head: bytes, report: FileReport) -> None:
+        self._ingester, self._head, self._report = ingester, head, report
+        self.state = state.copy()
+        self._reader = READERS[state.client]
+        self._reader_state = ReaderState(state.reader_state)
+        self._fallback_session = os.path.basename(state.path).split(".")[0]
+        self._window = b""
+        self._records: list[NewRecord] = []
+        self._bytes = 0
+        self._roots: dict[str, tuple[str, bool]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._records) >= BATCH_RECORDS or self._bytes >= BATCH_BYTES
+
+    def add(self, line: Line) -> None:
+        """One complete line."""
+        size = line.end - line.start
+        if line.data is None:
+            self._append(NewRecord(line.start, size, [], quarantined=OVERSIZE, digest=line.digest))
+            self._window = b""
+            return
+        self._append(self._read(line.start, size, line.data))
+        data = line.data
+        self._window = (data if len(data) >= TAIL_BYTES else self._window + data)[1 - TAIL_BYTES :] + b"\n"
+
+    def add_unfinished(self, data: bytes) -> None:
+        """A last line without its line break that will not be finished: a record if it is one, else quarantined."""
+        record = self._read(self.state.offset, len(data), data)
+        if record.quarantined is not None:
+            record.quarantined = TORN
+        self._append(record)
+        self._window = (self._window + data)[-TAIL_BYTES:]
+
+    def _append(self, record: NewRecord) -> None:
+        self._records.append(record)
+        self._bytes += record.size_bytes
+        self.state.offset += record.size_bytes
+
+    def _read(self, offset: int, size: int, data: bytes) -> NewRecord:
+        if not data or data.isspace():
+            return NewRecord(offset, size, [])
+        try:
+            record = self._ingester.decode(data)
+            found = self._reader(record, self._reader_state)
+        except RecordError as error:
+            return NewRecord(offset, size, [], quarantined=error.reason, digest=digest_of(data))
+        if not found:
+            return NewRecord(offset, size, [], unknown=found is None)
+        prepare = self._ingester.preparer().prepare
+        rows = []
+        for event in found:
+            cwd = event.cwd or ""
+            if cwd not in self._roots:
+                self._roots[cwd] = self._ingester.places.root_of(cwd)
+            if self._ingester.places.is_excluded(cwd):
+                continue
+            event.session_id = event.session_id or self._fallback_session
+            self.state.order_ms = max(self.state.order_ms, event.ts_ms or 0)
+            rows.append(prepare(event, self.state.order_ms))
+        return NewRecord(offset, size, rows)
+
+    def commit(self, status: os.stat_result | None, on_progress: Callable[[int], None] | None) -> None:
+        """Commits what was read. With `status` the file was read to its end as it was then."""
+        state = self.state
+        state.size_bytes, state.mtime_ns = (status.st_size, status.st_mtime_ns) if status else (-1, 0)
+        if state.offset == 0 and not self._records and state.id is None and not state.tail_bytes:
+            return
+        state.head_bytes = min(len(self._head), state.offset)
+        state.head_digest = digest_of(self._head[: state.head_bytes]) if state.head_bytes else ""
+        if self._records:
+            state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
+        state.reader_state = self._reader_state.to_values()
+        after = state.copy()
+        counts = self._ingester.store_batch(Batch(after, self._records, self._roots, self._ingester.now_ms()))
+        state.id = after.id
+        for name, count in counts.items():
+            self._report.counts[name] += count
+        self._report.bytes_read += self._bytes
+        if on_progress is not None:
+            on_progress(self._bytes)
+        self._records, self._bytes = [], 0
+
+
+def _is_unchanged(state: SourceState, status: os.stat_result) -> bool:
+    return state.size_bytes == status.st_size and state.mtime_ns == status.st_mtime_ns
+
+
+def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bool:
+    """Whether the bytes that were read before are still there: the first ones, and those just before the offset."""
+    if state.offset == 0:
+        return True
+    if len(head) < state.head_bytes or digest_of(head[: state.head_bytes]) != state.head_digest:
+        return False
+    size, _, digest = state.tail_digest.partition(":")
+    length = int(size or 0)
+    stream.seek(state.offset - length)
+    tail = _read_fully(stream, length)
+    return len(tail) == length and (not length or digest_of(tail) == digest) and _reaches(stream, state.offset)
+
+
+def _reaches(stream: BinaryIO, offset: int) -> bool:
+    try:
+        stream.seek(offset - 1)
+        return len(stream.read(1)) == 1
+    except (OSError, EOFError):
+        return False
+
+
+def _read_fully(stream: BinaryIO, size: int) -> bytes:
+    parts = b""
+    try:
+        while len(parts) < size and (part := stream.read(size - len(parts))):
+            parts += part
+    except (OSError, EOFError) as error:
+        raise TranscriptError(f"cannot be read: {error}") from error
+    return parts
+
+
+def _fast_decoder() -> Callable[[bytes], object] | None:
+    try:
+        import msgspec
+    except ImportError:  # the standard library's decoder gives the same records, more slowly
+        return None
+    return msgspec.json.decode

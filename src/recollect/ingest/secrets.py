@@ -1,0 +1,219 @@
+"""Finds secrets in text and puts keyed placeholders in their place, before anything is stored or indexed."""
+
+import hashlib
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from recollect.ingest.secret_context_rules import CONTEXT_RULES, is_secret_name_for
+from recollect.ingest.secret_rules import PROVIDER_RULES, Rule
+
+RULES: tuple[Rule, ...] = PROVIDER_RULES + CONTEXT_RULES
+
+_PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9-]{1,60}:[0-9a-f]{8}\]")
+_PRIVATE_TAG = re.compile(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE)
+_REPEAT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
+_TOKEN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
+_TOKEN_REST = re.compile(r"[A-Za-z0-9+=_-]*")
+_BASE64_ONLY = frozenset("+/")
+# A trigger asks for at most this many repetitions: more would only make the automaton larger, locating counts them.
+_TRIGGER_REPEATS = 4
+_TRIGGER_MEMORY = 64 << 20
+
+_Selection = Callable[[str], Iterable[int]]
+
+
+class Finding(NamedTuple):
+    """One secret: the rule that found it and the character offsets of the secret value alone."""
+
+    rule: str
+    start: int
+    end: int
+
+
+class Redactor:
+    """Replaces secrets by placeholders that are equal for equal secrets and tell nothing without the key."""
+
+    def __init__(self, key: bytes, *, engine: str = "auto") -> None:
+        """Keep the key; `engine` is "re2", "re", or "auto" for re2 where it is installed."""
+        if engine not in {"auto", "re2", "re"}:
+            message = f"unknown engine: {engine}"
+            raise ValueError(message)
+        self._key = hashlib.blake2b(key, digest_size=32).digest()
+        self._engine = engine
+        self._select: _Selection | None = None
+        self._patterns: dict[int, tuple[re.Pattern[str], re.Pattern[str] | None]] = {}
+
+    def redact(self, text: str) -> str:
+        """Replace every secret; a placeholder already in the text stays as it is."""
+        # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
+        while findings := self.scan(text):
+            pieces: list[str] = []
+            end = 0
+            for finding in findings:
+                pieces += (text[end : finding.start], self._placeholder(finding.rule, text[finding.start : finding.end]))
+                end = finding.end
+            pieces.append(text[end:])
+            text = "".join(pieces)
+        return text
+
+    def redact_value(self, value: object) -> object:
+        """Redact all strings of decoded JSON; the key of a dict is context for the strings under it."""
+        return self._redact_under("", value)
+
+    def scan(self, text: str) -> list[Finding]:
+        """List the secrets of a text in order, without overlaps."""
+        if self._select is None:
+            self._select = self._make_selection()
+        selected = self._select(text)
+        if not selected:
+            return []
+        if "[redacted:" in text:
+            text = _PLACEHOLDER.sub(lambda match: "\0" * len(match[0]), text)
+        found: list[tuple[int, int, int]] = []
+        refused: set[tuple[int, int]] = set()
+        for index in selected:
+            for start, end, accepted in self._locate(index, text):
+                if accepted:
+                    found.append((start, end, index))
+                elif RULES[index].final:
+                    refused.add((start, end))
+        return _merge([item for item in found if item[:2] not in refused])
+
+    def _redact_under(self, name: str, value: object) -> object:
+        if isinstance(value, str):
+            if name and is_secret_name_for(name, value):
+                return self._placeholder("named-value", value)
+            return self.redact(value)
+        if isinstance(value, dict):
+            return {
+                self.redact(k) if isinstance(k, str) else k: self._redact_under(k if isinstance(k, str) else "", v)
+                for k, v in value.items()
+            }
+        if isinstance(value, list):
+            return [self._redact_under(name, item) for item in value]
+        return value
+
+    def _placeholder(self, rule: str, secret: str) -> str:
+        digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=4)
+        return f"[redacted:{rule}:{digest.hexdigest()}]"
+
+    def _make_selection(self) -> _Selection:
+        if self._engine != "re":
+            try:
+                return _select_by_automaton(importlib.import_module("re2"))
+            except ImportError:
+                if self._engine == "re2":
+                    raise
+        return _select_by_literals()
+
+    def _locate(self, index: int, text: str) -> Iterator[tuple[int, int, bool]]:
+        rule = RULES[index]
+        if index not in self._patterns:
+            tail = re.compile(rule.tail, re.ASCII) if rule.tail else None
+            self._patterns[index] = re.compile(rule.pattern, re.ASCII), tail
+        pattern, tail = self._patterns[index]
+        position = 0
+        while match := pattern.search(text, position):
+            start, end = match.span(match.lastindex or 0)
+            if _is_accepted(rule, text, start, end):
+                if tail and (more := tail.match(text, end)):
+                    end = more.end()
+                # Never leave behind the rest of a token that is longer than its format says.
+                if text[end - 1] in _TOKEN_CHARACTERS and (more := _TOKEN_REST.match(text, end)):
+                    end = more.end()
+                yield start, end, True
+                position = end
+            else:
+                yield start, end, False
+                # The refused value may itself name a secret, as in `token: password = "..."`.
+                position = start if start > match.start() else match.end()
+
+
+def strip_private(text: str) -> str:
+    """Replace every `<private>` span by "[private]"; a span that is never closed reaches to the end."""
+    pieces: list[str] = []
+    depth = position = 0
+    for tag in _PRIVATE_TAG.finditer(text):
+        closing = bool(tag[1])
+        if depth == 0 and not closing:
+            pieces += (text[position : tag.start()], "[private]")
+        if depth > 0 or not closing:
+            depth += -1 if closing else 1
+            position = tag.end()
+    if depth == 0:
+        pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _is_accepted(rule: Rule, text: str, start: int, end: int) -> bool:
+    if rule.closed and (text[end : end + 1] in _TOKEN_CHARACTERS or text[start - 1 : start] in _BASE64_ONLY):
+        return False
+    value = text[start:end]
+    return "\0" not in value and (rule.check is None or rule.check(value))
+
+
+def _merge(found: list[tuple[int, int, int]]) -> list[Finding]:
+    merged: list[tuple[int, int, int]] = []
+    for start, end, index in sorted(found):
+        if merged and start < merged[-1][1]:
+            last = merged.pop()
+            merged.append((last[0], max(end, last[1]), min(index, last[2])))
+        else:
+            merged.append((start, end, index))
+    return [Finding(RULES[index].name, start, end) for start, end, index in merged]
+
+
+def _trigger(pattern: str) -> bytes:
+    """Loosen a pattern to a smaller one that still matches wherever the pattern does."""
+
+    def loosen(match: re.Match[str]) -> str:
+        least = int(match[1])
+        if least == 0:
+            return "*"
+        return f"{{{min(least, _TRIGGER_REPEATS)},}}"
+
+    return _REPEAT.sub(loosen, pattern).encode("ascii")
+
+
+def _select_by_automaton(re2: Any) -> _Selection:  # noqa: ANN401 - re2 has no type information
+    options = re2.Options()
+    options.max_mem = _TRIGGER_MEMORY
+    # Bytes instead of characters: lone surrogates pass, and negated classes need no UTF-8 automaton.
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    options.log_errors = False
+    matchers: list[tuple[int, Callable[[bytes], list[int] | None]]] = []
+    offset = 0
+    # One automaton per table: the states of both together would multiply.
+    for table in (PROVIDER_RULES, CONTEXT_RULES):
+        automaton = re2.Set.SearchSet(options)
+        for rule in table:
+            automaton.Add(_trigger(rule.pattern))
+        automaton.Compile()
+        matchers.append((offset, automaton.Match))
+        offset += len(table)
+
+    def select(text: str) -> Iterable[int]:
+        encoded = text.encode("utf-8", "surrogatepass")
+        selected: list[int] = []
+        for first, match in matchers:
+            if hits := match(encoded):
+                selected += [first + index for index in hits]
+        return selected
+
+    return select
+
+
+def _select_by_literals() -> _Selection:
+    users: dict[str, set[int]] = {}
+    for index, rule in enumerate(RULES):
+        for literal in rule.literals:
+            users.setdefault(literal, set()).add(index)
+
+    def select(text: str) -> Iterable[int]:
+        lowered = text.lower()
+        return sorted({index for literal, indexes in users.items() if literal in lowered for index in indexes})
+
+    return select

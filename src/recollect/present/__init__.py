@@ -1,0 +1,1 @@
+"""The doors: command line, hooks, rendering, life cycle. No rules here."""

@@ -1,0 +1,90 @@
+"""`recollect import`: transcripts into the store, with progress; resumable, safe to interrupt."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import click
+from tqdm import tqdm
+
+from recollect.app import open_app
+from recollect.capture.discover import Found, known_transcripts, named_transcripts
+from recollect.errors import TranscriptError, UsageError
+from recollect.settings import read_settings
+
+_REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--agent", type=click.Choice(["claude-code", "codex"]), help="Take the files for this agent's.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
+def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bool) -> None:  # noqa: ARG001 - scripts pass --yes everywhere
+    """Read transcripts (.jsonl, .jsonl.gz, or folders of them) into the store.
+
+    Without PATHS: every transcript of every known agent on this machine. Only what is new is read, so it can be run
+    again at any time and interrupted at any moment.
+
+    \b
+    Examples:
+      recollect import
+      recollect import ~/.claude/projects/-home-me-shop
+      recollect import --agent codex backup/rollout-2026-10-05.jsonl
+    """
+    transcripts = named_transcripts(paths, agent) if paths else known_transcripts(os.path.expanduser("~"), os.environ, agent)
+    if not transcripts and paths:
+        raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
+    report, problems = _read_all(transcripts, quiet=as_json)
+    if as_json:
+        click.echo(json.dumps(report))
+    else:
+        _print_report(report, found_any=bool(transcripts))
+    for problem in problems:
+        click.echo(f"recollect: {problem}", err=True)
+    if problems and len(problems) == len(transcripts):
+        raise TranscriptError("nothing could be read")
+
+
+def _read_all(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
+    started = time.monotonic()
+    totals: dict[str, float] = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0)}
+    problems: list[str] = []
+    size = sum(found.size_bytes for found in transcripts)
+    bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
+    with open_app(read_settings(os.environ)) as app, bar:
+        for found in transcripts:
+            advance = None if found.path.endswith(".gz") else bar.update
+            before = bar.n
+            try:
+                report = app.ingest_file(found, on_progress=advance)
+            except (TranscriptError, OSError) as error:
+                problems.append(str(error))
+                continue
+            finally:
+                bar.update(max(0, found.size_bytes - (bar.n - before)))
+            totals["files"] += 1
+            totals["bytes"] += report.bytes_read
+            for name in _REPORT:
+                totals[name] += report.counts[name]
+        bar.set_description("indexing")
+        app.index_new_rows()
+        app.store.release_index(wait_for_merges=True)
+    totals["seconds"] = round(time.monotonic() - started, 3)
+    return totals, problems
+
+
+def _print_report(report: dict[str, float], *, found_any: bool) -> None:
+    if not found_any:
+        click.echo("No transcripts on this machine yet. Use your agent, or name a folder: recollect import PATH")
+        return
+    rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
+    click.echo(
+        f"{report['files']:.0f} files, {report['bytes'] / 1e6:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
+        f" {report['accepted']:.0f} events added, {report['duplicate']:.0f} known already,"
+        f" {report['ignored']:.0f} records ignored by rule"
+    )
+    if report["quarantined"]:
+        click.echo(f"{report['quarantined']:.0f} records could not be read: see `recollect status`")

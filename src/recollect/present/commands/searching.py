@@ -1,0 +1,152 @@
+"""`recollect search`, `show` and `timeline`: finding events, and reading them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+
+import click
+
+from recollect.app import App, open_app
+from recollect.domain.events import TOOL_CALL, squeeze
+from recollect.domain.stored import Scope, StoredEvent
+from recollect.errors import NotFoundError, UsageError
+from recollect.present.render import iso_time
+from recollect.settings import read_settings
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=10, show_default=True, help="At most so many.")
+@click.option("--all-projects", is_flag=True, help="Search every project, not only this folder's.")
+@click.option("--project", type=click.Path(), help="Search the project of this folder.")
+@click.option("--by", type=click.Choice(["session"]), help="One row a session, by its best passage.")
+@click.option("--before", metavar="TIME", help="Only what is older (ISO 8601, UTC when it has no zone).")
+@_JSON
+def search(
+    text: tuple[str, ...], limit: int, *, all_projects: bool, project: str | None, by: str | None, before: str | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Search what was said and done, best first.
+
+    The scope is the project of the current folder; nothing found is an empty list and exit code 0.
+
+    \b
+    Examples:
+      recollect search "why celery and not rq"
+      recollect search --all-projects --by session "flaky migration test"
+      recollect search --before 2026-10-01 --json "retry policy"
+    """
+    if all_projects and project:
+        raise UsageError("choose one of --all-projects and --project")
+    question = " ".join(text)
+    with open_app(read_settings(os.environ)) as app:
+        scope = Scope.everything() if all_projects else app.scope_of(os.path.abspath(project or os.getcwd()))
+        started = time.perf_counter()
+        found = app.search(question, scope, limit=limit, by_session=by == "session", before_ms=_time_ms(before))
+        elapsed_ms = (time.perf_counter() - started) * 1000
+    rows = [
+        {
+            "id": event.id, "kind": "event", "session_id": event.session, "project": event.project,
+            "ts": iso_time(event.ts_ms), "type": event.kind, "score": round(item.score, 4),
+            "tiers": {name: round(score, 4) for name, score in item.tiers.items()}, "summary": event.summary,
+            "excerpt": passage,
+        }
+        for item, event, passage in found
+    ]  # fmt: skip
+    if as_json:
+        click.echo(json.dumps({"results": rows, "ms": round(elapsed_ms, 3)}, ensure_ascii=False))
+        return
+    for row in rows:
+        click.echo(f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}  session {str(row['session_id'])[:8]}")
+        click.echo(f"    {squeeze(str(row['excerpt']), 220)}")
+    if not rows:
+        hint = "" if all_projects else "; --all-projects searches everywhere"
+        click.echo(f"Nothing found{hint}.")
+
+
+@click.command()
+@click.argument("event_id", metavar="ID")
+@_JSON
+def show(event_id: str, *, as_json: bool) -> None:
+    """Show one event with its whole text. ID may be any unique beginning.
+
+    \b
+    Example:
+      recollect show ev-3f9a
+    """
+    with open_app(read_settings(os.environ)) as app:
+        found = app.store.events_by_prefix(event_id)
+    if not found:
+        raise NotFoundError(f"no event {event_id}; `recollect search` prints ids (ev-…)")
+    if len(found) > 1:
+        raise NotFoundError(f"{event_id} could be {', '.join(event.id for event in found)}; write more of it")
+    row = {"session_id": found[0].session, "project": found[0].project, **event_row(found[0], with_text=True)}
+    if as_json:
+        click.echo(json.dumps(row, ensure_ascii=False))
+        return
+    for name in ("id", "ts", "type", "tool", "file", "session_id", "project"):
+        if row[name] is not None:
+            click.echo(f"{name:>10}  {row[name]}")
+    click.echo(f"\n{row['text']}")
+
+
+@click.command()
+@click.argument("session")
+@click.option("--full", is_flag=True, help="With the whole text of each event.")
+@_JSON
+def timeline(session: str, *, full: bool, as_json: bool) -> None:
+    """Show what happened in a session, from its start. SESSION may be any unique beginning of its id.
+
+    \b
+    Example:
+      recollect timeline 6295e04b
+    """
+    with open_app(read_settings(os.environ)) as app:
+        row_id, name, project = _session(app, session)
+        found = app.store.session_events(row_id, with_text=full)
+    rows = [event_row(event, with_text=full) for event in found]
+    if as_json:
+        click.echo(json.dumps({"session_id": name, "project": project, "events": rows}, ensure_ascii=False))
+        return
+    click.echo(f"session {name} in {project}: {len(rows)} events")
+    for row in rows:
+        click.echo(f"{row['id']}  {str(row['ts'])[:19]}  {row['type']:<18}{row['summary']}")
+        if full:
+            click.echo(f"{row['text']}\n")
+
+
+def event_row(event: StoredEvent, *, with_text: bool) -> dict[str, object]:
+    """One event as every door shows it."""
+    row: dict[str, object] = {
+        "id": event.id, "ts": iso_time(event.ts_ms), "type": event.kind, "tool": event.tool, "file": event.file,
+        "summary": event.summary, "excerpt": event.excerpt,
+    }  # fmt: skip
+    if event.kind != TOOL_CALL and event.failed is not None:
+        row |= {"failed": event.failed, "exit_code": event.exit_code}
+    if with_text:
+        row["text"] = event.text
+    return row
+
+
+def _session(app: App, prefix: str) -> tuple[int, str, str]:
+    found = app.store.find_sessions(prefix)
+    if not found:
+        raise NotFoundError(f"no session {prefix}; `recollect search` prints session ids")
+    if len(found) > 1:
+        raise NotFoundError(f"{prefix} could be {', '.join(name for _, name, _ in found)}; write more of it")
+    return found[0]
+
+
+def _time_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--before {text}: not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z") from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,0 +1,94 @@
+"""One search: terms, tiers, fusion, recency, order. Read-only."""
+
+from __future__ import annotations
+
+from recollect.domain.fusion import fuse_weighted
+from recollect.domain.ranking import with_recency
+from recollect.retrieve.situation import Candidate, Ranked, Situation
+from recollect.retrieve.tiers.entity import EntityTier
+from recollect.retrieve.tiers.fulltext import FullTextTier
+from recollect.retrieve.tiers.trigram import TrigramTier
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from recollect.domain.stored import Filter
+    from recollect.retrieve.tiers.base import Tier
+    from recollect.store.base import Store
+
+MAX_TERMS = 48
+"""Of a long prompt (a plan, a stack trace) the most telling terms are asked: below 24 quality falls, above 48 only
+the time grows."""
+
+MAX_QUESTION_CHARS = 8000
+WEIGHTS: Mapping[str, float] = {"fulltext": 1.0, "trigram": 0.5, "entity": 0.3}
+"""What a tier's word is worth in the fused score (docs/evaluation.md holds the ablation)."""
+
+
+class Searcher:
+    """Asks the tiers and fuses their answers.
+
+    Args:
+        store: What is searched.
+        tiers: Other tiers than the usual ones (for ablations).
+        weights: Other weights than the usual ones.
+    """
+
+    def __init__(
+        self, store: Store, tiers: Sequence[Tier] | None = None, weights: Mapping[str, float] | None = None
+    ) -> None:
+        self._store = store
+        self._tiers = tiers if tiers is not None else (FullTextTier(store), TrigramTier(store), EntityTier(store))
+        self._weights = weights if weights is not None else WEIGHTS
+
+    def search(  # noqa: PLR0913 - the question's own parts
+        self, text: str, wanted: Filter, *, limit: int, now_ms: int, group_by_session: bool = False,
+        with_tools: bool = False, recent: Callable[[], str] | None = None,
+    ) -> list[Ranked]:  # fmt: skip
+        """The best rows for a question, best first, at most `limit`; with `group_by_session` one a session."""
+        situation = self.situation(text, wanted, group_by_session=group_by_session, with_tools=with_tools, recent=recent)
+        scores: dict[int, dict[str, float]] = {}
+        rows: dict[int, Candidate] = {}
+        strengths: dict[int, float] = {}
+        for tier in self._tiers:
+            for candidate in tier.candidates(situation):
+                row = candidate.row
+                rows[row] = candidate
+                scores.setdefault(row, {})[tier.name] = candidate.score
+                strengths[row] = max(strengths.get(row, 0.0), candidate.strength)
+        ranked = []
+        for row, candidate in rows.items():
+            fused = fuse_weighted(scores[row], self._weights)
+            if fused > 0:
+                score = with_recency(fused, candidate.ts_ms, now_ms)
+                ranked.append(Ranked(candidate, score, scores[row], strengths[row]))
+        ranked.sort(key=lambda item: (-item.score, -item.candidate.ts_ms, item.candidate.row))
+        return (one_a_session(ranked) if group_by_session else ranked)[:limit]
+
+    def situation(
+        self, text: str, wanted: Filter, *, group_by_session: bool = False, with_tools: bool = False,
+        recent: Callable[[], str] | None = None,
+    ) -> Situation:  # fmt: skip
+        """A question with its terms and what each is worth."""
+        text = text[:MAX_QUESTION_CHARS]
+        terms = self._store.analyze(text)
+        weights = self._store.weigh(terms)
+        if len(terms) > MAX_TERMS:
+            telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])
+            terms = [term for term in terms if term in telling]
+        return Situation(
+            text, terms, wanted, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
+            recent=recent,
+        )  # fmt: skip
+
+
+def one_a_session(ranked: list[Ranked]) -> list[Ranked]:
+    """Each session once, by its best row."""
+    seen: set[int] = set()
+    found = []
+    for item in ranked:
+        if item.candidate.session_id not in seen:
+            seen.add(item.candidate.session_id)
+            found.append(item)
+    return found

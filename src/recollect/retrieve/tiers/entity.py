@@ -1,0 +1,79 @@
+"""Entities: exact names (files, identifiers) of the prompt, and for prompts that only point, of the session's tail."""
+
+from __future__ import annotations
+
+import re
+
+from recollect.domain import bm25, events
+from recollect.domain.stored import Filter
+from recollect.domain.text import entities
+from recollect.retrieve.situation import Candidate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.retrieve.situation import Situation
+    from recollect.retrieve.tiers.base import Tier
+    from recollect.store.base import Store
+
+PROMPT_WEIGHT = 2.0
+TAIL_WEIGHT = 1.0
+MAX_NAMES = 8
+MAX_ROWS = 60
+MAX_SHARE = 0.1
+"""A name that a tenth of all events mention says nothing (unless the store is tiny)."""
+
+MIN_COMMON_ROWS = 20
+MAX_POINTING_TERMS = 3
+_POINTING = re.compile(
+    r"\b(?:that|this|it|those|these|them|same|again|above|go ahead|do so|continue|proceed|both|first|second|option)\b",
+    re.IGNORECASE,
+)
+
+
+class EntityTier:
+    """Finds history by name: "ok, let's do that" is about what the last words were about."""
+
+    name = "entity"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def candidates(self, situation: Situation) -> list[Candidate]:
+        """Turns and calls that mention the names, as a share of the weight of all names."""
+        weights = self._weights(situation)
+        if not weights:
+            return []
+        total, frequencies = self._store.name_frequencies(list(weights))
+        common = max(MIN_COMMON_ROWS, MAX_SHARE * total)
+        telling = {
+            name: weight * bm25.weight(frequencies[name], total, is_generic=False)
+            for name, weight in weights.items()
+            if 0 < frequencies[name] <= common
+        }
+        chosen = dict(sorted(telling.items(), key=lambda item: -item[1])[:MAX_NAMES])
+        wanted = situation.wanted
+        turns = Filter(
+            wanted.scope, before_ms=wanted.before_ms, without=wanted.without, kinds=events.TURN_KINDS,
+            origins=wanted.origins,
+        )  # fmt: skip
+        hits = self._store.search_names(chosen, turns, MAX_ROWS)
+        full = bm25.SATURATION * (sum(chosen.values()) + bm25.weight(0, total, is_generic=False))
+        return [
+            Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, hit.score / full)) for hit in hits
+        ]
+
+    def _weights(self, situation: Situation) -> dict[str, float]:
+        weights = dict.fromkeys(entities(situation.text), PROMPT_WEIGHT)
+        if situation.recent is not None and is_pointing(situation.text, len(situation.terms)):
+            for name in entities(situation.recent()):
+                weights.setdefault(name, TAIL_WEIGHT)
+        return weights
+
+
+def is_pointing(text: str, term_count: int) -> bool:
+    """Whether a prompt says little of its own and points at what was said before it."""
+    return term_count <= MAX_POINTING_TERMS and _POINTING.search(text) is not None
+
+
+if TYPE_CHECKING:
+    _: type[Tier] = EntityTier

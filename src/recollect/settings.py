@@ -1,0 +1,132 @@
+"""Every setting, read once: the environment over `config.toml` over the default.
+
+A field is one row of FIELDS: its name gives the environment variable (`RECOLLECT_` and the name in capitals) and the
+key in `config.toml`. No dataclass and no toml parser unless the file is there: a hook reads this on every prompt.
+"""
+
+from __future__ import annotations
+
+import os
+
+from recollect.errors import SettingsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG_NAME = "config.toml"
+
+
+class Field:
+    """One setting: its default (which also gives its type), its bounds, and what it is for."""
+
+    __slots__ = ("default", "help", "high", "low", "name")
+
+    def __init__(self, name: str, default: object, help_text: str, low: float = 0, high: float = 1e9) -> None:
+        self.name, self.default, self.help, self.low, self.high = name, default, help_text, low, high
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return "RECOLLECT_" + self.name.upper()
+
+
+FIELDS = (
+    Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
+    Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
+    Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
+    Field("recall_chars", 4000, "Characters that a prompt may get at most.", 200, 9000),
+    Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
+    Field("prompt_deadline_ms", 800, "A prompt hook ends by then, with or without an answer.", 50, 20000),
+    Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
+    Field("start_deadline_ms", 1500, "A SessionStart or SessionEnd hook ends by then.", 50, 20000),
+)
+
+
+class Settings:
+    """The settings of one run; attributes are the names of FIELDS, and `home`, where everything is kept."""
+
+    home: str
+    disable: bool
+    exclude: tuple[str, ...]
+    recall_limit: int
+    recall_chars: int
+    recall_threshold: float
+    prompt_deadline_ms: int
+    ingest_deadline_ms: int
+    start_deadline_ms: int
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"settings are read once: {name} cannot be changed")
+
+
+def home_folder(environment: Mapping[str, str]) -> str:
+    """Where the store is: RECOLLECT_HOME, or ~/.recollect."""
+    chosen = environment.get("RECOLLECT_HOME")
+    if chosen:
+        return os.path.abspath(os.path.expanduser(chosen))
+    return os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".recollect")
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings of this run.
+
+    Raises:
+        SettingsError: `config.toml` or a variable cannot be read; the message names it.
+    """
+    home = home_folder(environment)
+    path = os.path.join(home, CONFIG_NAME)
+    configured = _read_config(path) if os.path.isfile(path) else {}
+    unknown = set(configured) - {field.name for field in FIELDS}
+    if unknown:
+        raise SettingsError(f"{path}: unknown setting {sorted(unknown)[0]!r}")
+    values: dict[str, object] = {"home": home}
+    for field in FIELDS:
+        if field.variable in environment:
+            values[field.name] = _parse(field, environment[field.variable], field.variable)
+        elif field.name in configured:
+            values[field.name] = _check(field, configured[field.name], f"{path}: {field.name}")
+        else:
+            values[field.name] = field.default
+    return Settings(values)
+
+
+def _read_config(path: str) -> dict[str, object]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as stream:
+            return tomllib.load(stream)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def _parse(field: Field, text: str, place: str) -> object:
+    if isinstance(field.default, bool):
+        return text.strip().lower() not in ("", "0", "false", "no", "off")
+    if isinstance(field.default, tuple):
+        return tuple(part for part in text.split(os.pathsep) if part)
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise SettingsError(f"{place}: {text!r} is not a number") from error
+    return _check(field, int(number) if isinstance(field.default, int) else number, place)
+
+
+def _check(field: Field, value: object, place: str) -> object:
+    if isinstance(field.default, bool):
+        if not isinstance(value, bool):
+            raise SettingsError(f"{place}: expected true or false")
+        return value
+    if isinstance(field.default, tuple):
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise SettingsError(f"{place}: expected a list of folders")
+        return tuple(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SettingsError(f"{place}: expected a number")
+    if not field.low <= value <= field.high:
+        raise SettingsError(f"{place}: expected {field.low:g} to {field.high:g}, not {value:g}")
+    return value

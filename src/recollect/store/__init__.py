@@ -1,0 +1,1 @@
+"""What is remembered: the port (`base`) and its adapters. Rows are the truth, indexes are derived from them."""

@@ -1,0 +1,182 @@
+"""The store port: rows are the truth, searches are answered from indexes derived from them.
+
+Contract (the suite in tests/contract runs against every adapter):
+
+* adding the same events again changes nothing and is counted as duplicate; rows and cursor move together or not at all;
+* every search takes a `Filter`, whose scope is mandatory; nothing outside the scope is ever returned;
+* raw scores are comparable within one query only; order is best first;
+* `catch_up_index` may be interrupted anywhere and run again by anybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from recollect.domain.sources import Batch, SourceState
+    from recollect.domain.stored import Filter, Hit, StoredEvent, Weights
+
+
+class Store(Protocol):
+    """What is remembered."""
+
+    path: str
+    is_read_only: bool
+
+    # -- cursors and rows ------------------------------------------------------------------------------------------
+    def source(self, path: str) -> SourceState | None:
+        """The cursor of a file's current generation."""
+        ...
+
+    def sources(self) -> Iterator[SourceState]:
+        """The cursors of every file's current generation."""
+        ...
+
+    def sources_like(self, head_digest: str) -> list[SourceState]:
+        """Current generations that begin with the same bytes."""
+        ...
+
+    def move_source(self, source_id: int, path: str) -> None:
+        """A file that was renamed keeps its cursor."""
+        ...
+
+    def add_batch(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
+        """Adds rows and moves the cursor in one transaction; counts, and the new rows' search texts."""
+        ...
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    def meta(self, name: str) -> object:
+        """A value of the store itself."""
+        ...
+
+    def project_of_path(self, path: str) -> int | None:
+        """The project of a folder that was seen before."""
+        ...
+
+    def projects(self) -> list[tuple[int, str]]:
+        """Every project's id and root."""
+        ...
+
+    def events_by_row(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
+        """Events by row id."""
+        ...
+
+    def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
+        """Events by the beginning of their id, with texts."""
+        ...
+
+    def find_sessions(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
+        """Sessions by the beginning of the client's id: row id, id, project root."""
+        ...
+
+    def session_ids(self, name: str) -> list[int]:
+        """Row ids of the sessions with this client id."""
+        ...
+
+    def session_events(self, session_id: int, *, with_text: bool = False) -> list[StoredEvent]:
+        """Everything a session holds, in its order."""
+        ...
+
+    def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
+        """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
+        ...
+
+    def prompt_before(self, row: int) -> StoredEvent | None:
+        """The prompt that a turn (by row id) answers."""
+        ...
+
+    def last_row(self) -> int:
+        """The highest row id."""
+        ...
+
+    def last_ms(self) -> int:
+        """The time of the newest event, 0 for an empty store."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """How many of everything."""
+        ...
+
+    def kind_counts(self) -> dict[int, int]:
+        """Events by the number of their kind."""
+        ...
+
+    def source_accounts(self) -> list[dict[str, object]]:
+        """Every byte read, per generation of each file."""
+        ...
+
+    def quarantine_reasons(self) -> dict[str, int]:
+        """Quarantined records by reason."""
+        ...
+
+    def quarantined(self, limit: int = 20) -> list[dict[str, object]]:
+        """The newest quarantined records."""
+        ...
+
+    def check_integrity(self) -> list[str]:
+        """What is wrong with the rows' file; [] when nothing."""
+        ...
+
+    # -- searching -------------------------------------------------------------------------------------------------
+    def analyze(self, text: str) -> list[str]:
+        """The terms of a question."""
+        ...
+
+    def weigh(self, terms: Sequence[str]) -> Weights:
+        """What a question's terms are worth."""
+        ...
+
+    def search_events(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events whose window holds the terms, by BM25 with the given weights as idf."""
+        ...
+
+    def search_exchanges(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Exchanges that hold the terms, by BM25 with the given weights as idf."""
+        ...
+
+    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many events there are, and how many mention each name."""
+        ...
+
+    def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events that mention the names."""
+        ...
+
+    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Known terms that begin like an unknown one."""
+        ...
+
+    def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events with a word one edit away from a term."""
+        ...
+
+    # -- derived indexes, injections, end --------------------------------------------------------------------------
+    def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
+        """Makes new rows searchable; None when another process is at it."""
+        ...
+
+    def release_index(self, *, wait_for_merges: bool = False) -> None:
+        """Lets other processes write the index."""
+        ...
+
+    def rebuild_index(self) -> int:
+        """Builds the index anew from the rows."""
+        ...
+
+    def index_lag(self) -> int:
+        """How many rows the index has not seen yet."""
+        ...
+
+    def rows_said(self, session: str) -> set[int]:
+        """Rows already injected into a session."""
+        ...
+
+    def record_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers what was said to a session."""
+        ...
+
+    def close(self) -> None:
+        """Gives everything back."""
+        ...

@@ -1,0 +1,243 @@
+"""Bringing the lexical index up to the rows: what is newer than its last row, grouped by session."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict, deque
+
+import tantivy
+
+from recollect.domain import events
+from recollect.domain.text import analyze, with_extra_terms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from recollect.store.lexical import LexicalIndex
+    from recollect.store.sqlite_reads import IndexRow, SqliteReads
+
+ROWS_A_STEP = 5000
+HEAP_BYTES = 30_000_000
+OWN_WEIGHT = 2
+"""A turn's own words count twice, the words before it once."""
+
+TURNS_BEFORE = 2
+NEAR_CHARS = 400
+EVENT_CHARS = 2000
+SAID_CHARS = 4000
+SAID_WEIGHT = 3
+SAID_CLIP = 3
+"""A word of an exchange counts at most three times, at weight 3; a word of the exchange before it counts 1."""
+
+LOCK_WAIT_S = 0.2
+
+_PROMPT = events.KINDS.index(events.USER_PROMPT)
+_TURNS = frozenset(events.KINDS.index(kind) for kind in events.TURN_KINDS)
+_CALL = events.KINDS.index(events.TOOL_CALL)
+_RESULT = events.KINDS.index(events.TOOL_RESULT)
+_INDEXED = _TURNS | {_CALL, _RESULT}
+
+
+class LexicalWriter:
+    """Adds rows to both indexes of a store. One writer at a time on the machine: Tantivy's own lock sees to it."""
+
+    def __init__(self, reads: SqliteReads, index: LexicalIndex) -> None:
+        self._reads = reads
+        self._index = index
+        self._writers: dict[str, tantivy.IndexWriter] = {}
+        self._last_event = 0
+        self.last_row = 0
+
+    def open(self) -> bool:
+        """Takes the writers' locks and finds the last row both indexes hold; False when another process writes."""
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                opened = {name: self._index.open(name, create=True) for name in ("events", "exchanges")}
+                for name, index in opened.items():
+                    if name not in self._writers and index is not None:
+                        self._writers[name] = index.writer(HEAP_BYTES, 1)
+                break
+            except ValueError as error:
+                if "lock" not in str(error).lower():
+                    raise
+                self._writers.clear()
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(0.01)
+        last = {name: _last_row(index) for name, index in opened.items() if index is not None}
+        self._last_event = last["events"]
+        self.last_row = min(last.values())
+        return True
+
+    def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
+        """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id.
+
+        Returns:
+            How many rows were added; they are searchable after `commit`.
+        """
+        added = 0
+        while rows := self._reads.index_rows(self.last_row, ROWS_A_STEP):
+            by_session: dict[int, list[IndexRow]] = defaultdict(list)
+            for row in rows:
+                by_session[row.session_id].append(row)
+            for session_id, new in by_session.items():
+                self._add_session(session_id, new, texts)
+            self.last_row = rows[-1].row
+            added += len(rows)
+            if deadline is not None and time.monotonic() > deadline:
+                break
+        return added
+
+    def commit(self) -> None:
+        """Makes what was added searchable, exchanges last: the smaller last row of the two decides where to go on."""
+        for name in ("events", "exchanges"):
+            self._writers[name].commit()
+        self._index.refresh()
+
+    def close(self, *, wait: bool) -> None:
+        """Gives the locks back, after the merges under way when asked to wait for them."""
+        for writer in self._writers.values() if wait else ():
+            writer.wait_merging_threads()
+        self._writers.clear()
+
+    def _add_session(self, session_id: int, new: list[IndexRow], texts: Mapping[int, str]) -> None:
+        """New rows of one session: read from the exchange before the first of them on, for what they look back at."""
+        first_ms = min(row.order_ms for row in new)
+        new_ids = {row.row for row in new}
+        rows = [row for row in self._reads.index_session(session_id, first_ms) if row.row <= new[-1].row]
+        missing = [row.row for row in rows if row.row not in texts and row.kind in _INDEXED]
+        known = _Texts({**self._reads.search_texts(missing), **texts} if missing else texts)
+        exchanges = _split(rows)
+        self._add_events(exchanges, new_ids, known)
+        before: set[str] = set()
+        for exchange in exchanges:
+            words = _Exchange(exchange, known, before)
+            if any(row.row in new_ids for row in exchange):
+                self._replace_exchange(exchange, words)
+            before = words.said_words
+
+    def _add_events(self, exchanges: list[list[IndexRow]], new_ids: set[int], texts: _Texts) -> None:
+        add = self._writers["events"].add_document
+        near: deque[str] = deque(maxlen=TURNS_BEFORE)
+        for exchange in exchanges:
+            for row in exchange:
+                if row.kind not in _INDEXED:
+                    continue
+                is_turn = row.kind in _TURNS
+                if row.row in new_ids and row.row > self._last_event:
+                    own, names = texts.event(row)
+                    document = _document(row, exchange[0].row)
+                    document.add_text("text", " ".join([own] * OWN_WEIGHT + list(near)) if is_turn else own)
+                    if names:
+                        document.add_text("names", names)
+                    add(document)
+                if is_turn:
+                    near.append(texts.near(row))
+
+    def _replace_exchange(self, exchange: list[IndexRow], words: _Exchange) -> None:
+        writer = self._writers["exchanges"]
+        first = exchange[0]
+        writer.delete_documents_by_term("key", str(first.row))
+        document = tantivy.Document()
+        document.add_text("key", str(first.row))
+        document.add_unsigned("row", max(row.row for row in exchange))
+        document.add_unsigned("exchange", first.row)
+        document.add_unsigned("session", first.session_id)
+        document.add_unsigned("project", first.project_id)
+        document.add_unsigned("ts", max(row.ts_ms or 0 for row in exchange))
+        document.add_unsigned("kind", first.kind)
+        document.add_unsigned("origin", first.origin)
+        document.add_text("said", words.said)
+        document.add_text("did", words.did)
+        writer.add_document(document)
+
+
+class _Texts:
+    """The texts of a session's rows, each analysed once."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        self._texts = texts
+        self._analyzed: dict[int, tuple[str, str]] = {}
+
+    def words(self, row: IndexRow) -> tuple[str, str]:
+        """A row's whole search text and its extra terms and names as (extra, names)."""
+        found = self._analyzed.get(row.row)
+        if found is None:
+            text = self._texts.get(row.row, "")
+            extra, names = analyze(text) if row.kind != _RESULT else ([], [])
+            found = self._analyzed[row.row] = (" ".join(extra), " ".join(dict.fromkeys(names)))
+        return found
+
+    def event(self, row: IndexRow) -> tuple[str, str]:
+        """What an event's document says, and the names in it."""
+        extra, names = self.words(row)
+        return f"{events.head_and_tail(self._texts.get(row.row, ''), EVENT_CHARS)} {extra}", names
+
+    def near(self, row: IndexRow) -> str:
+        """The first words of a turn, for the windows of the turns after it."""
+        text = self._texts.get(row.row, "")
+        return with_extra_terms(text[:NEAR_CHARS]) if len(text) > NEAR_CHARS else f"{text} {self.words(row)[0]}"
+
+    def said(self, row: IndexRow) -> list[str]:
+        """All words of a row, lower case."""
+        return f"{self._texts.get(row.row, '')} {self.words(row)[0]}".lower().split()
+
+
+class _Exchange:
+    """The words of one exchange, each written as often as it counts."""
+
+    def __init__(self, rows: list[IndexRow], texts: _Texts, before: set[str]) -> None:
+        said: Counter[str] = Counter()
+        did: Counter[str] = Counter()
+        for row in rows:
+            if row.kind in _TURNS:
+                said.update(texts.said(row))
+            elif row.kind == _CALL:
+                did.update(texts.said(row))
+        self.said_words = set(said)
+        self.said = f"{_spell(said)} {' '.join(before)}"
+        self.did = _spell(did)
+
+
+def _spell(counts: Mapping[str, int]) -> str:
+    parts: list[str] = []
+    for times in range(1, SAID_CLIP + 1):
+        words = " ".join(counts if times == 1 else [word for word, count in counts.items() if count >= times])
+        parts += [words] * SAID_WEIGHT
+    return " ".join(parts)
+
+
+def _split(rows: Iterable[IndexRow]) -> list[list[IndexRow]]:
+    """A session's rows in exchanges: each begins with a prompt, the first perhaps without one."""
+    found: list[list[IndexRow]] = []
+    for row in rows:
+        if row.kind == _PROMPT or not found:
+            found.append([])
+        found[-1].append(row)
+    return found
+
+
+def _document(row: IndexRow, exchange: int) -> tantivy.Document:
+    document = tantivy.Document()
+    document.add_unsigned("row", row.row)
+    document.add_unsigned("session", row.session_id)
+    document.add_unsigned("exchange", exchange)
+    document.add_unsigned("project", row.project_id)
+    document.add_unsigned("ts", max(row.ts_ms or 0, 0))
+    document.add_unsigned("kind", row.kind)
+    document.add_unsigned("origin", row.origin)
+    return document
+
+
+def _last_row(index: tantivy.Index) -> int:
+    searcher = index.searcher()
+    found = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field="row").hits
+    return int(found[0][0]) if found else 0
+
+
+def last_indexed_row(index: LexicalIndex) -> int:
+    """The last row that either index has seen; 0 when there is none."""
+    opened = (index.open(name) for name in ("events", "exchanges"))
+    return max((_last_row(found) for found in opened if found is not None), default=0)

@@ -1,0 +1,268 @@
+"""Every question that the SQLite store answers. Nothing here writes."""
+
+from __future__ import annotations
+
+import json
+
+from recollect.domain import events
+from recollect.domain.sources import COUNTERS, SourceState
+from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, StoredEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import apsw
+
+_EVENT_COLUMNS = (
+    "row", "key", "kind", "origin", "session", "client", "project", "ts_ms", "order_ms", "tool", "file", "branch",
+    "agent_id", "failed", "exit_code", "text_chars", "excerpt",
+)  # fmt: skip
+_EVENT_SELECT = (
+    "SELECT e.id, e.key, e.kind, e.origin, s.name, s.client, p.root, e.ts_ms, e.order_ms, e.tool, e.file, e.branch,"
+    " e.agent_id, e.failed, e.exit_code, e.text_chars, e.excerpt{extra} FROM events e"
+    " JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id"
+)
+_SOURCE_COLUMNS = (
+    "id", "path", "client", "generation", "offset", "head_bytes", "head_digest", "tail_digest", "size_bytes",
+    "mtime_ns", "tail_bytes", "reader_state", "order_ms",
+)  # fmt: skip
+_MEMBERS = (
+    "SELECT id, order_ms FROM events WHERE session_id = ?1"
+    " UNION ALL SELECT event_id, order_ms FROM memberships WHERE session_id = ?1"
+)
+
+
+class IndexRow:
+    """What the lexical index needs of one event, but for its search text."""
+
+    __slots__ = ("kind", "order_ms", "origin", "project_id", "row", "session_id", "ts_ms")
+
+    def __init__(self, row: int, session_id: int, project_id: int, kind: int, origin: int, ts_ms: int | None, order_ms: int) -> None:
+        self.row, self.session_id, self.project_id, self.kind, self.origin = row, session_id, project_id, kind, origin
+        self.ts_ms, self.order_ms = ts_ms, order_ms
+
+
+_INDEX_SELECT = "SELECT id, session_id, project_id, kind, origin, ts_ms, order_ms FROM events"
+
+
+def unpack(payload: bytes | str | None, excerpt: str) -> str:
+    """The whole text of an event: its payload (plain when short), or its excerpt when that is all of it."""
+    if payload is None:
+        return excerpt
+    if isinstance(payload, str):
+        return payload
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(payload).decode()
+
+
+class SqliteReads:
+    """The reading half of the SQLite store."""
+
+    connection: apsw.Connection
+    path: str
+
+    def meta(self, name: str) -> object:
+        """A value of the store itself (its key, its creation time), or None."""
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def project_of_path(self, path: str) -> int | None:
+        """The project of a folder that was seen before, or whose root is that folder."""
+        row = self.connection.execute(
+            "SELECT project_id FROM project_paths WHERE path = ?1 UNION ALL SELECT id FROM projects WHERE root = ?1",
+            (path,),
+        ).fetchone()
+        return row[0] if row else None
+
+    def projects(self) -> list[tuple[int, str]]:
+        """Every project's row id and root."""
+        return list(self.connection.execute("SELECT id, root FROM projects ORDER BY root"))
+
+    def source(self, path: str) -> SourceState | None:
+        """The cursor of a file's current generation."""
+        row = self.connection.execute(
+            f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE path = ? AND is_current", (path,)  # noqa: S608 - fixed names
+        ).fetchone()
+        return _source_state(row) if row else None
+
+    def sources(self) -> Iterator[SourceState]:
+        """The cursors of every file's current generation."""
+        select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE is_current"  # noqa: S608 - fixed names
+        for row in self.connection.execute(select):
+            yield _source_state(row)
+
+    def sources_like(self, head_digest: str) -> list[SourceState]:
+        """Current generations that begin with the same bytes: a renamed file is found by them."""
+        select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE is_current AND head_digest = ?"  # noqa: S608 - fixed names
+        return [_source_state(row) for row in self.connection.execute(select, (head_digest,))]
+
+    def source_accounts(self) -> list[dict[str, object]]:
+        """Per generation of each file: path, generation, offset and every counter."""
+        names = ("path", "client", "generation", "is_current", "offset", "tail_bytes", "read_ms", *COUNTERS)
+        rows = self.connection.execute(f"SELECT {', '.join(names)} FROM sources ORDER BY path, generation")  # noqa: S608 - fixed names
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def events_by_row(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
+        """Events by their row ids; ids that are not there are left out."""
+        wanted = json.dumps(list(rows))
+        sql = _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
+        found = self.connection.execute(sql + " WHERE e.id IN (SELECT value FROM json_each(?))", (wanted,))
+        return {row[0]: _stored_event(row, with_text=with_text) for row in found}
+
+    def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
+        """Events whose id starts with `prefix` (`ev-` and hex digits), with their texts; at most `limit`."""
+        digits = prefix.removeprefix(ID_PREFIX).lower()
+        if not digits or len(digits) > ID_HEX_CHARS or not set(digits) <= set("0123456789abcdef"):
+            return []
+        low = bytes.fromhex(digits.ljust(32, "0"))
+        high = bytes.fromhex(digits.ljust(32, "f"))
+        sql = _EVENT_SELECT.format(extra=", e.payload") + " WHERE e.key BETWEEN ? AND ? LIMIT ?"
+        return [_stored_event(row, with_text=True) for row in self.connection.execute(sql, (low, high, limit))]
+
+    def find_sessions(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
+        """Sessions whose client id is or starts with `prefix`: row id, client id, project root; the exact one alone."""
+        sql = "SELECT s.id, s.name, p.root FROM sessions s JOIN projects p ON p.id = s.project_id WHERE "
+        exact = list(self.connection.execute(sql + "s.name = ?", (prefix,)))
+        if exact or not prefix:
+            return exact
+        return list(
+            self.connection.execute(
+                sql + "substr(s.name, 1, ?1) = ?2 ORDER BY s.name LIMIT ?3", (len(prefix), prefix, limit)
+            )
+        )
+
+    def session_events(self, session_id: int, *, with_text: bool = False) -> list[StoredEvent]:
+        """Everything a session holds, in its order: its own events and those it shares as a fork."""
+        sql = (
+            f"WITH members AS ({_MEMBERS}) "
+            + _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
+            + " JOIN members m ON m.id = e.id ORDER BY m.order_ms, e.source_id, e.id"
+        )
+        return [_stored_event(row, with_text=with_text) for row in self.connection.execute(sql, (session_id,))]
+
+    def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
+        """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
+        place = self.connection.execute("SELECT session_id, order_ms FROM events WHERE id = ?", (exchange,)).fetchone()
+        if place is None:
+            return []
+        session_id, order_ms = place
+        following = self.connection.execute(
+            "SELECT order_ms, id FROM events WHERE session_id = ? AND kind = 0 AND (order_ms, id) > (?, ?)"
+            " ORDER BY order_ms, id LIMIT 1",
+            (session_id, order_ms, exchange),
+        ).fetchone() or (2**62, 0)
+        sql = (
+            _EVENT_SELECT.format(extra=", e.payload")
+            + " WHERE e.session_id = ? AND e.kind = 1 AND e.agent_id IS NULL AND (e.order_ms, e.id) > (?, ?)"
+            " AND (e.order_ms, e.id) < (?, ?) ORDER BY e.order_ms DESC, e.id DESC LIMIT ?"
+        )
+        rows = self.connection.execute(sql, (session_id, order_ms, exchange, *following, limit))
+        return [_stored_event(row, with_text=True) for row in rows][::-1]
+
+    def prompt_before(self, row: int) -> StoredEvent | None:
+        """The prompt that a turn (by row id) answers."""
+        place = self.connection.execute("SELECT session_id, order_ms FROM events WHERE id = ?", (row,)).fetchone()
+        if place is None:
+            return None
+        sql = (
+            _EVENT_SELECT.format(extra=", e.payload")
+            + " WHERE e.session_id = ? AND e.kind = 0 AND (e.order_ms, e.id) < (?, ?)"
+            " ORDER BY e.order_ms DESC, e.id DESC LIMIT 1"
+        )
+        found = self.connection.execute(sql, (*place, row)).fetchone()
+        return _stored_event(found, with_text=True) if found else None
+
+    def last_ms(self) -> int:
+        """The time of the newest event, 0 for an empty store."""
+        row = self.connection.execute("SELECT coalesce(max(ts_ms), 0) FROM events").fetchone()
+        return int(row[0])
+
+    def rows_said(self, session: str) -> set[int]:
+        """Rows that were already injected into a session."""
+        found = self.connection.execute("SELECT event_id FROM injections WHERE session = ?", (session,))
+        return {row[0] for row in found}
+
+    def session_ids(self, name: str) -> list[int]:
+        """Row ids of the sessions with this client id."""
+        return [row[0] for row in self.connection.execute("SELECT id FROM sessions WHERE name = ?", (name,))]
+
+    def last_row(self) -> int:
+        """The highest event row id, 0 for an empty store."""
+        row = self.connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()
+        return int(row[0])
+
+    def index_rows(self, after: int, limit: int) -> list[IndexRow]:
+        """The next events after a row id, as the index needs them."""
+        sql = _INDEX_SELECT + " WHERE id > ? ORDER BY id LIMIT ?"
+        return [IndexRow(*row) for row in self.connection.execute(sql, (after, limit))]
+
+    def index_session(self, session_id: int, from_ms: int) -> list[IndexRow]:
+        """A session's own events in their order, from the prompt before the last one before a moment on."""
+        prompts = self.connection.execute(
+            "SELECT order_ms FROM events WHERE session_id = ? AND order_ms <= ? AND kind = 0 ORDER BY order_ms DESC LIMIT 2",
+            (session_id, from_ms),
+        ).fetchall()
+        start = prompts[-1][0] if len(prompts) == 2 else 0  # noqa: PLR2004 - this exchange and the one before
+        sql = _INDEX_SELECT + " WHERE session_id = ? AND order_ms >= ? ORDER BY order_ms, id"
+        return [IndexRow(*row) for row in self.connection.execute(sql, (session_id, start))]
+
+    def search_texts(self, rows: Iterable[int]) -> dict[int, str]:
+        """The search texts of events by their row ids, made anew from what is stored."""
+        found = self.connection.execute(
+            "SELECT id, kind, tool, file, excerpt, payload FROM events WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(rows)),),
+        )
+        return {row: _search_text(*rest) for row, *rest in found}
+
+    def counts(self) -> dict[str, int]:
+        """How many of everything."""
+        tables = ("projects", "sessions", "events", "memberships", "quarantine", "injections")
+        counts = {name: int(self.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]) for name in tables}  # noqa: S608 - fixed names
+        counts["sources"] = int(self.connection.execute("SELECT count(*) FROM sources WHERE is_current").fetchone()[0])
+        return counts
+
+    def kind_counts(self) -> dict[int, int]:
+        """Events by the number of their kind."""
+        return dict(self.connection.execute("SELECT kind, count(*) FROM events GROUP BY kind"))
+
+    def quarantine_reasons(self) -> dict[str, int]:
+        """Quarantined records by reason."""
+        return dict(self.connection.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY 2 DESC"))
+
+    def quarantined(self, limit: int = 20) -> list[dict[str, object]]:
+        """The newest quarantined records: where they are and why, never what they say."""
+        names = ("path", "generation", "offset", "size_bytes", "reason", "digest")
+        rows = self.connection.execute(
+            "SELECT s.path, s.generation, q.offset, q.size_bytes, q.reason, q.digest FROM quarantine q"
+            " JOIN sources s ON s.id = q.source_id ORDER BY q.id DESC LIMIT ?",
+            (limit,),
+        )
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def check_integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file; [] when nothing."""
+        found = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+
+def _search_text(kind: int, tool: str | None, file: str | None, excerpt: str, payload: bytes | str | None) -> str:
+    name = events.KINDS[kind]
+    text = unpack(payload, excerpt)
+    if name == events.TOOL_CALL:
+        text = events.call_text(tool, json.loads(text)) if text.startswith("{") else text
+    return events.searchable(name, tool, file, text)
+
+
+def _source_state(row: tuple[object, ...]) -> SourceState:
+    values = dict(zip(_SOURCE_COLUMNS, row, strict=True))
+    return SourceState(str(values["path"]), str(values["client"]), values)
+
+
+def _stored_event(row: tuple[object, ...], *, with_text: bool) -> StoredEvent:
+    values = dict(zip(_EVENT_COLUMNS, row, strict=False))
+    text = unpack(row[-1], row[-2]) if with_text else None  # type: ignore[arg-type]
+    return StoredEvent(values, text)
+
+
