@@ -29,8 +29,9 @@ INDEX_EVERY_ROWS = 20_000
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
 PASSAGE_CHARS = 600
-COMPANION_CHARS = 400
-ANSWERS = 2
+RECALL_SHARE = 0.6
+"""What is much weaker than the best recollection of a prompt only dilutes it."""
+
 DATABASE_NAME = "recollect.db"
 
 
@@ -77,7 +78,7 @@ class App:
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
 
-    def __enter__(self) -> App:
+    def __enter__(self) -> App:  # noqa: PYI034 - `typing` costs a hook 10 ms
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -209,39 +210,43 @@ class App:
         wanted = Filter(scope, without=self.store.session_ids(session), origins=events.PUSHED_ORIGINS)
         prompt = clean_text(prompt)
         ranked = Searcher(self.store).search(
-            prompt, wanted, limit=4 * self.settings.recall_limit, now_ms=now_ms(), recent=recent
+            prompt, wanted, limit=10 * self.settings.recall_limit, now_ms=now_ms(), recent=recent
         )
         good = [item for item in ranked if item.strength >= self.settings.recall_threshold]
         if not good:
             return []
+        strongest = max(item.strength for item in good)
+        good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
         said = self.store.rows_said(session)
         return self._recollections(good, said, set(self.store.analyze(prompt)))
 
     def _recollections(self, good: Sequence[Ranked], said: set[int], words: set[str]) -> list[Recollection]:
+        """One recollection an exchange, best first: what was asked, what answers this prompt best, how it ended."""
         found = self.store.events_by_row([item.candidate.row for item in good], with_text=True)
         recollections: list[Recollection] = []
-        told: set[int] = set(said)
+        told = set(said)
+        seen: set[int] = set()
         for item in good:
-            event = found.get(item.candidate.row)
-            if event is None or event.row in told or len(recollections) >= self.settings.recall_limit:
+            event, exchange = found.get(item.candidate.row), item.candidate.exchange
+            if event is None or event.row in told or exchange in seen:
                 continue
-            passages = self._passages(event, words, told)
-            rows = [row for row, _, _ in passages]
-            told.update(rows)
-            quoted = [(origin, text) for _, origin, text in passages]
-            recollections.append(Recollection(event, item.score, quoted, rows))
+            seen.add(exchange)
+            parts = [part for part in self._exchange_parts(event, exchange) if part.row not in told]
+            passages = [(part.origin, best_passage(part.text or part.excerpt, words, PASSAGE_CHARS)) for part in parts]
+            told.update(part.row for part in parts)
+            recollections.append(Recollection(event, item.strength, passages, [part.row for part in parts]))
+            if len(recollections) >= self.settings.recall_limit:
+                break
         return recollections
 
-    def _passages(self, event: StoredEvent, words: set[str], told: set[int]) -> list[tuple[int, str, str]]:
-        """An event with what it needs to be understood: a prompt with its answer, an answer with its prompt."""
-        own = (event.row, event.origin, best_passage(event.text or event.excerpt, words, PASSAGE_CHARS))
-        if event.kind == events.USER_PROMPT:
-            answers = [answer for answer in self.store.answers(event.row, ANSWERS) if answer.row not in told]
-            return [own, *((item.row, item.origin, best_passage(item.text or item.excerpt, words, PASSAGE_CHARS)) for item in answers)]
-        prompt = self.store.prompt_before(event.row)
-        if prompt is None or prompt.row in told:
-            return [own]
-        return [(prompt.row, prompt.origin, best_passage(prompt.text or prompt.excerpt, words, COMPANION_CHARS)), own]
+    def _exchange_parts(self, event: StoredEvent, exchange: int) -> list[StoredEvent]:
+        """The prompt of an exchange, the event itself, and the agent's last words in it, in their order."""
+        parts = {event.row: event}
+        opening = self.store.events_by_row([exchange], with_text=True).get(exchange)
+        if opening is not None and opening.kind == events.USER_PROMPT:
+            parts[opening.row] = opening
+            parts.update({answer.row: answer for answer in self.store.answers(exchange, 1)})
+        return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))
 
     def record_said(self, session: str, hook: str, said: list[tuple[int, float]]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""

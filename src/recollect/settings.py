@@ -82,7 +82,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     configured = _read_config(path) if os.path.isfile(path) else {}
     unknown = set(configured) - {field.name for field in FIELDS}
     if unknown:
-        raise SettingsError(f"{path}: unknown setting {sorted(unknown)[0]!r}")
+        raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")
     values: dict[str, object] = {"home": home}
     for field in FIELDS:
         if field.variable in environment:

@@ -67,14 +67,19 @@ def test_status_shows_what_was_read_and_nothing_unread(ready: Desk) -> None:
     assert {hit["session_id"] for hit in ready.found("tables/2026.tidal")} == {run.session_id}
 
 
-def test_a_prompt_without_any_noun_finds_what_the_session_is_about(ready: Desk) -> None:
-    """The identifier comes from the file that the session opened, not from the prompt."""
+@pytest.mark.parametrize("clue", ["a file that it opened", "a name that it mentioned"])
+def test_a_prompt_without_any_noun_finds_what_the_session_is_about(ready: Desk, clue: str) -> None:
+    """What to look for comes from the session's last words and calls, not from the prompt."""
     ready.ask(
         "how far back may we fill gaps?",
         [say("We decided that backfill_gauge_window stops at 36 hours because older buffers are overwritten.")],
     )
-    note = ready.write("notes/today.txt", "next: raise the limit in backfill_gauge_window\n")
-    opened = ready.ask("please open notes/today.txt", [call("Read", file_path=str(note)), say("It names one limit.")])
+    module = ready.write("src/backfill_gauge_window.py", "LIMIT_HOURS = 36\n")
+    turns = {
+        "a file that it opened": [call("Read", file_path=str(module)), say("It has one limit, which we could raise.")],
+        "a name that it mentioned": [say("Next would be the limit in backfill_gauge_window.")],
+    }
+    opened = ready.ask("where did I stop yesterday?", turns[clue])
     assert not where(first_request(opened), "older buffers are overwritten")
     run = ready.ask("ok, let's do that", [say("Raised.")], resume=opened.session_id)
     assert where(first_request(run), "older buffers are overwritten")

@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import re
 
+from recollect.capture.decode import decode_embedded
 from recollect.capture.records import ReaderState, exit_code, parse_time_ms, text_field, without_own_blocks
 from recollect.domain import events
 from recollect.domain.events import Event, call_file
+from recollect.errors import RecordError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recollect.capture.records import Record
 
 CLIENT = "codex"
+MAX_EXIT_CODE = 2**32
+"""Windows has codes of 32 bits; a larger number is none."""
 
 _NOT_A_PERSONS = (
     "<environment_context>", "<user_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions for",
@@ -47,7 +51,7 @@ def read_record(record: Record, state: ReaderState) -> list[Event] | None:
         if kind == "compacted":
             return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
         return [] if kind in ("event_msg", "world_state", "inter_agent_communication") else None
-    if kind in _ITEM_TYPES:
+    if isinstance(kind, str) and kind in _ITEM_TYPES:
         return _item(record, record, state)
     if "record_type" in record:
         return []
@@ -86,7 +90,7 @@ def _item(record: Record, item: Record, state: ReaderState) -> list[Event] | Non
         return [_call(record, item, state)]
     if kind in ("function_call_output", "custom_tool_call_output"):
         return [_output(record, item, state)]
-    return [] if kind in _ITEM_TYPES else None
+    return [] if isinstance(kind, str) and kind in _ITEM_TYPES else None
 
 
 def _message(record: Record, item: Record, state: ReaderState) -> list[Event]:
@@ -126,15 +130,14 @@ def _call_input(item: Record) -> dict[str, object]:
     raw = item.get("arguments", item.get("input", item.get("action")))
     if isinstance(raw, str):
         try:
-            decoded = json.loads(raw)
-        except ValueError:
+            raw = decode_embedded(raw)
+        except RecordError:
             return {"input": raw}
-        raw = decoded
     values = dict(raw) if isinstance(raw, dict) else {"input": raw}
     command = values.get("command", values.get("cmd"))
     if isinstance(command, list):  # ["bash", "-lc", "make test"]: the last word is what was run
         words = [str(word) for word in command]
-        is_shell = len(words) == 3 and words[1] in ("-lc", "-c")  # noqa: PLR2004 - shell, flag, script
+        is_shell = len(words) == 3 and words[1] in ("-lc", "-c")
         values["command"] = words[2] if is_shell else " ".join(words)
     elif isinstance(command, str):
         values["command"] = command
@@ -161,8 +164,8 @@ def _output_text(output: object) -> tuple[str, int | None, bool | None]:
     """Text, exit code and success of an output: plain text, JSON text with metadata, or an object."""
     if isinstance(output, str) and output.startswith("{"):
         try:
-            output = json.loads(output)
-        except (ValueError, RecursionError):
+            output = decode_embedded(output)
+        except RecordError:
             return str(output), None, None
     if isinstance(output, str):
         return output, None, None
@@ -172,7 +175,8 @@ def _output_text(output: object) -> tuple[str, int | None, bool | None]:
         success = output.get("success")
         text = output.get("output", output.get("content"))
         text = text if isinstance(text, str) else json.dumps(output if text is None else text, ensure_ascii=False)
-        return text, code if isinstance(code, int) else None, success if isinstance(success, bool) else None
+        is_code = isinstance(code, int) and abs(code) <= MAX_EXIT_CODE
+        return text, code if is_code else None, success if isinstance(success, bool) else None
     if isinstance(output, list):
         return "\n".join(_texts(output)), None, None
     return "", None, None

@@ -24,17 +24,18 @@ TORN = "torn"
 NUL_STAND_IN = "\N{SYMBOL FOR NULL}"
 """PostgreSQL text cannot hold NUL and SQLite's length() stops at it: shown as its picture instead."""
 
+_NESTED = frozenset((dict, list))
 MAX_DEPTH = 200
 """Deeper than any record of any client; what is deeper would only fail later, in whatever walks it."""
 
 
-def plain_decoder() -> Callable[[bytes], object]:
+def plain_decoder() -> Callable[[str], object]:
     """The standard library's decoder, strict about numbers."""
 
     def refuse(name: str) -> object:
         raise RecordError(BAD_NUMBER) from ValueError(name)
 
-    return lambda line: json.loads(line, parse_constant=refuse)
+    return lambda text: json.loads(text, parse_constant=refuse)
 
 
 def decode_record(line: bytes, fast: Callable[[bytes], object] | None) -> dict[str, object]:
@@ -55,17 +56,44 @@ def decode_record(line: bytes, fast: Callable[[bytes], object] | None) -> dict[s
             record = None
     if record is None:
         record = clean(_decode_slowly(line))
-    elif b"\\u0000" in line or b"[[[[[[[[" in line or b'":{"' * 8 in line:
+    elif b"\\u0000" in line:
         record = clean(record)
+    else:
+        check_depth(record)
     if not isinstance(record, dict):
         raise RecordError(NOT_AN_OBJECT)
     return record
 
 
+def check_depth(value: object, depth: int = 0) -> None:
+    """Refuses a value that is nested too deeply for what walks it later; texts and numbers cost nothing.
+
+    Raises:
+        RecordError: deeper than MAX_DEPTH.
+    """
+    if depth > MAX_DEPTH:
+        raise RecordError(TOO_DEEP)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if type(item) in _NESTED:
+            check_depth(item, depth + 1)
+
+
+def decode_embedded(text: str) -> object:
+    """JSON that a record holds as text, as clean as the record itself.
+
+    Raises:
+        RecordError: it is no JSON, or too deep.
+    """
+    return clean(_decode_text(text))
+
+
 def _decode_slowly(line: bytes) -> object:
-    text = line.decode("utf-8", "replace").removeprefix("\ufeff")
+    return _decode_text(line.decode("utf-8", "replace").removeprefix("\ufeff"))
+
+
+def _decode_text(text: str) -> object:
     try:
-        return plain_decoder()(text.encode("utf-8", "surrogatepass"))
+        return plain_decoder()(text)
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except json.JSONDecodeError as error:
@@ -84,8 +112,6 @@ def clean(value: object, depth: int = 0) -> object:
         return [clean(item, depth + 1) for item in value]
     if isinstance(value, dict):
         return {clean_text(str(name)): clean(item, depth + 1) for name, item in value.items()}
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return str(value)
     return value
 
 

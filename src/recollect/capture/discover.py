@@ -6,7 +6,7 @@ import os
 
 from recollect.capture import claude_code, codex
 from recollect.capture.decode import decode_record
-from recollect.capture.files import open_transcript
+from recollect.capture.files import READ_ERRORS, open_transcript
 from recollect.errors import RecordError, TranscriptError, UsageError
 
 TYPE_CHECKING = False
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 READERS: Mapping[str, Reader] = {claude_code.CLIENT: claude_code.read_record, codex.CLIENT: codex.read_record}
 """Client → its reader. A new client is one file and one row here."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = {claude_code.CLIENT: claude_code.FIELDS}
+"""Client → the only fields of its records that its reader looks at, where it says so."""
 
 SNIFF_BYTES = 256 << 10
 _SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -67,7 +70,7 @@ def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Fo
         elif os.path.exists(real):
             found += _entry(real, agent or sniff(real) or claude_code.CLIENT)
         else:
-            raise UsageError(f"{path}: no such file or folder; name a transcript (.jsonl, .jsonl.gz) or a folder of them")
+            raise UsageError(f"{path}: no such file or folder; name .jsonl or .jsonl.gz files, or folders of them")
     unique = {item.path: item for item in found}
     return sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path))
 
@@ -100,7 +103,7 @@ def sniff(path: str) -> str | None:
     try:
         with open_transcript(path) as stream:
             lines = stream.read(SNIFF_BYTES).splitlines()
-    except (OSError, EOFError, TranscriptError):
+    except (*READ_ERRORS, TranscriptError):
         return claude_code.CLIENT
     decoded = False
     for line in lines[:50]:

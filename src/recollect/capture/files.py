@@ -7,8 +7,10 @@ hash of its first bytes and of the bytes just before the offset, never by its in
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
+import zlib
 from hashlib import blake2b
 
 from recollect.errors import TranscriptError
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 HEAD_BYTES = 4096
 TAIL_BYTES = 256
 CHUNK_BYTES = 1 << 20
+READ_ERRORS = (OSError, EOFError, zlib.error)
+"""What reading (or seeking in) a transcript may raise; the last two when a packed file is cut or damaged."""
+
 MAX_LINE_BYTES = 16 << 20
 """A longer record is one row with its size and hash; its content is skipped and counted."""
 
@@ -47,8 +52,8 @@ def open_transcript(path: str) -> BinaryIO:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise TranscriptError(f"{path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file system holds
+        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -57,13 +62,18 @@ def open_transcript(path: str) -> BinaryIO:
         os.close(descriptor)
         raise TranscriptError(f"{path}: belongs to another user")
     raw = os.fdopen(descriptor, "rb", buffering=0)
-    return gzip.GzipFile(fileobj=raw) if path.endswith(".gz") else raw  # type: ignore[return-value]
+    if not path.endswith(".gz"):
+        return raw
+    packed = gzip.GzipFile(fileobj=raw)
+    packed.myfileobj = raw  # so that closing one closes the other
+    return packed  # type: ignore[return-value]
 
 
 class LineReader:
     """The complete lines of a stream from `offset` on; afterwards `tail` holds the bytes of an unfinished last line.
 
-    `offset` counts unpacked bytes. `tail_oversize` is set when the unfinished line is already longer than allowed.
+    `offset` counts unpacked bytes. When the unfinished line is already longer than allowed, `tail` is empty and
+    `tail_oversize` set; `tail_bytes` and `tail_digest` say what there is of it.
     """
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
@@ -71,37 +81,45 @@ class LineReader:
         self.offset = offset
         self.tail = b""
         self.tail_oversize = False
-        self.window = b""
-        """The last bytes handed out (for the fingerprint before the offset)."""
+        self.tail_bytes = 0
+        self.tail_digest = ""
+        # A packed stream fails where its damage is: read1 hands out what comes before it, read would swallow that.
+        self._take = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
 
     def __iter__(self) -> Iterator[Line]:
-        start, kept = self.offset, b""
-        while chunk := self._read():
+        start, kept, chunk = self.offset, b"", self._read()
+        while chunk:
             begin = 0
             while (end := chunk.find(b"\n", begin)) >= 0:
                 data = kept + chunk[begin:end] if kept else chunk[begin:end]
                 kept, begin = b"", end + 1
                 line = Line(start, start + len(data) + 1, data)
+                if len(data) > MAX_LINE_BYTES:
+                    line.data, line.digest = None, digest_of(data)
                 start = line.end
                 yield line
-            kept += chunk[begin:]
+            kept, chunk = kept + chunk[begin:], b""
             if len(kept) > MAX_LINE_BYTES:
                 oversize = self._skip(start, kept)
                 if oversize is None:
                     return
-                line, kept = oversize
-                start = line.end
+                line, chunk = oversize
+                start, kept = line.end, b""
                 yield line
-        self.tail = kept
+            chunk = chunk or self._read()
+        self.tail, self.tail_bytes = kept, len(kept)
 
     def _read(self) -> bytes:
         try:
-            return self._stream.read(CHUNK_BYTES)
-        except (OSError, EOFError) as error:
+            return self._take(CHUNK_BYTES)
+        except READ_ERRORS as error:
             raise TranscriptError(f"cannot be read on: {error}") from error
 
     def _skip(self, start: int, kept: bytes) -> tuple[Line, bytes] | None:
-        """Reads on to the end of an oversize line, keeping only its hash; None when the file ends first."""
+        """Reads on to the end of an oversize line, keeping only its hash: the line, and what was read after it.
+
+        None when the file ends first.
+        """
         running, size = blake2b(kept, digest_size=12), len(kept)
         while chunk := self._read():
             end = chunk.find(b"\n")
@@ -111,4 +129,5 @@ class LineReader:
             if end >= 0:
                 return Line(start, start + size + 1, None, running.hexdigest()), chunk[end + 1 :]
         self.tail_oversize = True
+        self.tail_bytes, self.tail_digest = size, running.hexdigest()
         return None

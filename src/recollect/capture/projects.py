@@ -33,6 +33,7 @@ def project_root(cwd: str) -> str:
 
 def fold_worktree(path: str) -> str:
     """A path inside a conventional worktree folder becomes the repository that the worktree was made from."""
+    path = path[:MAX_PATH_CHARS]
     match = _WORKTREE_FOLDER.match(path) or _SIBLING_WORKTREES.match(path)
     return match.group("root") if match else path
 
@@ -51,19 +52,31 @@ def _repository_root(folder: str) -> str | None:
 
 
 def _linked_root(folder: str, git_file: str) -> str:
-    """The root behind a `.git` file: of a worktree its repository's, of a submodule its own folder."""
-    with open(git_file, encoding="utf-8", errors="replace") as stream:
-        line = stream.readline(MAX_PATH_CHARS).strip()
+    """The root behind a `.git` file: of a worktree its repository's, of a submodule its own folder.
+
+    A worktree is believed only when its repository names it too, as git itself writes it: anybody can unpack a `.git`
+    file that points at another project, and would so be shown that project's past.
+    """
+    line = _first_line(git_file)
     if not line.startswith("gitdir:"):
         return folder
     git_dir = os.path.normpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))
     try:
-        with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="replace") as stream:
-            common = stream.readline(MAX_PATH_CHARS).strip()
+        common_dir = os.path.realpath(os.path.join(git_dir, _first_line(os.path.join(git_dir, "commondir"))))
+        back = os.path.realpath(os.path.join(git_dir, _first_line(os.path.join(git_dir, "gitdir"))))
     except OSError:
         return folder
-    common_dir = os.path.realpath(os.path.join(git_dir, common))
+    is_listed = os.path.dirname(os.path.realpath(git_dir)) == os.path.join(common_dir, "worktrees")
+    if not is_listed or back != os.path.realpath(git_file):
+        return folder
     return os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else common_dir
+
+
+def _first_line(path: str) -> str:
+    """The first line of one of git's small files; a FIFO in its place is not waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.readline(MAX_PATH_CHARS).strip()
 
 
 def is_inside(path: str, root: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_PENDING_CALLS = 200
 """Tool calls remembered until their result comes; a call that never got one must not grow the state for ever."""
 
-OWN_BLOCK = re.compile(r"<recollect-memory\b[^>]*>.*?(?:</recollect-memory[^>]*>|\Z)", re.DOTALL)
+OWN_BLOCK = re.compile(r"<recollect-memory\b[^<>]{0,200}>.*?(?:</recollect-memory[^<>]{0,200}>|\Z)", re.DOTALL)
 """What recollect itself injected: never taken for anybody's words (it would feed the memory with its echo)."""
 
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code:? (-?\d{1,6})\b")
@@ -76,12 +76,10 @@ def parse_time_ms(value: object) -> int | None:
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        try:
-            return int(moment.timestamp() * 1000)
-        except (OverflowError, ValueError):
-            return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e14:  # noqa: PLR2004 - year 5138 in ms
-        return int(value if value > 1e11 else value * 1000)  # noqa: PLR2004 - seconds reach 1e11 in the year 5138
+        milliseconds = round(moment.timestamp() * 1000)
+        return milliseconds if milliseconds >= 0 else None  # no client is older than 1970, and no index holds less
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e14:
+        return int(value if value > 1e11 else value * 1000)
     return None
 
 

@@ -1,7 +1,7 @@
 """The arithmetic of BM25, with one change: a few hundred imagined documents keep it sane while a store is small.
 
 With ten documents every word is "rare", and a question about anything finds something. So each word is weighed as if
-the store also held VIRTUAL_DOCUMENTS others, in which generic words (fix, test, commit …) are common and others are not.
+the store also held VIRTUAL_DOCUMENTS others, in which generic words (fix, test, commit …) are common, others not.
 Large stores do not notice; in a store of three sessions it takes the share of unrelated prompts that get an answer
 from 1 in 5 to none, at the same share of answered questions (docs/evaluation.md).
 """

@@ -42,7 +42,10 @@ SEARCH_TEXT_CHARS = 1000
 TURN_SEARCH_CHARS = 4000
 """Turns are searched further than tool traffic: a plan's end is as good as its start (docs/evaluation.md)."""
 
-CALL_FIELDS = ("file_path", "path", "notebook_path", "command", "pattern", "query", "url", "description", "subject", "skill", "prompt")
+CALL_FIELDS = (
+    "file_path", "path", "notebook_path", "command", "pattern", "query", "url", "description", "subject", "skill",
+    "prompt",
+)  # fmt: skip
 """Input fields that say what a tool call did, in the order in which they are shown."""
 
 CONTENT_FIELDS = ("content", "new_string", "old_string", "new_source", "plan", "todos", "input")
@@ -78,7 +81,7 @@ class Event:
 
 def squeeze(text: str, limit: int) -> str:
     """`text` on one line, at most `limit` characters, cut with an ellipsis."""
-    line = " ".join(text[: limit * 4].split())
+    line = " ".join(text.split(None, limit // 2 + 1))  # more words than fit, without folding all of a long text
     if len(line) <= limit:
         return line
     return line[: limit - 1].rstrip() + "…"
@@ -112,6 +115,8 @@ def call_text(tool: str | None, values: Mapping[str, object] | None) -> str:
         if name not in CALL_FIELDS and name not in CONTENT_FIELDS
         and isinstance(value, str) and value and not value.isspace()
     ]  # fmt: skip
+    if not parts:  # a patch or a note: its first lines say what it is about
+        parts = [value[:CALL_FIELD_CHARS] for value in values.values() if isinstance(value, str)]
     return "\n".join(parts)
 
 

@@ -11,5 +11,5 @@ unchanged (docs/evaluation.md)."""
 def with_recency(score: float, ts_ms: int, now_ms: int) -> float:
     """A score from 0 to 1 with a little more for what is new; still from 0 to 1."""
     age = max(0, now_ms - ts_ms)
-    boost = 1 + RECENCY_WEIGHT * 0.5 ** (age / RECENCY_HALF_LIFE_MS)
+    boost: float = 1 + RECENCY_WEIGHT * 0.5 ** (age / RECENCY_HALF_LIFE_MS)
     return score * boost / (1 + RECENCY_WEIGHT)

@@ -57,7 +57,9 @@ class NewEvent:
 
     __slots__ = ("columns", "cwd", "key", "search_text", "session")
 
-    def __init__(self, key: bytes, session: str, cwd: str | None, columns: tuple[object, ...], search_text: str) -> None:
+    def __init__(
+        self, key: bytes, session: str, cwd: str | None, columns: tuple[object, ...], search_text: str
+    ) -> None:
         self.key, self.session, self.cwd, self.columns, self.search_text = key, session, cwd, columns, search_text
 
 
@@ -66,7 +68,7 @@ class NewRecord:
 
     __slots__ = ("digest", "events", "ignored", "offset", "quarantined", "size_bytes", "unknown")
 
-    def __init__(  # noqa: PLR0913 - one row of the account
+    def __init__(
         self, offset: int, size_bytes: int, events: list[NewEvent], *, quarantined: str | None = None,
         digest: str = "", unknown: bool = False,
     ) -> None:  # fmt: skip

@@ -36,15 +36,31 @@ class StoredEvent:
     """One event as kept. `text` is the whole redacted text where it was asked for, else None."""
 
     __slots__ = (
-        "agent_id", "branch", "client", "excerpt", "exit_code", "failed", "file", "kind", "key", "order_ms", "origin",
-        "project", "row", "session", "text", "text_chars", "tool", "ts_ms",
+        "agent_id",
+        "branch",
+        "client",
+        "excerpt",
+        "exit_code",
+        "failed",
+        "file",
+        "key",
+        "kind",
+        "order_ms",
+        "origin",
+        "project",
+        "row",
+        "session",
+        "text",
+        "text_chars",
+        "tool",
+        "ts_ms",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], text: str | None = None) -> None:
         self.row: int = values["row"]  # type: ignore[assignment]
         self.key: bytes = values["key"]  # type: ignore[assignment]
-        self.kind: str = events.KINDS[values["kind"]]  # type: ignore[index]
-        self.origin: str = events.ORIGINS[values["origin"]]  # type: ignore[index]
+        self.kind: str = events.KINDS[values["kind"]]  # type: ignore[call-overload]
+        self.origin: str = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
         self.session: str = values["session"]  # type: ignore[assignment]
         self.client: str = values["client"]  # type: ignore[assignment]
         self.project: str = values["project"]  # type: ignore[assignment]
@@ -104,7 +120,7 @@ class Filter:
 
     __slots__ = ("before_ms", "kinds", "origins", "scope", "without")
 
-    def __init__(  # noqa: PLR0913 - one field each
+    def __init__(
         self, scope: Scope, *, before_ms: int | None = None, without: Sequence[int] = (),
         kinds: Sequence[str] | None = None, origins: Sequence[str] | None = None,
     ) -> None:  # fmt: skip

@@ -18,10 +18,10 @@ STOP_WORDS = frozenset(
 
 GENERIC_WORDS = frozenset(
     "add answer best better big bit branch build button call change check class clean clear close code comment commit"
-    " config continue copy create data day debug default delete different doc documentation done down edit end error every"
+    " config continue copy create data day debug default delete different doc documentation done edit end error every"
     " example fail feature few file find first fix folder format function give good great help idea implement improve"
     " install issue keep know last left less line lint list little log look main make many merge message method missing"
-    " move name need new next number ok okay one open option output page plan please pr print problem project push put"
+    " move name need new next number ok okay one open option output page plan pr print problem project push put"
     " question quick read readme refactor release remove rename repo result return review right run save say script see"
     " set setting show simple small something start step stop string sure take tell test text thank thanks thing think"
     " time try two type typo understand update use user value version want way work write wrong yes".split()
@@ -36,11 +36,13 @@ _PASSAGE_WORD = re.compile(r"\w+")
 MAX_TOKEN_CHARS = 200
 MIN_NAME_CHARS = 3
 MAX_NAME_CHARS = 64
+MIN_STEM_CHARS = 4
+MAX_ENDING_CHARS = 7
 _CACHE_TOKENS = 200_000
 
 _plain: set[str] = set()
 _known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-"""Tokens seen before, without and with parts: transcripts repeat theirs, and a look-up is far cheaper than an analysis."""
+"""Tokens seen before, without and with parts: transcripts repeat theirs, and a look-up costs far less than a parse."""
 
 
 def _token_parts(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -102,7 +104,7 @@ def _analyze_token(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(extra), tuple(kept)
 
 
-def _is_name(word: str, has_pieces: bool) -> bool:  # noqa: FBT001 - private, called once
+def _is_name(word: str, has_pieces: bool) -> bool:
     """snake_case, CamelCase, mixedCase or ACRONYM; not a number, not an English hyphenation."""
     if has_pieces:
         return "_" in word.strip("_") or any(character.isdigit() for character in word)
@@ -163,37 +165,50 @@ def best_passage(text: str, words: set[str], limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    marks = [match.start() for match in _PASSAGE_WORD.finditer(text.lower()) if _is_wanted(match.group(), words)]
-    start = _densest(marks, limit)
+    heads = {word[:3] for word in words}  # most words of a long text are told by their first letters
+    marks = [
+        match.start() for match in _PASSAGE_WORD.finditer(text)
+        if (word := match.group().lower())[:3] in heads and _is_wanted(word, words)
+    ]  # fmt: skip
+    mark = _densest(marks, limit)
+    start = max(0, mark - limit // 8)
     if start > 0:
-        start = _boundary_before(text, start)
-    room = limit - (1 if start else 0) - (1 if start + limit < len(text) else 0)
+        start = _boundary_near(text, start, mark, limit)
+    room = limit - 1 if start else limit
+    if start + room < len(text):
+        room -= 1
     cut = text[start : start + room].rstrip()
     return ("…" if start else "") + cut + ("…" if start + room < len(text) else "")
 
 
 def _is_wanted(word: str, words: set[str]) -> bool:
-    """Whether a word, or what is left of it without its last one to three letters, is among the stems."""
-    return word in words or (len(word) > 4 and not words.isdisjoint((word[:-1], word[:-2], word[:-3])))  # noqa: PLR2004 - shorter words have no ending
+    """Whether a word, or what is left of it without an ending (migrations, queries, query), is among the stems."""
+    if word in words:
+        return True
+    size = len(word)
+    if size < MIN_STEM_CHARS:
+        return False
+    stems = [word[:end] for end in range(max(MIN_STEM_CHARS, size - MAX_ENDING_CHARS), size)]
+    return not words.isdisjoint(stems) or (word[-1] == "y" and word[:-1] + "i" in words)
 
 
 def _densest(marks: list[int], limit: int) -> int:
-    """Where a window of `limit` holds most marks; a little before its first mark."""
+    """The first mark of the window of `limit` that holds most marks; 0 when there is none."""
     best, best_count, low = 0, 0, 0
     for high, mark in enumerate(marks):
         while mark - marks[low] > limit * 3 // 4:
             low += 1
         if high - low + 1 > best_count:
             best, best_count = marks[low], high - low + 1
-    return max(0, best - limit // 8)
+    return best
 
 
-def _boundary_before(text: str, start: int) -> int:
-    """The last line or sentence start in the 80 characters before `start`, else the next word."""
-    window = text[max(0, start - 80) : start]
-    for mark in ("\n", ". "):
-        place = window.rfind(mark)
+def _boundary_near(text: str, start: int, mark: int, limit: int) -> int:
+    """The last line or sentence start shortly before `start`, else the next word, but never one after `mark`."""
+    window = text[max(0, start - min(80, limit // 6)) : start]
+    for end in ("\n", ". "):
+        place = window.rfind(end)
         if place >= 0:
-            return start - len(window) + place + len(mark)
-    space = text.find(" ", start)
-    return space + 1 if 0 <= space < start + 40 else start
+            return start - len(window) + place + len(end)
+    space = text.find(" ", start, min(mark, start + 40))
+    return space + 1 if space >= 0 else start

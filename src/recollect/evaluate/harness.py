@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from recollect.app import App, open_app
 from recollect.domain.stored import Scope
@@ -103,7 +104,7 @@ def evaluate_secrets(folder: Path) -> dict[str, object]:
     missed: dict[str, int] = defaultdict(int)
     for name in ("secrets", "clean"):
         path = find(folder, name)
-        rows = [row for row in read_rows(path)] if path else []
+        rows = list(read_rows(path)) if path else []
         touched = 0
         for row in rows:
             text = str(row["text"])
@@ -125,13 +126,14 @@ def as_text(figures: dict[str, object]) -> str:
             f"{figures['set']}: recall {figures['recall']:.3f} of {figures['secrets']} secrets,"
             f" {figures['clean_touched']:.3f} of {figures['clean']} clean texts touched; missed: {figures['missed']}"
         )
-    latency = figures["latency_ms"]
+    latency: Any = figures["latency_ms"]
+    heading = f"{figures['set']}: {figures['questions']} questions without leaks,"
     lines = [
-        f"{figures['set']}: {figures['questions']} questions without leaks, search p50 {latency['p50']:.1f} ms,"  # type: ignore[index]
-        f" p95 {latency['p95']:.1f} ms",  # type: ignore[index]
+        f"{heading} search p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms",
         f"{'':<16}{'n':>5}" + "".join(f"{name:>22}" for name in ("any@5", "any@10", "MRR", "nDCG@10")),
     ]
-    groups = {"all": figures["all"], "human-written": figures["human-written"], **figures["categories"]}  # type: ignore[dict-item]
+    categories: Any = figures["categories"]
+    groups: dict[str, Any] = {"all": figures["all"], "human-written": figures["human-written"], **categories}
     for name, group in groups.items():
         if group["n"]:
             cells = (group[metric] for metric in ("any@5", "any@10", "MRR", "nDCG@10"))

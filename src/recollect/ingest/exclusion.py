@@ -23,7 +23,8 @@ class Places:
     """
 
     def __init__(self, exclude: Sequence[str] = (), fixed_root: str | None = None) -> None:
-        self._exclude = tuple(os.path.normpath(os.path.expanduser(path)) for path in exclude)
+        named = [os.path.normpath(os.path.expanduser(path)) for path in exclude]
+        self._exclude = tuple(dict.fromkeys(named + [os.path.realpath(path) for path in named]))
         self._fixed_root = fixed_root
         self._excluded: dict[str, bool] = {}
         self._roots: dict[str, tuple[str, bool]] = {}
@@ -55,5 +56,5 @@ class Places:
         try:
             with open(path, "rb") as stream:
                 return tomllib.load(stream).get("capture") is False
-        except (OSError, tomllib.TOMLDecodeError):
+        except (OSError, ValueError, RecursionError):
             return True  # somebody wanted to say something: store nothing until it can be read

@@ -7,12 +7,13 @@ unique: the effect is exactly-once.
 
 from __future__ import annotations
 
+import io
 import os
 import time
 
-from recollect.capture.decode import OVERSIZE, TORN, decode_record
-from recollect.capture.discover import READERS
-from recollect.capture.files import HEAD_BYTES, TAIL_BYTES, LineReader, digest_of, open_transcript
+from recollect.capture.decode import OVERSIZE, TOO_DEEP, TORN, clean_text, decode_record
+from recollect.capture.discover import FIELDS, READERS
+from recollect.capture.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, LineReader, digest_of, open_transcript
 from recollect.capture.records import ReaderState
 from recollect.domain.sources import COUNTERS, Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, TranscriptError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from recollect.capture.files import Line
+    from recollect.domain.events import Event
+    from recollect.domain.sources import NewEvent
     from recollect.ingest.exclusion import Places
     from recollect.store.base import Store
 
@@ -63,7 +66,7 @@ class Ingester:
     ) -> None:  # fmt: skip
         self._store, self._places, self._now_ms, self._on_rows = store, places, now_ms, on_rows
         self._preparer: Preparer | None = None
-        self._fast = _fast_decoder()
+        self._decoders: dict[str, Callable[[bytes], object] | None] = {}
 
     def ingest_file(
         self, path: str, client: str, *, deadline: float | None = None,
@@ -94,27 +97,30 @@ class Ingester:
         self, path: str, client: str, report: FileReport, deadline: float | None,
         on_progress: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
-        status = os.stat(path, follow_symlinks=False)
+        status = _status(path)
         state = self._store.source(path)
         if state is not None and _is_unchanged(state, status) and not self._is_torn_for_good(state, status):
             report.is_complete = True
             return
         with open_transcript(path) as stream:
-            state, head = self._position(state, path, client, stream)
+            state, head, window = self._position(state, path, client, stream)
             reader = LineReader(stream, state.offset)
-            work = _Pass(self, state, head, report)
-            for line in reader:
-                work.add(line)
-                if work.is_full:
-                    work.commit(None, on_progress)
-                    if deadline is not None and time.monotonic() > deadline:
-                        return
-            tail = reader.tail
+            work = _Pass(self, state, head, window, report)
+            try:
+                for line in reader:
+                    work.add(line)
+                    if work.is_full:
+                        work.commit(None, on_progress)
+                        if deadline is not None and time.monotonic() > deadline:
+                            return
+            except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
+                work.commit(None, on_progress)
+                raise
             is_over = path.endswith(".gz") or self._now_ms() - status.st_mtime_ns // 1_000_000 > TORN_IDLE_MS
-            if tail and is_over and not reader.tail_oversize:
-                work.add_unfinished(tail)
-                tail = b""
-            work.state.tail_bytes = len(tail)
+            if reader.tail_bytes and is_over:
+                work.add_unfinished(reader)
+            else:
+                work.state.tail_bytes = reader.tail_bytes
             work.commit(status, on_progress)
         report.is_complete = True
 
@@ -123,15 +129,20 @@ class Ingester:
 
     def _position(
         self, state: SourceState | None, path: str, client: str, stream: BinaryIO
-    ) -> tuple[SourceState, bytes]:
-        """The stream at the cursor of the right generation; a renamed file keeps the cursor it had."""
+    ) -> tuple[SourceState, bytes, bytes]:
+        """The cursor of the right generation, with the bytes at the head of the file and before the cursor.
+
+        The stream is then at the cursor. A renamed file keeps the cursor it had.
+        """
         head = _read_fully(stream, HEAD_BYTES)
         if state is None:
             state = self._renamed(path, client, head) or SourceState(path, client)
+        state.path = path
         if not _is_same_generation(state, head, stream):
             state = state.next_generation()
-        stream.seek(state.offset)
-        return state, head
+        window = min(state.offset, TAIL_BYTES)
+        stream.seek(state.offset - window)
+        return state, head, _read_fully(stream, window)
 
     def _renamed(self, path: str, client: str, head: bytes) -> SourceState | None:
         for state in self._store.sources_like(digest_of(head)) if head else ():
@@ -147,9 +158,15 @@ class Ingester:
             self._preparer = Preparer(bytes(key))  # type: ignore[call-overload]
         return self._preparer
 
-    def decode(self, data: bytes) -> dict[str, object]:
+    def decode(self, data: bytes, client: str) -> dict[str, object]:
         """One line as a record."""
-        return decode_record(data, self._fast)
+        if client not in self._decoders:
+            self._decoders[client] = _fast_decoder(client)
+        return decode_record(data, self._decoders[client])
+
+    def redact_state(self, state: ReaderState) -> dict[str, object]:
+        """What a reader remembers, fit to be stored: a call waits there for its result with its file's name."""
+        return self.preparer().redact_state(state) if state.calls else state.to_values()
 
     def store_batch(self, batch: Batch) -> dict[str, int]:
         """Commits a batch; hands the new rows on to the index."""
@@ -171,13 +188,14 @@ class Ingester:
 class _Pass:
     """The records of one file that are read but not yet committed."""
 
-    def __init__(self, ingester: Ingester, state: SourceState, head: bytes, report: FileReport) -> None:
-        self._ingester, self._head, self._report = ingester, head, report
+    def __init__(
+        self, ingester: Ingester, state: SourceState, head: bytes, window: bytes, report: FileReport
+    ) -> None:
+        self._ingester, self._head, self._window, self._report = ingester, head, window, report
         self.state = state.copy()
         self._reader = READERS[state.client]
         self._reader_state = ReaderState(state.reader_state)
-        self._fallback_session = os.path.basename(state.path).split(".")[0]
-        self._window = b""
+        self._fallback_session = clean_text(os.path.basename(state.path)).split(".")[0]
         self._records: list[NewRecord] = []
         self._bytes = 0
         self._roots: dict[str, tuple[str, bool]] = {}
@@ -197,8 +215,16 @@ class _Pass:
         data = line.data
         self._window = (data if len(data) >= TAIL_BYTES else self._window + data)[1 - TAIL_BYTES :] + b"\n"
 
-    def add_unfinished(self, data: bytes) -> None:
+    def add_unfinished(self, reader: LineReader) -> None:
         """A last line without its line break that will not be finished: a record if it is one, else quarantined."""
+        data, self.state.tail_bytes = reader.tail, 0
+        if reader.tail_oversize:
+            oversize = NewRecord(
+                self.state.offset, reader.tail_bytes, [], quarantined=OVERSIZE, digest=reader.tail_digest
+            )
+            self._append(oversize)
+            self._window = b""
+            return
         record = self._read(self.state.offset, len(data), data)
         if record.quarantined is not None:
             record.quarantined = TORN
@@ -214,12 +240,18 @@ class _Pass:
         if not data or data.isspace():
             return NewRecord(offset, size, [])
         try:
-            record = self._ingester.decode(data)
+            record = self._ingester.decode(data, self.state.client)
             found = self._reader(record, self._reader_state)
+            if not found:
+                return NewRecord(offset, size, [], unknown=found is None)
+            return NewRecord(offset, size, self._prepare(found, offset))
         except RecordError as error:
             return NewRecord(offset, size, [], quarantined=error.reason, digest=digest_of(data))
-        if not found:
-            return NewRecord(offset, size, [], unknown=found is None)
+        except RecursionError:
+            return NewRecord(offset, size, [], quarantined=TOO_DEEP, digest=digest_of(data))
+
+    def _prepare(self, found: list[Event], offset: int) -> list[NewEvent]:
+        """The rows of a record's events, but for those of excluded folders."""
         prepare = self._ingester.preparer().prepare
         rows = []
         for event in found:
@@ -227,11 +259,14 @@ class _Pass:
             if cwd not in self._roots:
                 self._roots[cwd] = self._ingester.places.root_of(cwd)
             if self._ingester.places.is_excluded(cwd):
+                self._reader_state.close_call(event.tool_use_id or "")
                 continue
             event.session_id = event.session_id or self._fallback_session
+            if not event.record_id and event.ts_ms is None:  # nothing but its place tells it from its equals
+                event.record_id = f"{event.session_id}@{offset}"
             self.state.order_ms = max(self.state.order_ms, event.ts_ms or 0)
             rows.append(prepare(event, self.state.order_ms))
-        return NewRecord(offset, size, rows)
+        return rows
 
     def commit(self, status: os.stat_result | None, on_progress: Callable[[int], None] | None) -> None:
         """Commits what was read. With `status` the file was read to its end as it was then."""
@@ -243,7 +278,7 @@ class _Pass:
         state.head_digest = digest_of(self._head[: state.head_bytes]) if state.head_bytes else ""
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
-        state.reader_state = self._reader_state.to_values()
+        state.reader_state = self._ingester.redact_state(self._reader_state)
         after = state.copy()
         counts = self._ingester.store_batch(Batch(after, self._records, self._roots, self._ingester.now_ms()))
         state.id = after.id
@@ -253,6 +288,13 @@ class _Pass:
         if on_progress is not None:
             on_progress(self._bytes)
         self._records, self._bytes = [], 0
+
+
+def _status(path: str) -> os.stat_result:
+    try:
+        return os.stat(path, follow_symlinks=False)
+    except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
+        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _is_unchanged(state: SourceState, status: os.stat_result) -> bool:
@@ -267,8 +309,11 @@ def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bo
         return False
     size, _, digest = state.tail_digest.partition(":")
     length = int(size or 0)
-    stream.seek(state.offset - length)
-    tail = _read_fully(stream, length)
+    try:
+        stream.seek(state.offset - length)
+        tail = _read_fully(stream, length)
+    except READ_ERRORS:  # a packed file that is shorter now, or damaged
+        return False
     return len(tail) == length and (not length or digest_of(tail) == digest) and _reaches(stream, state.offset)
 
 
@@ -276,23 +321,32 @@ def _reaches(stream: BinaryIO, offset: int) -> bool:
     try:
         stream.seek(offset - 1)
         return len(stream.read(1)) == 1
-    except (OSError, EOFError):
+    except READ_ERRORS:
         return False
 
 
 def _read_fully(stream: BinaryIO, size: int) -> bytes:
+    """`size` bytes, or as many as there are before the end or the damage: whoever reads on is told of that."""
+    take = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
     parts = b""
     try:
-        while len(parts) < size and (part := stream.read(size - len(parts))):
+        while len(parts) < size and (part := take(size - len(parts))):
             parts += part
-    except (OSError, EOFError) as error:
-        raise TranscriptError(f"cannot be read: {error}") from error
+    except READ_ERRORS:
+        return parts
     return parts
 
 
-def _fast_decoder() -> Callable[[bytes], object] | None:
+def _fast_decoder(client: str) -> Callable[[bytes], object] | None:
+    """A decoder that skips what the client's reader does not look at, without ever making values of it."""
     try:
         import msgspec
     except ImportError:  # the standard library's decoder gives the same records, more slowly
         return None
-    return msgspec.json.decode
+    if client not in FIELDS:
+        return msgspec.json.decode
+    from typing import Any, TypedDict
+
+    shape: Any = TypedDict("shape", dict.fromkeys(FIELDS[client], Any), total=False)  # type: ignore[misc]
+    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape).decode
+    return decode

@@ -13,6 +13,7 @@ from recollect.ingest.secrets import Redactor, strip_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recollect.capture.records import ReaderState
     from recollect.domain.events import Event
 
 KEY_BYTES = 16
@@ -47,6 +48,11 @@ class Preparer:
         )  # fmt: skip
         search_text = events.searchable(event.kind, event.tool, file, words)
         return NewEvent(key, event.session_id, event.cwd, columns, search_text)
+
+    def redact_state(self, state: ReaderState) -> dict[str, object]:
+        """What a reader remembers, without the secrets of the calls in it; their ids stay as they are."""
+        calls = {call_id: self._redactor.redact_value(call) for call_id, call in state.calls.items()}
+        return {**state.to_values(), "calls": calls}
 
     def _identify(self, event: Event, said: str) -> bytes:
         """Identity is what was said, by whom, in which record: never the envelope, never the session (forks copy)."""

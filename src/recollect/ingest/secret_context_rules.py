@@ -16,15 +16,18 @@ _STAND_IN = re.compile(
     re.IGNORECASE,
 )
 _WORDS = frozenset(
-    "password passwd passwort passphrase pass pwd secret secrets token tokens key string text hidden true false null none nil "
-    "undefined required optional invalid missing unknown empty bearer basic oauth oauth2 jwt env file prompt stdin plain "
-    "plaintext bcrypt sha256 sha512 argon2 scrypt default test user username login admin value input number boolean object "
-    "array char bytes byte list dict type any self this void int str bool float const var let new return function async await "
-    "type=password field label error warning enabled disabled on off yes no and or not is the for with from password1 "
-    "password2 oldpassword newpassword mypassword userpassword".split(),
+    """
+    password passwd passwort passphrase pass pwd secret secrets token tokens key string text hidden true false
+    null none nil undefined required optional invalid missing unknown empty bearer basic oauth oauth2 jwt env file
+    prompt stdin plain plaintext bcrypt sha256 sha512 argon2 scrypt default test user username login admin value
+    input number boolean object array char bytes byte list dict type any self this void int str bool float const
+    var let new return function async await type=password field label error warning enabled disabled on off yes no
+    and or not is the for with from password1 password2 oldpassword newpassword mypassword userpassword
+    """.split(),
 )
 _NAME_LIKE = re.compile(
-    r"[A-Za-z_$@#.][A-Za-z0-9_$./-]*?(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|cred|auth|field|label|input|error|name|type)"
+    r"[A-Za-z_$@#.][A-Za-z0-9_$./-]*?"
+    r"(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|cred|auth|field|label|input|error|name|type)"
     r"[A-Za-z_.#-]*[0-9]?",
     re.IGNORECASE,
 )
@@ -32,6 +35,7 @@ _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{16,}")
 _CLASS_RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CODE = re.compile(r"\w\(|\)$|=>|->|;$")
+_REFERENCES = (*"${<%/~&([\\+", "./", "../", "--", ".$", "arn:")
 _ASSIGNMENT = re.compile(r"[A-Za-z_.-]{2,24}=")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SYMBOLS = re.compile(r"[!@#$%^&*+=?~,;:|]")
@@ -48,14 +52,16 @@ def is_filled_in(value: str) -> bool:
     if _ASSIGNMENT.match(value):
         return False
     value = value.strip("'\"`")
-    if len(value) < 3 or value[0] in "${<%/~&([\\" or value.startswith(("./", "../", "--", ".$", "+", "arn:")):
+    if len(value) < 3 or value.startswith(_REFERENCES):
         return False
-    return len(set(value)) > 2 and value.lower().strip(".,:") not in _WORDS and not _STAND_IN.search(value)  # noqa: PLR2004
+    if _STAND_IN.search(value):
+        return False
+    return len(set(value)) > 2 and value.lower().strip(".,:") not in _WORDS
 
 
 def is_password(value: str) -> bool:
     """Tell whether the value given for a password can be one: filled in, one word, and not the name of a field."""
-    if len(value) < 4 or _ASSIGNMENT.match(value) or any(c in value for c in " \t") or value[-1] == ":":  # noqa: PLR2004
+    if len(value) < 4 or _ASSIGNMENT.match(value) or " " in value or "\t" in value or value[-1] == ":":
         return False
     if not is_filled_in(value) or (value[0] in "#." and value[1:].replace("-", "").isalpha()):
         return False
@@ -65,7 +71,7 @@ def is_password(value: str) -> bool:
 
 def is_hard_password(value: str) -> bool:
     """Tell whether a bare word can only be a password: letters with digits, no code punctuation."""
-    if len(value) < 6 or any(c in "()[]{}<>" for c in value) or not is_password(value):  # noqa: PLR2004
+    if len(value) < 6 or any(c in "()[]{}<>" for c in value) or not is_password(value):
         return False
     letters, digits = any(c.isalpha() for c in value), any(c.isdigit() for c in value)
     wordy = re.fullmatch(r"[A-Za-z_.]*[A-Za-z][._-]?[0-9]{1,2}", value) is not None
@@ -74,11 +80,13 @@ def is_hard_password(value: str) -> bool:
 
 def is_random(value: str) -> bool:
     """Tell whether a value was drawn at random: hex, a UUID, or letters and digits that change class often."""
-    if len(value) < 10 or any(c in value for c in " \t") or "=" in value.rstrip("=") or not is_filled_in(value) or _CODE.search(value):  # noqa: PLR2004
+    if len(value) < 10 or " " in value or "\t" in value or "=" in value.rstrip("="):
+        return False
+    if not is_filled_in(value) or _CODE.search(value):
         return False
     if _HEX.fullmatch(value):
-        return len(set(value)) > 5 and not value.isdigit()  # noqa: PLR2004
-    return _UUID.fullmatch(value) is not None or _changes_often(value) and entropy(value) >= 2.8  # noqa: PLR2004
+        return len(set(value)) > 5 and not value.isdigit()
+    return _UUID.fullmatch(value) is not None or (_changes_often(value) and entropy(value) >= 2.8)
 
 
 def _changes_often(value: str) -> bool:
@@ -87,11 +95,11 @@ def _changes_often(value: str) -> bool:
     letters = sum(len(run) for run in runs if not run[0].isdigit())
     others = len(value) - covered
     if letters == covered:
-        plain = others == 0 and len(value) >= 16  # noqa: PLR2004
+        plain = others == 0 and len(value) >= 16
         return plain and (_CONSONANTS.search(value) is not None or len(runs) >= len(value) / 2.5)
-    if letters < 4:  # noqa: PLR2004
+    if letters < 4:
         return False
-    if len(value) >= 12 and _SYMBOLS.search(value) and entropy(value) >= 3.4:  # noqa: PLR2004
+    if len(value) >= 12 and _SYMBOLS.search(value) and entropy(value) >= 3.4:
         return True
     # Separators are discounted, so that words with a number among them do not count as changes.
     return len(runs) - others >= max(4, len(value) / 5) or len(runs) - others // 2 >= max(6, len(value) / 4)
@@ -113,7 +121,8 @@ def is_url_password(value: str) -> bool:
 
 
 _URL_STAND_IN = re.compile(
-    r"x+|(?:my|your|the|db|user|some)?[_-]?(?:password|passwd|pwd|passw)|[._-]+|abc|postgres|mysql|mongodb|redis|root|admin|guest|user"
+    r"x+|(?:my|your|the|db|user|some)?[_-]?(?:password|passwd|pwd|passw)|[._-]+"
+    r"|abc|postgres|mysql|mongodb|redis|root|admin|guest|user"
     r"|.*(?:your|example|placeholder|replace|change_?me|insert).*",
 )
 
@@ -131,14 +140,15 @@ def is_storage_key(value: str) -> bool:
 # AWS and most others 40, Cloudflare 64, DigitalOcean 43, Backblaze 31, older Google and Aliyun stores 30 and 32.
 _STORAGE_KEY_LENGTHS = frozenset({30, 31, 32, 40, 43, 44, 64})
 # The example key in the documentation of AWS, quoted everywhere with various ends.
-_DOCUMENTED_KEY = "wJalrXUtn" "FEMI/K7MDENG"
+_DOCUMENTED_KEY = "wJalrXUtnFEMI/K7MDENG"
 
 
 # Names, separators and quoted values shared by the patterns; all of them are literal text.
 _PASS = r"(?:pass(?:w(?:or)?d|wort|phrase|code)|pwd|[_-]pass)"
 _SECRET = (
-    r"(?:secret|token|credential|jwt|bearer|api[ _.-]?key|(?:access|private|auth|encryption|encrypt|signing|license|account|subscription"
-    r"|master|deploy|stream|consumer|shared|service|write|admin|server|app|storage|insert|query|ingest|developer)[ _.-]?key"
+    r"(?:secret|token|credential|jwt|bearer|api[ _.-]?key"
+    r"|(?:access|private|auth|encryption|encrypt|signing|license|account|subscription|master"
+    r"|deploy|stream|consumer|shared|service|write|admin|server|app|storage|insert|query|ingest|developer)[ _.-]?key"
     r"|sonar[._-]?login|[_-]pat\b|webhook|authorization)"
 )
 _CLOSE = r"[\]\"'`)*\\]{0,4}"
@@ -146,9 +156,10 @@ _TYPE = r"(?:[ \t]?:[ \t]?&?(?:'static )?[Ss]tr(?:ing)?\??)?"
 _SEP = r"[ \t]{0,24}(?::=|=>|->|[=!]={1,2}|=|:|,)[ \t]{0,24}"
 _QUOTED = r"[bru@]?\\{0,2}(?:\"([^\"\\\r\n]{N,200})|'([^'\\\r\n]{N,200})|`([^`\\\r\n]{N,200}))"
 # A random value of some length has a digit; asking for it here keeps most code away from the slower location.
-_WITH_DIGIT = r"[A-Za-z_+/=.~!@#%^&*-]{0,40}[0-9][A-Za-z0-9_+/=.~!@#%^&*-]{4,200}"
+_WITH_DIGIT = r"[A-Za-z_+/.~!@#%^&*-]{0,40}[0-9][A-Za-z0-9_+/.~!@#%^&*-]{4,200}={0,2}"
 _QUOTED_RANDOM = (
-    r"[bru@]?\\{0,2}(?:\"([^\"\\\r\n \t0-9]{0,40}[0-9][^\"\\\r\n \t]{4,200})|'([^'\\\r\n \t0-9]{0,40}[0-9][^'\\\r\n \t]{4,200})"
+    r"[bru@]?\\{0,2}(?:\"([^\"\\\r\n \t0-9]{0,40}[0-9][^\"\\\r\n \t]{4,200})"
+    r"|'([^'\\\r\n \t0-9]{0,40}[0-9][^'\\\r\n \t]{4,200})"
     r"|`([^`\\\r\n \t0-9]{0,40}[0-9][^`\\\r\n \t]{4,200}))"
 )
 _SECRET_LITERALS = (
@@ -156,84 +167,131 @@ _SECRET_LITERALS = (
 )  # fmt: skip
 _PASS_LITERALS = ("pass", "pwd")
 _VENDORS = (
-    r"(?:adobe|algolia|asana|atlassian|jira|auth0|bitbucket|cloudflare|codeclimate|test_reporter|codecov|coinbase|confluent|contentful"
-    r"|coveralls|dropbox|facebook|fastly|flickr|freshbooks|heroku|hubspot|intercom|jfrog|kraken|kucoin|launchdarkly|linkedin|mailchimp"
-    r"|mailgun|messagebird|netlify|new_?relic|nytimes|okta|pagerduty|plaid|postmark|rapidapi|sauce|sendbird|shodan|sonar|squarespace"
-    r"|sumologic|travis|trello|twilio|twitch|twitter|zendesk|crumb)"
+    r"(?:adobe|algolia|asana|atlassian|jira|auth0|bitbucket|cloudflare|codeclimate|test_reporter|codecov|coinbase"
+    r"|confluent|contentful|coveralls|dropbox|facebook|fastly|flickr|freshbooks|heroku|hubspot|intercom|jfrog"
+    r"|kraken|kucoin|launchdarkly|linkedin|mailchimp|mailgun|messagebird|netlify|new_?relic|nytimes|okta"
+    r"|pagerduty|plaid|postmark|rapidapi|sauce|sendbird|shodan|sonar|squarespace|sumologic|travis|trello|twilio"
+    r"|twitch|twitter|zendesk|crumb)"
 )
 _TAIL = r"[A-Za-z0-9+/=_.~%-]*"
 
 # fmt: off
 CONTEXT_RULES: tuple[Rule, ...] = (
-    Rule("aws-secret-key", r"(?i)(?:aws[a-z_. -]{0,12}|amazon[a-z_. -]{0,12}|secret_?)(?:secret|access)[a-z_. -]{0,12}key(?:[_ ]?id)?[\"'\]]{0,2}[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}[\"']?([A-Za-z0-9/+]{16,128}=?=?)",
-         ("aws_secret_access_key = b7Qx2Lm9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoM",), ("key",), check=is_storage_key, final=True),
+    Rule("aws-secret-key",
+         r"(?i)(?:aws[a-z_. -]{0,12}|amazon[a-z_. -]{0,12}|secret_?)(?:secret|access)[a-z_. -]{0,12}key"
+         r"(?:[_ ]?id)?[\"'\]]{0,2}[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}[\"']?([A-Za-z0-9/+]{16,128}=?=?)",
+         (("aws_secret_access_key = b7Qx2Lm9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoM"),), ("key",), check=is_storage_key,
+         final=True),
     Rule("password", rf"(?i){_PASS}s?[_-]?[0-9]{{0,3}}{_CLOSE}{_TYPE}{_SEP}{_QUOTED.replace('N', '4')}",
          ("db_password = 'tr0ub4dor-horse'", '"password": "tr0ub4dor-horse"', "'password' => 'tr0ub4dor-horse'",
-          'define("DB_PASSWORD", "tr0ub4dor-horse")', 'let password: &str = "tr0ub4dor-horse"'), _PASS_LITERALS, check=is_password),
-    Rule("password-short-name", rf"(?i)\bpass[ \t]{{0,12}}:?=[ \t]{{0,12}}{_QUOTED.replace('N', '4')}", ("pass = 'swordfish9'",), ("pass",), check=is_password),
-    Rule("password-env", r"(?:PASSWORD|PASSWD|PASSPHRASE|PWD|_PASS)[A-Z0-9_]{0,24}=([^ \t\r\n\"'`,;|()<>{}$]{4,200})", ("DB_PASSWORD=swordfish",),
-         ("passw", "passphrase", "pwd", "_pass"), check=is_password, tail=_TAIL),
-    Rule("password-line", r"(?im)^[ \t]{0,16}[a-z0-9_.-]{0,40}pass(?:word|wd)?=([^ \t\r\n\"'`,;|(){}\[\]<>$]{6,100})[ \t]{0,4}$",
+         'define("DB_PASSWORD", "tr0ub4dor-horse")', 'let password: &str = "tr0ub4dor-horse"'), _PASS_LITERALS,
+         check=is_password),
+    Rule("password-short-name", rf"(?i)\bpass[ \t]{{0,12}}:?=[ \t]{{0,12}}{_QUOTED.replace('N', '4')}",
+         ("pass = 'swordfish9'",), ("pass",), check=is_password),
+    Rule("password-env", r"(?:PASSWORD|PASSWD|PASSPHRASE|PWD|_PASS)[A-Z0-9_]{0,24}=([^ \t\r\n\"'`,;|()<>{}$]{4,200})",
+         ("DB_PASSWORD=swordfish",), ("passw", "passphrase", "pwd", "_pass"), check=is_password, tail=_TAIL),
+    Rule("password-line",
+         r"(?im)^[ \t]{0,16}[a-z0-9_.-]{0,40}pass(?:word|wd)?=([^ \t\r\n\"'`,;|(){}\[\]<>$]{6,100})[ \t]{0,4}$",
          ("[db]\nPassword=opensesameplease",), ("pass",), check=is_filled_in),
-    Rule("password-plain", rf"(?i){_PASS}s?[_-]?[0-9]{{0,2}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}([^ \t\r\n\"'`,;|()]{{6,200}})",
-         ("password: tr0ub4dor&3x",), _PASS_LITERALS, check=is_hard_password, tail=_TAIL),
-    Rule("password-after-user", r"(?im)user(?:_?name)?[ \t]{0,12}=[ \t]{0,12}[a-z0-9_@.-]{1,60}[ \t]{0,4}[\r\n]{1,2}(?:[ \t]{0,8}(?://|#|;)[^\r\n]{0,100}[\r\n]{1,2}){0,3}"
+    Rule("password-plain", rf"(?i){_PASS}s?[_-]?[0-9]{{0,2}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}"
+         rf"([^ \t\r\n\"'`,;|()]{{6,72}})", ("password: tr0ub4dor&3x",), _PASS_LITERALS, check=is_hard_password,
+         tail=_TAIL),
+    Rule("password-after-user",
+         r"(?im)user(?:_?name)?[ \t]{0,12}=[ \t]{0,12}[a-z0-9_@.-]{1,60}[ \t]{0,4}[\r\n]{1,2}(?:[ \t]{0,8}(?://|#"
+         r"|;)[^\r\n]{0,100}[\r\n]{1,2}){0,3}"
          r"[ \t]{0,16}[a-z0-9_]{0,24}pass(?:word|wd)?[ \t]{0,12}=[ \t]{0,12}([a-z0-9_!@#%^&*-]{6,60})[ \t]{0,4}$",
          ("username = operator\npassword = swordfish_1x",), ("user",), check=is_password),
-    Rule("password-said", r"(?i)(?:password|passphrase)(?: for [^\r\n.]{1,60}?)? is:? [\"'`]([^\"'`\r\n \t]{4,60})[\"'`]",
+    Rule("password-said",
+         r"(?i)(?:password|passphrase)(?: for [^\r\n.]{1,60}?)? is:? [\"'`]([^\"'`\r\n \t]{4,60})[\"'`]",
          ("The default password for the admin is 'swordfish'.",), ("passw", "passphrase"), check=is_filled_in),
-    Rule("secret-compared", rf"(?i)secret[ \t]{{0,4}}[=!]={{1,2}}[ \t]{{0,4}}{_QUOTED.replace('N', '6')}", ('if creds.secret != "swordfish-9" {',), ("secret",),
-         check=is_password),
+    Rule("secret-compared", rf"(?i)secret[ \t]{{0,4}}[=!]={{1,2}}[ \t]{{0,4}}{_QUOTED.replace('N', '6')}",
+         ('if creds.secret != "swordfish-9" {',), ("secret",), check=is_password),
     Rule("secret", rf"(?i){_SECRET}[A-Za-z0-9_]{{0,24}}{_CLOSE}{_TYPE}(?:{_SEP}|\({{1,2}}){_QUOTED_RANDOM}",
-         (f'api_key = "{"q9Zt4Kc8Rv1W" "p6Hd3Ys5"}"', f'core.setSecret("{"q9Zt4Kc8Rv1W" "p6Hd3Ys5"}")'), _SECRET_LITERALS, check=is_random),
-    Rule("secret-plain", rf"(?i){_SECRET}[A-Za-z0-9_]{{0,24}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}({_WITH_DIGIT})",
-         ("API_TOKEN=q9Zt4Kc8Rv1W" "p6Hd3Ys5", "client_secret: q9Zt4Kc8Rv1W" "p6Hd3Ys5"), _SECRET_LITERALS, check=is_random, tail=_TAIL),
-    Rule("vendor-key", rf"(?i){_VENDORS}[A-Za-z0-9_.]{{0,30}}{_CLOSE}{_SEP}[\"']?([0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f-]{{22,23}}|[A-Za-z0-9]{{14,80}})\b",
-         ('config.facebook.key = "3f9a1c7e5b2d8046a9e1c3f57b0d2846"', "TWITTER_ID: 'q9Zt4Kc8Rv1W" "p6Hd3Ys5'"),
-         tuple(_VENDORS[3:-1].replace("_?", "").split("|")) + ("new_relic",), check=is_random),
-    Rule("xml-secret", r"(?i)<[a-z0-9_.:-]{0,40}(?:password|passwd|passphrase|secret|token|api-?_?key)>([^<\r\n]{4,200})</", ("<dbPassword>swordfish9</dbPassword>",),
-         ("<",), check=is_password),
-    Rule("xml-attribute", r"(?i)(?:key|name)=\"[a-z0-9_.:-]{0,60}(?:password|pwd|secret|token|api_?key)\"[ \t]{1,8}value=\"([^\"\r\n]{4,300})",
-         ('<add key="MailPassword" value="swordfish9"/>',), ("value=",), check=is_filled_in),
-    Rule("connection-password", r"(?i)=[^;=\r\n\"']{0,100};[ \"&]{0,8}(?:password|pwd)[ ]?=[ ]?([^;&\"'<>{}$\r\n]{2,128})",
+         ((f'api_key = "{"q9Zt4Kc8Rv1W" "p6Hd3Ys5"}"'), (f'core.setSecret("{"q9Zt4Kc8Rv1W" "p6Hd3Ys5"}")')),
+         _SECRET_LITERALS, check=is_random),
+    Rule("secret-plain",
+         rf"(?i){_SECRET}[A-Za-z0-9_]{{0,24}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}({_WITH_DIGIT})",
+         (("API_TOKEN=q9Zt4Kc8Rv1W" "p6Hd3Ys5"), ("client_secret: q9Zt4Kc8Rv1W" "p6Hd3Ys5")), _SECRET_LITERALS,
+         check=is_random, tail=_TAIL),
+    Rule("vendor-key",
+         rf"(?i){_VENDORS}[A-Za-z0-9_.]{{0,30}}{_CLOSE}{_SEP}[\"']?([0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f-]{{22,23}}"
+         rf"|[A-Za-z0-9]{{14,80}})\b", ('config.facebook.key = "3f9a1c7e5b2d8046a9e1c3f57b0d2846"',
+         ("TWITTER_ID: 'q9Zt4Kc8Rv1W" "p6Hd3Ys5'")),
+         ("new_relic", *_VENDORS[3:-1].replace("_?", "").split("|")), check=is_random),
+    Rule("xml-secret",
+         r"(?i)<[a-z0-9_.:-]{0,40}(?:password|passwd|passphrase|secret|token|api-?_?key)>([^<\r\n]{4,200})</",
+         ("<dbPassword>swordfish9</dbPassword>",), ("<",), check=is_password),
+    Rule("xml-attribute",
+         r"(?i)(?:key|name)=\"[a-z0-9_.:-]{0,60}(?:password|pwd|secret|token|api_?key)\"[ \t]{1,8}value=\""
+         r"([^\"\r\n]{4,300})", ('<add key="MailPassword" value="swordfish9"/>',), ("value=",), check=is_filled_in),
+    Rule("connection-password",
+         r"(?i)=[^;=\r\n\"']{0,100};[ \"&]{0,8}(?:password|pwd)[ ]?=[ ]?([^;&\"'<>{}$\r\n]{2,128})",
          ("Server=db;User Id=app;Password=swordfish;",), ("password", "pwd"), check=is_connection_password),
-    Rule("query-password", r"(?i)[?&](?:password|passwd|pwd)=([^&\"'<>{}$ \t\r\n]{4,128})", ("https://example.com/?user=a&password=swordfish",), ("password=", "passwd=", "pwd="), check=is_password),
+    Rule("query-password", r"(?i)[?&](?:password|passwd|pwd)=([^&\"'<>{}$ \t\r\n]{4,128})",
+         ("https://example.com/?user=a&password=swordfish",), ("password=", "passwd=", "pwd="), check=is_password),
     Rule("account-key", r"(?i)(?:accountkey|sharedaccesskey|sharedaccesssignature|;secret)=([A-Za-z0-9+/=%]{20,200})",
-         ("AccountName=x;AccountKey=" + "q9Zt4Kc8Rv1W" "p6Hd3Ys5Nj0GfTaEuBiOoM==",), ("accountkey", "sharedaccess", ";secret"), check=is_filled_in),
-    Rule("sas-signature", r"[?&]sig=([A-Za-z0-9%/+]{40,120}=?)", ("?sv=2022-11-02&sig=" "q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD%3D",), ("sig=",)),
-    Rule("url-password", r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^ \t\r\n:/@\"'<>`]{0,80}:([^ \t\r\n/\"'<>,`]{1,128})@[A-Za-z0-9\[_.-]",
-         ("postgres://app:swordfish@db.internal:5432/app", "redis://:swordfish@cache"), ("://",), check=is_url_password),
-    Rule("url-token", r"https?://([A-Za-z0-9_.~-]{20,200})(?::x-oauth-basic)?@[a-z0-9.-]{3,80}", ("https://q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0@git.example.com/a/b",), ("://",), check=is_random),
-    Rule("url-query-key", r"[?&](?:key|code|auth|sign|signature)=([A-Za-z0-9_%.-]{20,300})", ("https://maps.example.com/api?key=q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0",), ("=",), check=is_random),
-    Rule("authorization", r"(?i)authorization[\"'`\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}\\{0,2}[\"'`]?(?:bearer|basic|token|apikey|api-key|ssws|digest|key|bot|oauth)?[ \t=:]{1,3}([A-Za-z0-9_.~+/=:-]{8,1000})",
-         ("Authorization: Basic dXNlcjpzd29y" "ZGZpc2g=", "'Authorization': 'Token 3f9a1c7e5b2d8046a9e1'"), ("authorization",),
-         check=lambda v: is_filled_in(v) and any(c.isdigit() for c in v) | v.endswith("="), tail=_TAIL),
-    Rule("bearer", r"(?i)\bbearer(?:[ \t:]{1,3}|%20)([A-Za-z0-9_.~+/=-]{16,1000})", ("Bearer q9Zt4Kc8Rv1W" "p6Hd3Ys5",), ("bearer",), check=is_random, tail=_TAIL),
-    Rule("basic-credentials", r"(?i)\bbasic[ \t]{1,3}([A-Za-z+/]{1,30}[0-9=][A-Za-z0-9+/]{4,400}={0,2})", ("basic dXNlcjpzd29y" "ZGZpc2g=",), ("basic",), check=is_credential_pair),
-    Rule("docker-auth", r"\"auth\"[ \t]{0,4}:[ \t]{0,4}\"([A-Za-z0-9+/]{12,400}={0,2})\"", ('"auth": "dXNlcjpzd29y' 'ZGZpc2g="',), ('"auth"',), check=is_credential_pair),
-    Rule("cookie", r"(?i)\b[a-z_.-]{0,24}(?:sess|session|sessid|session_?id|sid|csrftoken|xsrf-token|authtoken|remember_token)=([A-Za-z0-9%._+/=:-]{16,400})",
-         ("Cookie: PHPSESSID=q9zt4kc8rv1w" "p6hd3ys5nj",), ("sess", "sid=", "token="), check=lambda v: is_random(v) and not _UUID.fullmatch(v), tail=_TAIL),
-    Rule("user-option", r"(?m)(?:^|[ \t\"'])(?:-u|--user|--proxy-user)[ \t=]{0,2}[\"']?[^ \t\r\n:\"'/$]{1,80}:([^ \t\r\n\"'@:/]{3,200})",
-         ("curl -u admin:swordfish https://example.com",), ("-u", "--user", "--proxy-user"), check=lambda v: is_url_password(v) and is_filled_in(v)),
-    Rule("secret-option", r"(?i)(?:^|[ \t\"'])--?[a-z0-9-]{0,30}(?:password|passwd|pass|token|secret|api-?key|access-?key|key)[ \t=:]{1,4}[\"']?([^ \t\r\n\"'`,;|()<>\[\]]{4,300})",
-         ("mysql --password swordfish9x db", "tool --api-key=q9Zt4Kc8Rv1W" "p6Hd3Ys5"), ("-",), check=is_hard_password, tail=_TAIL),
-    Rule("login-option", r"(?i)(?:psexec|sshpass|docker login|podman login|helm registry login|mysql|mysqldump|plink|smbclient)[^\r\n]{0,160}?[ \t]-p[ \t]?([^ \t\r\n\"'`;|()<>-][^ \t\r\n\"'`;|()<>]{2,200})",
-         ("sshpass -p swordfish ssh host", "docker login -u me -p swordfish9"), ("psexec", "sshpass", "login", "mysql", "plink", "smbclient"),
+         ("AccountName=x;AccountKey=" + "q9Zt4Kc8Rv1W" "p6Hd3Ys5Nj0GfTaEuBiOoM==",),
+         ("accountkey", "sharedaccess", ";secret"), check=is_filled_in),
+    Rule("sas-signature", r"[?&]sig=([A-Za-z0-9%/+]{40,120}=?)",
+         (("?sv=2022-11-02&sig=" "q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD%3D"),), ("sig=",)),
+    Rule("url-password",
+         r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^ \t\r\n:/@\"'<>`]{0,80}:([^ \t\r\n/\"'<>,`]{1,128})@[A-Za-z0-9\[_.-]",
+         ("postgres://app:swordfish@db.internal:5432/app", "redis://:swordfish@cache"), ("://",),
+         check=is_url_password),
+    Rule("url-token", r"https?://([A-Za-z0-9_.~-]{20,200})(?::x-oauth-basic)?@[a-z0-9.-]{3,80}",
+         (("https://q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0@git.example.com/a/b"),), ("://",), check=is_random),
+    Rule("url-query-key", r"[?&](?:key|code|auth|sign|signature)=([A-Za-z0-9_%.-]{20,300})",
+         (("https://maps.example.com/api?key=q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0"),), ("=",), check=is_random),
+    Rule("authorization",
+         r"(?i)authorization[\"'`\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}\\{0,2}[\"'`]?(?:bearer|basic|token|apikey|api-key"
+         r"|ssws|digest|key|bot|oauth)?[ \t=:]{1,3}([A-Za-z0-9_.~+/=:-]{8,1000})",
+         (("Authorization: Basic dXNlcjpzd29y" "ZGZpc2g="), "'Authorization': 'Token 3f9a1c7e5b2d8046a9e1'"),
+         ("authorization",), check=lambda v: is_filled_in(v) and any(c.isdigit() for c in v) | v.endswith("="),
+         tail=_TAIL),
+    Rule("bearer", r"(?i)\bbearer(?:[ \t:]{1,3}|%20)([A-Za-z0-9_.~+/=-]{16,1000})",
+         (("Bearer q9Zt4Kc8Rv1W" "p6Hd3Ys5"),), ("bearer",), check=is_random, tail=_TAIL),
+    Rule("basic-credentials", r"(?i)\bbasic[ \t]{1,3}([A-Za-z+/]{1,30}[0-9=][A-Za-z0-9+/]{4,400}={0,2})",
+         (("basic dXNlcjpzd29y" "ZGZpc2g="),), ("basic",), check=is_credential_pair),
+    Rule("docker-auth", r"\"auth\"[ \t]{0,4}:[ \t]{0,4}\"([A-Za-z0-9+/]{12,400}={0,2})\"",
+         (('"auth": "dXNlcjpzd29y' 'ZGZpc2g="'),), ('"auth"',), check=is_credential_pair),
+    Rule("cookie", r"(?i)\b[a-z_.-]{0,24}(?:sess|session|sessid|session_?id|sid|csrftoken|xsrf-token|authtoken"
+         r"|remember_token)=([A-Za-z0-9%._+/=:-]{16,400})", (("Cookie: PHPSESSID=q9zt4kc8rv1w" "p6hd3ys5nj"),),
+         ("sess", "sid=", "token="), check=lambda v: is_random(v) and not _UUID.fullmatch(v), tail=_TAIL),
+    Rule("user-option", r"(?m)(?:^|[ \t\"'])(?:-u|--user|--proxy-user)[ \t=]{0,2}[\"']?[^ \t\r\n:\"'/$]{1,80}:"
+         r"([^ \t\r\n\"'@:/]{3,200})", ("curl -u admin:swordfish https://example.com",),
+         ("-u", "--user", "--proxy-user"), check=lambda v: is_url_password(v) and is_filled_in(v)),
+    Rule("secret-option",
+         r"(?i)(?:^|[ \t\"'])--?[a-z0-9-]{0,30}(?:password|passwd|pass|token|secret|api-?key|access-?key"
+         r"|key)[ \t=:]{1,4}[\"']?([^ \t\r\n\"'`,;|()<>\[\]]{4,300})", ("mysql --password swordfish9x db",
+         ("tool --api-key=q9Zt4Kc8Rv1W" "p6Hd3Ys5")), ("-",), check=is_hard_password, tail=_TAIL),
+    Rule("login-option", r"(?i)(?:psexec|sshpass|docker login|podman login|helm registry login|mysql|mysqldump|plink"
+         r"|smbclient)[^\r\n]{0,160}?[ \t]-p[ \t]?([^ \t\r\n\"'`;|()<>-][^ \t\r\n\"'`;|()<>]{2,200})",
+         ("sshpass -p swordfish ssh host", "docker login -u me -p swordfish9"),
+         ("psexec", "sshpass", "login", "mysql", "plink", "smbclient"),
          check=lambda v: is_filled_in(v) and not v.isdigit()),
-    Rule("netrc", r"(?i)machine[ \t]{1,8}[^ \t\r\n]{1,100}[ \t\r\n]{1,8}login[ \t]{1,8}[^ \t\r\n]{1,100}[ \t\r\n]{1,8}password[ \t]{1,8}([^ \t\r\n\"'`]{3,200})",
-         ("machine api.example.com login me password swordfish",), ("machine",), check=is_filled_in),
-    Rule("credential-call", r"(?:NetworkCredential|PSCredential|DirectoryEntry|PasswordAuthentication|HTTPBasicAuth|UsernamePasswordToken|basic_auth)\([^)]{1,100},[ \t\r\n]{0,40}\"([^\"\r\n]{4,100})\"",
-         ('new NetworkCredential("build@example.com", "swordfish")',),
-         ("networkcredential", "pscredential", "directoryentry", "passwordauthentication", "httpbasicauth", "usernamepasswordtoken", "basic_auth"), check=is_filled_in),
-    Rule("gradle-credentials", r"(?i)credentials[ \t]{0,4}\{[^}]{0,200}password[ \t(=]{1,4}[\"']([^\"'$\r\n]{3,100})[\"']", ("credentials {\n  username 'me'\n  password 'swordfish'\n}",),
-         ("credentials",)),
-    Rule("okta-token", r"(?i)(?:okta|ssws)[ -~\r\n\t]{0,60}?[\"'` :=](00[A-Za-z0-9_-]{39}[A-Za-z0-9_])", ("okta_api_token: 00q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoMkXqPzC",),
-         ("okta", "ssws"), closed=True),
-    Rule("announced-password", r"(?i)password[^:\r\n]{0,60}:[\r\n]{1,6}[ \t]{0,8}([0-9a-f]{32})\b", ("Use the following password to proceed:\n\n3f9a1c7e5b2d8046" "a9e1c3f57b0d2846\n",),
-         ("password",)),
-    Rule("unseal-key", r"(?i)unseal(?: key)?[ 0-9]{0,4}[: ]{1,3}([A-Za-z0-9+/]{43,44}=?)", ("Unseal Key 1: q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD",), ("unseal",)),
-    Rule("wireguard-key", r"(?i)(?:private_?key|preshared_?key)[ \t]{0,8}[=:][ \t]{0,8}([A-Za-z0-9+/]{42,43}=)", ("PrivateKey = q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw=",), ("key",)),
-    Rule("kubeconfig-key", r"client-key-data:[ \t]{1,4}([A-Za-z0-9+/=]{40,1000})", ("client-key-data: q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw=",), ("client-key-data",), tail=r"[A-Za-z0-9+/=]*"),
+    Rule("netrc",
+         r"(?i)machine[ \t]{1,8}[^ \t\r\n]{1,100}[ \t\r\n]{1,8}login[ \t]{1,8}[^ \t\r\n]{1,100}[ \t\r\n]{1,8}passwor"
+         r"d[ \t]{1,8}([^ \t\r\n\"'`]{3,200})", ("machine api.example.com login me password swordfish",), ("machine",),
+         check=is_filled_in),
+    Rule("credential-call", r"(?:NetworkCredential|PSCredential|DirectoryEntry|PasswordAuthentication|HTTPBasicAuth"
+         r"|UsernamePasswordToken|basic_auth)\([^)]{1,100},[ \t\r\n]{0,40}\"([^\"\r\n]{4,100})\"",
+         ('new NetworkCredential("build@example.com", "swordfish")',), ("networkcredential", "pscredential",
+         "directoryentry", "passwordauthentication", "httpbasicauth", "usernamepasswordtoken", "basic_auth"),
+         check=is_filled_in),
+    Rule("gradle-credentials",
+         r"(?i)credentials[ \t]{0,4}\{[^}]{0,200}password[ \t(=]{1,4}[\"']([^\"'$\r\n]{3,100})[\"']",
+         ("credentials {\n  username 'me'\n  password 'swordfish'\n}",), ("credentials",)),
+    Rule("okta-token", r"(?i)(?:okta|ssws)[ -~\r\n\t]{0,60}?[\"'` :=](00[A-Za-z0-9_-]{39}[A-Za-z0-9_])",
+         (("okta_api_token: 00q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoMkXqPzC"),), ("okta", "ssws"), closed=True),
+    Rule("announced-password", r"(?i)password[^:\r\n]{0,60}:[\r\n]{1,6}[ \t]{0,8}([0-9a-f]{32})\b",
+         (("Use the following password to proceed:\n\n3f9a1c7e5b2d8046" "a9e1c3f57b0d2846\n"),), ("password",)),
+    Rule("unseal-key", r"(?i)unseal(?: key)?[ 0-9]{0,4}[: ]{1,3}([A-Za-z0-9+/]{43,44}=?)",
+         (("Unseal Key 1: q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD"),), ("unseal",)),
+    Rule("wireguard-key", r"(?i)(?:private_?key|preshared_?key)[ \t]{0,8}[=:][ \t]{0,8}([A-Za-z0-9+/]{42,43}=)",
+         (("PrivateKey = q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw="),), ("key",)),
+    Rule("kubeconfig-key", r"client-key-data:[ \t]{1,4}([A-Za-z0-9+/=]{40,1000})",
+         (("client-key-data: q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw="),), ("client-key-data",),
+         tail=r"[A-Za-z0-9+/=]*"),
 )
 # fmt: on
 

@@ -19,7 +19,12 @@ _TOKEN_REST = re.compile(r"[A-Za-z0-9+=_-]*")
 _BASE64_ONLY = frozenset("+/")
 # A trigger asks for at most this many repetitions: more would only make the automaton larger, locating counts them.
 _TRIGGER_REPEATS = 4
+# Two passes settle real text; the bound is for text made to be slow.
+_MAX_PASSES = 12
 _TRIGGER_MEMORY = 64 << 20
+_MAX_NAME_CHARS = 24
+# No format and no assignment is shorter ("pwd=abc1").
+_MIN_TEXT_CHARS = 8
 
 _Selection = Callable[[str], Iterable[int]]
 
@@ -40,19 +45,24 @@ class Redactor:
         if engine not in {"auto", "re2", "re"}:
             message = f"unknown engine: {engine}"
             raise ValueError(message)
-        self._key = hashlib.blake2b(key, digest_size=32).digest()
+        self._key = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.blake2b(key).digest()
         self._engine = engine
         self._select: _Selection | None = None
         self._patterns: dict[int, tuple[re.Pattern[str], re.Pattern[str] | None]] = {}
 
     def redact(self, text: str) -> str:
         """Replace every secret; a placeholder already in the text stays as it is."""
+        if len(text) < _MIN_TEXT_CHARS:
+            return text
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
-        while findings := self.scan(text):
+        for _ in range(_MAX_PASSES):
+            if not (findings := self.scan(text)):
+                break
             pieces: list[str] = []
             end = 0
             for finding in findings:
-                pieces += (text[end : finding.start], self._placeholder(finding.rule, text[finding.start : finding.end]))
+                secret = text[finding.start : finding.end]
+                pieces += (text[end : finding.start], self._placeholder(finding.rule, secret))
                 end = finding.end
             pieces.append(text[end:])
             text = "".join(pieces)
@@ -88,12 +98,18 @@ class Redactor:
             return self.redact(value)
         if isinstance(value, dict):
             return {
-                self.redact(k) if isinstance(k, str) else k: self._redact_under(k if isinstance(k, str) else "", v)
+                self._redact_name(k): self._redact_under(k if isinstance(k, str) else "", v)
                 for k, v in value.items()
             }
         if isinstance(value, list):
             return [self._redact_under(name, item) for item in value]
         return value
+
+    def _redact_name(self, name: object) -> object:
+        """The key of a dict: an identifier as every tool's input has them, or (rarely) text like any other."""
+        if not isinstance(name, str) or (len(name) <= _MAX_NAME_CHARS and name.isidentifier()):
+            return name
+        return self.redact(name)
 
     def _placeholder(self, rule: str, secret: str) -> str:
         digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=4)

@@ -16,9 +16,26 @@ HEADING = (
     " of date."
 )
 _WHO = {"user": "user", "assistant": "agent"}
-_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c"
-_ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", 0xFF1C: "&lt;", 0xFF1E: "&gt;", 0xFE64: "&lt;", 0xFE65: "&gt;"}
-_ESCAPES |= dict.fromkeys((ord(character) for character in _INVISIBLE), "")
+_INVISIBLE = (
+    *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+    *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070),
+    *range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    *range(0xE0000, 0xE0200),
+)  # fmt: skip
+"""Zero-width, direction, filler, selector and tag characters: they can carry words that nobody sees."""
+
+_ESCAPES = {
+    ord("&"): "&amp;",
+    ord("<"): "&lt;",
+    ord(">"): "&gt;",
+    0xFF1C: "&lt;",
+    0xFF1E: "&gt;",
+    0xFE64: "&lt;",
+    0xFE65: "&gt;",
+    0x2028: "\n",
+    0x2029: "\n",
+}
+_ESCAPES |= dict.fromkeys(_INVISIBLE, "")
 _ESCAPES |= {code: "" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 

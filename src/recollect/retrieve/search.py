@@ -22,7 +22,7 @@ MAX_TERMS = 48
 the time grows."""
 
 MAX_QUESTION_CHARS = 8000
-WEIGHTS: Mapping[str, float] = {"fulltext": 1.0, "trigram": 0.5, "entity": 0.3}
+WEIGHTS: Mapping[str, float] = {"fulltext": 1.0, "trigram": 0.3, "entity": 0.1}
 """What a tier's word is worth in the fused score (docs/evaluation.md holds the ablation)."""
 
 
@@ -42,12 +42,14 @@ class Searcher:
         self._tiers = tiers if tiers is not None else (FullTextTier(store), TrigramTier(store), EntityTier(store))
         self._weights = weights if weights is not None else WEIGHTS
 
-    def search(  # noqa: PLR0913 - the question's own parts
+    def search(
         self, text: str, wanted: Filter, *, limit: int, now_ms: int, group_by_session: bool = False,
         with_tools: bool = False, recent: Callable[[], str] | None = None,
     ) -> list[Ranked]:  # fmt: skip
         """The best rows for a question, best first, at most `limit`; with `group_by_session` one a session."""
-        situation = self.situation(text, wanted, group_by_session=group_by_session, with_tools=with_tools, recent=recent)
+        situation = self.situation(
+            text, wanted, group_by_session=group_by_session, with_tools=with_tools, recent=recent
+        )
         scores: dict[int, dict[str, float]] = {}
         rows: dict[int, Candidate] = {}
         strengths: dict[int, float] = {}

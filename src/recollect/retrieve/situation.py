@@ -24,7 +24,7 @@ class Situation:
 
     __slots__ = ("group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools")
 
-    def __init__(  # noqa: PLR0913 - one field each
+    def __init__(
         self, text: str, terms: list[str], wanted: Filter, *, weights: Weights, group_by_session: bool = False,
         with_tools: bool = False, recent: Callable[[], str] | None = None,
     ) -> None:  # fmt: skip
@@ -41,7 +41,7 @@ class Candidate:
 
     __slots__ = ("exchange", "row", "score", "session_id", "strength", "ts_ms")
 
-    def __init__(  # noqa: PLR0913 - one field each
+    def __init__(
         self, row: int, session_id: int, exchange: int, ts_ms: int, score: float, strength: float | None = None
     ) -> None:
         self.row, self.session_id, self.exchange, self.ts_ms, self.score = row, session_id, exchange, ts_ms, score

@@ -83,10 +83,6 @@ class Store(Protocol):
         """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
         ...
 
-    def prompt_before(self, row: int) -> StoredEvent | None:
-        """The prompt that a turn (by row id) answers."""
-        ...
-
     def last_row(self) -> int:
         """The highest row id."""
         ...

@@ -3,7 +3,7 @@
 * `events`: one document an event. A turn's words count twice, the first words of the two turns before it once (its
   window): a turn looks back, never forward, so that documents are only ever added.
 * `exchanges`: one document an exchange (a prompt and all that follows until the next): what was said, each word at
-  most three times, the words of the exchange before it at a third; and what was done (tool calls), searched at a
+  most twice, the words of the exchange before it at a third; and what was done (tool calls), searched at a
   lower weight. A session's last exchange is replaced while it grows.
 
 They are two indexes because BM25's average length is over all documents of an index, also those without the field.
@@ -35,11 +35,12 @@ FORMAT = 1
 WORDS = "recollect_words"
 NAMES = "recollect_names"
 DID_BOOST = 0.3
-"""What was done counts .3 of what was said: none loses 1.8 points of nDCG@10, 1 buries the words (docs/evaluation.md)."""
+"""What was done counts .3 of what was said: without it nDCG@10 falls by 1.8 points (docs/evaluation.md)."""
 
 _KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
 _ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
-_NUMBERS = ("row", "session", "exchange", "ts", "project")
+_HIT_FIELDS = ("row", "session", "exchange", "ts")
+_NUMBERS = (*_HIT_FIELDS, "project")
 
 
 def _analyzer() -> tantivy.TextAnalyzer:
@@ -182,18 +183,23 @@ class LexicalIndex:
         return self._hits("events", queries, wanted, limit)
 
     def _hits(self, name: str, queries: list[Query], wanted: Filter, limit: int) -> list[Hit]:
-        schema, searcher = self._searcher(name)  # type: ignore[misc] - opened by the caller
+        opened = self._searcher(name)
+        if opened is None or not queries:
+            return []
+        schema, searcher = opened
         restrictions = _restrictions(schema, wanted, is_event=name == "events")
         if restrictions is None:
-            return []
-        if not queries:
             return []
         any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
         query = Query.boolean_query([*restrictions, (Occur.Must, any_of)])
         found = searcher.search(query, limit, count=False).hits
         places = [place for _, place in found]
-        columns = [searcher.fast_field_values(field, places) for field in ("row", "session", "exchange", "ts")]
-        return [Hit(*values, score) for (score, _), *values in zip(found, *columns, strict=True)]
+        fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])  # its last row may be another project's
+        rows, sessions, exchanges, times = (searcher.fast_field_values(field, places) for field in fields)
+        return [
+            Hit(int(row or 0), int(session or 0), int(exchange or 0), int(ts_ms or 0), score)
+            for (score, _), row, session, exchange, ts_ms in zip(found, rows, sessions, exchanges, times, strict=True)
+        ]
 
 
 def _weighted(

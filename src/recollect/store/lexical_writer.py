@@ -27,8 +27,8 @@ NEAR_CHARS = 400
 EVENT_CHARS = 2000
 SAID_CHARS = 4000
 SAID_WEIGHT = 3
-SAID_CLIP = 3
-"""A word of an exchange counts at most three times, at weight 3; a word of the exchange before it counts 1."""
+SAID_CLIP = 2
+"""A word of an exchange counts at most twice, at weight 3; a word of the exchange before it counts 1."""
 
 LOCK_WAIT_S = 0.2
 
@@ -103,10 +103,9 @@ class LexicalWriter:
         self._writers.clear()
 
     def _add_session(self, session_id: int, new: list[IndexRow], texts: Mapping[int, str]) -> None:
-        """New rows of one session: read from the exchange before the first of them on, for what they look back at."""
-        first_ms = min(row.order_ms for row in new)
+        """New rows of one session, each with what it looks back at."""
         new_ids = {row.row for row in new}
-        rows = [row for row in self._reads.index_session(session_id, first_ms) if row.row <= new[-1].row]
+        rows = [row for row in self._look_back(session_id, new, new_ids) if row.row <= new[-1].row]
         missing = [row.row for row in rows if row.row not in texts and row.kind in _INDEXED]
         known = _Texts({**self._reads.search_texts(missing), **texts} if missing else texts)
         exchanges = _split(rows)
@@ -115,8 +114,22 @@ class LexicalWriter:
         for exchange in exchanges:
             words = _Exchange(exchange, known, before)
             if any(row.row in new_ids for row in exchange):
-                self._replace_exchange(exchange, words)
+                self._replace_exchange(exchange, words, new_ids)
             before = words.said_words
+
+    def _look_back(self, session_id: int, new: list[IndexRow], new_ids: set[int]) -> list[IndexRow]:
+        """A session's rows from the exchange before the first new row on, or as far back as its window reaches."""
+        rows = self._reads.index_session(session_id, min(row.order_ms for row in new))
+        while True:
+            first = next(place for place, row in enumerate(rows) if row.row in new_ids)
+            turns = sum(row.kind in _TURNS for row in rows[:first])
+            prompts = sum(row.kind == _PROMPT for row in rows[: first + 1])
+            if turns >= TURNS_BEFORE and prompts >= 2:  # noqa: PLR2004 - this exchange's and that of the one before
+                return rows
+            earlier = self._reads.index_session(session_id, rows[0].order_ms - 1)
+            if len(earlier) <= len(rows):
+                return rows
+            rows = earlier
 
     def _add_events(self, exchanges: list[list[IndexRow]], new_ids: set[int], texts: _Texts) -> None:
         add = self._writers["events"].add_document
@@ -136,17 +149,19 @@ class LexicalWriter:
                 if is_turn:
                     near.append(texts.near(row))
 
-    def _replace_exchange(self, exchange: list[IndexRow], words: _Exchange) -> None:
+    def _replace_exchange(self, exchange: list[IndexRow], words: _Exchange, new_ids: set[int]) -> None:
         writer = self._writers["exchanges"]
         first = exchange[0]
-        writer.delete_documents_by_term("key", str(first.row))
+        known = next((row for row in exchange if row.row not in new_ids), first)  # it was the first until now
+        for key in {first.row, known.row}:
+            writer.delete_documents_by_term("key", str(key))
         document = tantivy.Document()
         document.add_text("key", str(first.row))
         document.add_unsigned("row", max(row.row for row in exchange))
         document.add_unsigned("exchange", first.row)
         document.add_unsigned("session", first.session_id)
         document.add_unsigned("project", first.project_id)
-        document.add_unsigned("ts", max(row.ts_ms or 0 for row in exchange))
+        document.add_unsigned("ts", max(0, *(row.ts_ms or 0 for row in exchange)))
         document.add_unsigned("kind", first.kind)
         document.add_unsigned("origin", first.origin)
         document.add_text("said", words.said)

@@ -15,20 +15,21 @@ import apsw
 
 from recollect.domain.sources import COUNTERS
 from recollect.errors import CursorMovedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
-from recollect.store.lexical import LexicalIndex
-from recollect.store.sqlite_reads import SqliteReads
+from recollect.store.sqlite_reads import as_text, one
+from recollect.store.sqlite_search import SqliteSearch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from recollect.domain.sources import Batch, NewEvent, NewRecord
-    from recollect.domain.stored import Filter, Hit, Weights
-    from recollect.store.lexical_writer import LexicalWriter
     from recollect.store.base import Store
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5000
+CHECKPOINT_PAGES = 4000
+"""The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
+
 DATABASE_NAME = "recollect.db"
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 _INSERT_EVENT = (
@@ -51,7 +52,7 @@ def driver_errors() -> Iterator[None]:
         raise StoreError(f"the store failed: {error}") from error
 
 
-class SqliteStore(SqliteReads):
+class SqliteStore(SqliteSearch):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS) -> None:
@@ -64,8 +65,6 @@ class SqliteStore(SqliteReads):
         self.path = os.path.join(folder, DATABASE_NAME)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
-        self._index: LexicalIndex | None = None
-        self._index_writer: LexicalWriter | None = None
         with driver_errors():
             self.connection, self.is_read_only = _connect(folder, self.path, busy_ms)
             if _user_version(self.connection) != SCHEMA_VERSION:
@@ -75,97 +74,6 @@ class SqliteStore(SqliteReads):
         """Gives back the index's lock and closes the connection; the store can be opened again."""
         self.release_index()
         self.connection.close()
-
-    @property
-    def index(self) -> LexicalIndex:
-        """The lexical index, opened on first use."""
-        if self._index is None:
-            self._index = LexicalIndex(os.path.join(self.folder, "index"))
-        return self._index
-
-    def analyze(self, text: str) -> list[str]:
-        """The terms of a question."""
-        return self.index.analyze(text)
-
-    def weigh(self, terms: Sequence[str]) -> Weights:
-        """What a question's terms are worth."""
-        return self.index.weigh(terms)
-
-    def search_events(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events whose window holds the terms."""
-        return self.index.search_events(weights, wanted, limit)
-
-    def search_exchanges(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Exchanges that hold the terms."""
-        return self.index.search_exchanges(weights, wanted, limit)
-
-    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many events there are, and how many mention each name."""
-        return self.index.name_frequencies(names)
-
-    def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events that mention the names."""
-        return self.index.search_names(weights, wanted, limit)
-
-    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
-        """Known terms that begin like an unknown one."""
-        return self.index.similar_terms(term, limit)
-
-    def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events with a word one edit away from a term."""
-        return self.index.search_fuzzy(weights, wanted, limit)
-
-    def index_lag(self) -> int:
-        """How many rows the index has not seen yet (the newest may hold nothing to index)."""
-        from recollect.store.lexical_writer import last_indexed_row
-
-        return max(0, self.last_row() - last_indexed_row(self.index))
-
-    def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
-        """Adds the rows that the index does not hold yet, and makes them searchable.
-
-        Args:
-            texts: Search texts already at hand, by row id; others are read from the rows.
-            deadline: `time.monotonic()` after which it stops; the rest is left to the next pass.
-
-        Returns:
-            How many rows were added, or None when another process is at it (it, or the next pass, adds ours too).
-        """
-        if self._index_writer is None:
-            from recollect.store.lexical_writer import LexicalWriter
-
-            writer = LexicalWriter(self, self.index)
-            if not writer.open():
-                return None
-            self._index_writer = writer
-        added = self._index_writer.add_new_rows(texts or {}, deadline)
-        if added:
-            self._index_writer.commit()
-        return added
-
-    def release_index(self, *, wait_for_merges: bool = False) -> None:
-        """Gives the index's write lock back to other processes."""
-        if self._index_writer is not None:
-            self._index_writer.close(wait=wait_for_merges)
-            self._index_writer = None
-
-    def rebuild_index(self) -> int:
-        """Builds the index anew from the rows. Returns how many rows it holds.
-
-        Raises:
-            StoreLockedError: another process is writing the index.
-        """
-        self.release_index()
-        self._index = None
-        folder = os.path.join(self.folder, "index")
-        aside = f"{folder}-old-{os.getpid()}"
-        if os.path.isdir(folder):
-            os.rename(folder, aside)
-        added = self.catch_up_index()
-        _remove_tree(aside)
-        if added is None:
-            raise StoreLockedError("another process is writing the index; try again")
-        return added
 
     def _migrate(self, busy_ms: int) -> None:
         deadline = time.monotonic() + busy_ms / 1000
@@ -200,13 +108,13 @@ class SqliteStore(SqliteReads):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self.connection.execute("COMMIT")
             except BaseException:
+                self._sessions.clear()  # rows that are rolled back must not be referred to
+                self._paths.clear()
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
-                self._sessions.clear()
-                self._paths.clear()
                 raise
-            self.connection.execute("COMMIT")
 
     def add_batch(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
         """Adds a batch's events and moves its source's cursor, in one transaction.
@@ -238,13 +146,14 @@ class SqliteStore(SqliteReads):
             return after.id
         self.connection.execute(
             "INSERT INTO sources (path, client, generation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (after.path, after.client, after.generation),
+            (as_text(after.path), after.client, after.generation),
         )
         if not self.connection.changes() or expected != 0:
             raise CursorMovedError(f"{after.path}: another process is reading it")
         source_id = self.connection.last_insert_rowid()
         self.connection.execute(
-            "UPDATE sources SET is_current = 0 WHERE path = ? AND generation < ?", (after.path, after.generation)
+            "UPDATE sources SET is_current = 0 WHERE path = ? AND generation < ?",
+            (as_text(after.path), after.generation),
         )
         return source_id
 
@@ -303,23 +212,26 @@ class SqliteStore(SqliteReads):
             "SELECT s.id, s.project_id, p.root FROM sessions s JOIN projects p ON p.id = s.project_id"
             " WHERE s.name = ? AND s.client = ?"
         )
-        found = self.connection.execute(find, (event.session, client)).fetchone()
+        found: tuple[int, int, str] | None = self.connection.execute(find, (event.session, client)).fetchone()
         if found is None:
             cwd = event.cwd or ""
             project_id = self._project(batch.roots.get(cwd, (cwd, False))[0], cwd, batch.now_ms)
             self.connection.execute(
                 "INSERT INTO sessions (client, name, project_id) VALUES (?, ?, ?)", (client, event.session, project_id)
             )
-            found = self.connection.execute(find, (event.session, client)).fetchone()
+            found = (self.connection.last_insert_rowid(), project_id, self._root_of(project_id))
         self._sessions[client, event.session] = found
-        return found  # type: ignore[no-any-return]
+        return found
+
+    def _root_of(self, project_id: int) -> str:
+        return str(one(self.connection.execute("SELECT root FROM projects WHERE id = ?", (project_id,))))
 
     def _project(self, root: str, cwd: str, now_ms: int) -> int:
         known = self._paths.get(cwd)
         if known is not None:
             return known
         self.connection.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (root, now_ms))
-        project_id: int = self.connection.execute("SELECT id FROM projects WHERE root = ?", (root,)).fetchone()[0]
+        project_id = int(one(self.connection.execute("SELECT id FROM projects WHERE root = ?", (root,))))
         self.connection.execute(
             "INSERT INTO project_paths (path, project_id) VALUES (?1, ?2)"
             " ON CONFLICT (path) DO UPDATE SET project_id = ?2",
@@ -350,11 +262,10 @@ class SqliteStore(SqliteReads):
     def move_source(self, source_id: int, path: str) -> None:
         """A file that was renamed keeps its cursor under its new path."""
         with self.transaction():
-            generation = self.connection.execute(
-                "SELECT coalesce(max(generation), 0) + 1 FROM sources WHERE path = ?", (path,)
-            ).fetchone()[0]
+            select = "SELECT coalesce(max(generation), 0) + 1 FROM sources WHERE path = ?"
+            generation = one(self.connection.execute(select, (as_text(path),)))
             self.connection.execute(
-                "UPDATE sources SET path = ?, generation = ? WHERE id = ?", (path, generation, source_id)
+                "UPDATE sources SET path = ?, generation = ? WHERE id = ?", (as_text(path), generation, source_id)
             )
 
     def record_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
@@ -377,6 +288,7 @@ def _connect(folder: str, path: str, busy_ms: int) -> tuple[apsw.Connection, boo
     connection = apsw.Connection(path)
     connection.set_busy_timeout(busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.wal_autocheckpoint(CHECKPOINT_PAGES)
     return connection, False
 
 
@@ -393,16 +305,8 @@ def _connect_read_only(path: str, busy_ms: int) -> apsw.Connection:
     return connection
 
 
-def _remove_tree(folder: str) -> None:
-    """Derived files only: an index that was replaced."""
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def _user_version(connection: apsw.Connection) -> int:
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
+    return int(one(connection.execute("PRAGMA user_version")))
 
 
 if TYPE_CHECKING:

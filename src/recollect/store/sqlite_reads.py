@@ -7,10 +7,12 @@ import json
 from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, StoredEvent
+from recollect.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
     import apsw
 
@@ -38,7 +40,9 @@ class IndexRow:
 
     __slots__ = ("kind", "order_ms", "origin", "project_id", "row", "session_id", "ts_ms")
 
-    def __init__(self, row: int, session_id: int, project_id: int, kind: int, origin: int, ts_ms: int | None, order_ms: int) -> None:
+    def __init__(
+        self, row: int, session_id: int, project_id: int, kind: int, origin: int, ts_ms: int | None, order_ms: int
+    ) -> None:
         self.row, self.session_id, self.project_id, self.kind, self.origin = row, session_id, project_id, kind, origin
         self.ts_ms, self.order_ms = ts_ms, order_ms
 
@@ -55,6 +59,18 @@ def unpack(payload: bytes | str | None, excerpt: str) -> str:
     import zstandard
 
     return zstandard.ZstdDecompressor().decompress(payload).decode()
+
+
+def one(rows: apsw.Cursor) -> Any:  # noqa: ANN401 - whatever the query selects
+    """The single value of a query that always gives one."""
+    for row in rows:
+        return row[0]
+    raise StoreError("the store gave no answer where it always has one")
+
+
+def as_text(path: str) -> str:
+    """A path as the store writes it: bytes that are no text (a name in another encoding) as `\\xNN`."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 class SqliteReads:
@@ -82,9 +98,8 @@ class SqliteReads:
 
     def source(self, path: str) -> SourceState | None:
         """The cursor of a file's current generation."""
-        row = self.connection.execute(
-            f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE path = ? AND is_current", (path,)  # noqa: S608 - fixed names
-        ).fetchone()
+        select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE path = ? AND is_current"  # noqa: S608 - fixed names
+        row = self.connection.execute(select, (as_text(path),)).fetchone()
         return _source_state(row) if row else None
 
     def sources(self) -> Iterator[SourceState]:
@@ -108,7 +123,8 @@ class SqliteReads:
         """Events by their row ids; ids that are not there are left out."""
         wanted = json.dumps(list(rows))
         sql = _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
-        found = self.connection.execute(sql + " WHERE e.id IN (SELECT value FROM json_each(?))", (wanted,))
+        sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
+        found = self.connection.execute(sql, (wanted,))
         return {row[0]: _stored_event(row, with_text=with_text) for row in found}
 
     def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
@@ -161,23 +177,9 @@ class SqliteReads:
         rows = self.connection.execute(sql, (session_id, order_ms, exchange, *following, limit))
         return [_stored_event(row, with_text=True) for row in rows][::-1]
 
-    def prompt_before(self, row: int) -> StoredEvent | None:
-        """The prompt that a turn (by row id) answers."""
-        place = self.connection.execute("SELECT session_id, order_ms FROM events WHERE id = ?", (row,)).fetchone()
-        if place is None:
-            return None
-        sql = (
-            _EVENT_SELECT.format(extra=", e.payload")
-            + " WHERE e.session_id = ? AND e.kind = 0 AND (e.order_ms, e.id) < (?, ?)"
-            " ORDER BY e.order_ms DESC, e.id DESC LIMIT 1"
-        )
-        found = self.connection.execute(sql, (*place, row)).fetchone()
-        return _stored_event(found, with_text=True) if found else None
-
     def last_ms(self) -> int:
         """The time of the newest event, 0 for an empty store."""
-        row = self.connection.execute("SELECT coalesce(max(ts_ms), 0) FROM events").fetchone()
-        return int(row[0])
+        return int(one(self.connection.execute("SELECT coalesce(max(ts_ms), 0) FROM events")))
 
     def rows_said(self, session: str) -> set[int]:
         """Rows that were already injected into a session."""
@@ -190,8 +192,7 @@ class SqliteReads:
 
     def last_row(self) -> int:
         """The highest event row id, 0 for an empty store."""
-        row = self.connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()
-        return int(row[0])
+        return int(one(self.connection.execute("SELECT coalesce(max(id), 0) FROM events")))
 
     def index_rows(self, after: int, limit: int) -> list[IndexRow]:
         """The next events after a row id, as the index needs them."""
@@ -201,10 +202,11 @@ class SqliteReads:
     def index_session(self, session_id: int, from_ms: int) -> list[IndexRow]:
         """A session's own events in their order, from the prompt before the last one before a moment on."""
         prompts = self.connection.execute(
-            "SELECT order_ms FROM events WHERE session_id = ? AND order_ms <= ? AND kind = 0 ORDER BY order_ms DESC LIMIT 2",
+            "SELECT order_ms FROM events WHERE session_id = ? AND order_ms <= ? AND kind = 0"
+            " ORDER BY order_ms DESC LIMIT 2",
             (session_id, from_ms),
         ).fetchall()
-        start = prompts[-1][0] if len(prompts) == 2 else 0  # noqa: PLR2004 - this exchange and the one before
+        start = prompts[-1][0] if len(prompts) == 2 else 0
         sql = _INDEX_SELECT + " WHERE session_id = ? AND order_ms >= ? ORDER BY order_ms, id"
         return [IndexRow(*row) for row in self.connection.execute(sql, (session_id, start))]
 
@@ -219,8 +221,9 @@ class SqliteReads:
     def counts(self) -> dict[str, int]:
         """How many of everything."""
         tables = ("projects", "sessions", "events", "memberships", "quarantine", "injections")
-        counts = {name: int(self.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]) for name in tables}  # noqa: S608 - fixed names
-        counts["sources"] = int(self.connection.execute("SELECT count(*) FROM sources WHERE is_current").fetchone()[0])
+        count = "SELECT count(*) FROM {}"
+        counts = {name: int(one(self.connection.execute(count.format(name)))) for name in tables}
+        counts["sources"] = int(one(self.connection.execute(count.format("sources WHERE is_current"))))
         return counts
 
     def kind_counts(self) -> dict[int, int]:
@@ -264,5 +267,3 @@ def _stored_event(row: tuple[object, ...], *, with_text: bool) -> StoredEvent:
     values = dict(zip(_EVENT_COLUMNS, row, strict=False))
     text = unpack(row[-1], row[-2]) if with_text else None  # type: ignore[arg-type]
     return StoredEvent(values, text)
-
-

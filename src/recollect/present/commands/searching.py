@@ -62,7 +62,8 @@ def search(
         click.echo(json.dumps({"results": rows, "ms": round(elapsed_ms, 3)}, ensure_ascii=False))
         return
     for row in rows:
-        click.echo(f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}  session {str(row['session_id'])[:8]}")
+        moment, session = str(row["ts"])[:16], str(row["session_id"])[:8]
+        click.echo(f"{row['id']}  {row['score']:.2f}  {moment}  {row['type']}  session {session}")
         click.echo(f"    {squeeze(str(row['excerpt']), 220)}")
     if not rows:
         hint = "" if all_projects else "; --all-projects searches everywhere"
@@ -148,5 +149,7 @@ def _time_ms(text: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--before {text}: not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z") from error
+        raise UsageError(
+            f"--before {text}: not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z"
+        ) from error
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

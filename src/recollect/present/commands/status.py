@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import click
 
@@ -44,7 +45,10 @@ def gather(app: App, *, check: bool) -> dict[str, object]:
     database = sum(_size(app.store.path + suffix) for suffix in ("", "-wal"))
     facts: dict[str, object] = {
         "home": home,
-        "counts": {**app.store.counts(), "events_by_type": {name: kinds.get(number, 0) for number, name in enumerate(KINDS)}},
+        "counts": {
+            **app.store.counts(),
+            "events_by_type": {name: kinds.get(number, 0) for number, name in enumerate(KINDS)},
+        },
         "records": {name: totals[name] for name in COUNTERS if not name.endswith("_bytes")},
         "bytes": {
             "read": sum(int(row["offset"]) for row in accounts),  # type: ignore[call-overload]
@@ -97,23 +101,18 @@ def _last_lines(path: str, count: int = 5) -> list[str]:
         return []
 
 
-def _print(facts: dict[str, object]) -> None:
-    counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
-    quarantine, read = facts["quarantine"], facts["bytes"]
-    megabytes = 1e6
-    click.echo(f"store      {facts['home']}")
-    click.echo(
-        f"holds      {counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"  # type: ignore[index]
-    )
-    click.echo(
-        f"size       {sizes['database_bytes'] / megabytes:.1f} MB rows, {sizes['index_bytes'] / megabytes:.1f} MB index,"  # type: ignore[index]
-        f" from {read['read'] / megabytes:.1f} MB read"  # type: ignore[index]
-    )
-    click.echo(f"last read  {facts['last_ingest'] or 'never'}")
-    click.echo(f"unread     {unread['bytes']} bytes in {unread['files']} files")  # type: ignore[index]
-    click.echo(f"index      {facts['index_lag_rows']} rows behind")
-    click.echo(f"quarantine {quarantine['records']} records {quarantine['reasons'] or ''}")  # type: ignore[index]
-    for line in facts["hook_errors"]:  # type: ignore[attr-defined]
-        click.echo(f"hook error {line}")
-    for line in facts.get("integrity", ()):  # type: ignore[attr-defined]
-        click.echo(f"integrity  {line}")
+def _print(facts: dict[str, Any]) -> None:
+    counts, sizes, unread, quarantine = facts["counts"], facts["sizes"], facts["unread"], facts["quarantine"]
+    rows, index, read = sizes["database_bytes"] / 1e6, sizes["index_bytes"] / 1e6, facts["bytes"]["read"] / 1e6
+    for name, line in (
+        ("store", facts["home"]),
+        ("holds", f"{counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"),
+        ("size", f"{rows:.1f} MB rows, {index:.1f} MB index, from {read:.1f} MB read"),
+        ("last read", facts["last_ingest"] or "never"),
+        ("unread", f"{unread['bytes']} bytes in {unread['files']} files"),
+        ("index", f"{facts['index_lag_rows']} rows behind"),
+        ("quarantine", f"{quarantine['records']} records {quarantine['reasons'] or ''}".rstrip()),
+        *(("hook error", line) for line in facts["hook_errors"]),
+        *(("integrity", line) for line in facts.get("integrity", ())),
+    ):
+        click.echo(f"{name:<11}{line}")

@@ -1,4 +1,8 @@
-"""Entities: exact names (files, identifiers) of the prompt, and for prompts that only point, of the session's tail."""
+"""Entities: exact names (files, identifiers) of the prompt, and for prompts that only point, of the session's tail.
+
+A name alone ranks but does not make recollect speak: on prompts of a foreign project it would answer one in twenty
+more. Only where the prompt points at the conversation does a name carry the question: one of them is enough then.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from recollect.retrieve.situation import Candidate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recollect.retrieve.situation import Situation
     from recollect.retrieve.tiers.base import Tier
     from recollect.store.base import Store
@@ -24,6 +30,7 @@ MAX_SHARE = 0.1
 
 MIN_COMMON_ROWS = 20
 MAX_POINTING_TERMS = 3
+_CHORES = frozenset(("changelog", "commit", "merg", "pr", "pull", "push", "rebas", "stage", "thank"))
 _POINTING = re.compile(
     r"\b(?:that|this|it|those|these|them|same|again|above|go ahead|do so|continue|proceed|both|first|second|option)\b",
     re.IGNORECASE,
@@ -58,21 +65,29 @@ class EntityTier:
         )  # fmt: skip
         hits = self._store.search_names(chosen, turns, MAX_ROWS)
         full = bm25.SATURATION * (sum(chosen.values()) + bm25.weight(0, total, is_generic=False))
-        return [
-            Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, hit.score / full)) for hit in hits
-        ]
+        points = situation.recent is not None and is_pointing(situation.text, situation.terms)
+        single = 2 * max(chosen.values(), default=1.0)
+        found = []
+        for hit in hits:
+            strength = min(1.0, hit.score / single) if points else 0.0
+            candidate = Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, hit.score / full), strength)
+            found.append(candidate)
+        return found
 
     def _weights(self, situation: Situation) -> dict[str, float]:
         weights = dict.fromkeys(entities(situation.text), PROMPT_WEIGHT)
-        if situation.recent is not None and is_pointing(situation.text, len(situation.terms)):
+        if situation.recent is not None and is_pointing(situation.text, situation.terms):
             for name in entities(situation.recent()):
                 weights.setdefault(name, TAIL_WEIGHT)
         return weights
 
 
-def is_pointing(text: str, term_count: int) -> bool:
-    """Whether a prompt says little of its own and points at what was said before it."""
-    return term_count <= MAX_POINTING_TERMS and _POINTING.search(text) is not None
+def is_pointing(text: str, terms: Sequence[str]) -> bool:
+    """Whether a prompt says little of its own and points at what was said before it ("ok, let's do that").
+
+    A chore ("commit it") points too, but nobody needs history for it.
+    """
+    return len(terms) <= MAX_POINTING_TERMS and _CHORES.isdisjoint(terms) and _POINTING.search(text) is not None
 
 
 if TYPE_CHECKING:

@@ -46,7 +46,10 @@ class FullTextTier:
         full_exchange = full_score(exchange_weights.values(), situation.weights.totals["exchanges"])
         found = _combine(
             [(hit, hit.score / full_window) for hit in self._store.search_events(window_weights, turns, MAX_WINDOWS)],
-            [(hit, hit.score / full_exchange) for hit in self._store.search_exchanges(exchange_weights, wanted, MAX_EXCHANGES)],
+            [
+                (hit, hit.score / full_exchange)
+                for hit in self._store.search_exchanges(exchange_weights, wanted, MAX_EXCHANGES)
+            ],
             full_window, full_exchange, by_session=situation.group_by_session,
         )  # fmt: skip
         if situation.with_tools:
@@ -75,7 +78,10 @@ def _combine(
     Strength is the geometric mean of the window's share and that of the best exchange of its session: both must agree
     that the row is about the question. An exchange without a window stands for itself, as its prompt.
     """
-    group = (lambda hit: hit.session_id) if by_session else (lambda hit: hit.exchange)
+
+    def group(hit: Hit) -> int:
+        return hit.session_id if by_session else hit.exchange
+
     full = full_window + EXCHANGE_WEIGHT * full_exchange
     best: dict[int, float] = {}
     best_of_session: dict[int, float] = {}
@@ -89,7 +95,9 @@ def _combine(
         reached.add(group(hit))
         score = (share * full_window + EXCHANGE_WEIGHT * of_exchange * full_exchange) / full
         strength = (share * best_of_session.get(hit.session_id, 0.0)) ** 0.5
-        found[hit.row] = Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, score), min(1.0, strength))
+        found[hit.row] = Candidate(
+            hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, score), min(1.0, strength)
+        )
     for hit, share in exchanges:
         if group(hit) not in reached:
             reached.add(group(hit))

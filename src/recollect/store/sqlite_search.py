@@ -1,0 +1,117 @@
+"""The searching half of the SQLite store: its lexical index beside the rows, and keeping the two together."""
+
+from __future__ import annotations
+
+import os
+
+from recollect.errors import StoreLockedError
+from recollect.store.lexical import LexicalIndex
+from recollect.store.sqlite_reads import SqliteReads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recollect.domain.stored import Filter, Hit, Weights
+    from recollect.store.lexical_writer import LexicalWriter
+
+
+class SqliteSearch(SqliteReads):
+    """Searches are answered from the index; rows are the truth it is caught up from."""
+
+    folder: str
+    _index: LexicalIndex | None = None
+    _index_writer: LexicalWriter | None = None
+
+    @property
+    def index(self) -> LexicalIndex:
+        """The lexical index, opened on first use."""
+        if self._index is None:
+            self._index = LexicalIndex(os.path.join(self.folder, "index"))
+        return self._index
+
+    def analyze(self, text: str) -> list[str]:
+        """The terms of a question."""
+        return self.index.analyze(text)
+
+    def weigh(self, terms: Sequence[str]) -> Weights:
+        """What a question's terms are worth."""
+        return self.index.weigh(terms)
+
+    def search_events(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events whose window holds the terms."""
+        return self.index.search_events(weights, wanted, limit)
+
+    def search_exchanges(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Exchanges that hold the terms."""
+        return self.index.search_exchanges(weights, wanted, limit)
+
+    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many events there are, and how many mention each name."""
+        return self.index.name_frequencies(names)
+
+    def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events that mention the names."""
+        return self.index.search_names(weights, wanted, limit)
+
+    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Known terms that begin like an unknown one."""
+        return self.index.similar_terms(term, limit)
+
+    def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events with a word one edit away from a term."""
+        return self.index.search_fuzzy(weights, wanted, limit)
+
+    def index_lag(self) -> int:
+        """How many rows the index has not seen yet (the newest may hold nothing to index)."""
+        from recollect.store.lexical_writer import last_indexed_row
+
+        return max(0, self.last_row() - last_indexed_row(self.index))
+
+    def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
+        """Adds the rows that the index does not hold yet, and makes them searchable.
+
+        Args:
+            texts: Search texts already at hand, by row id; others are read from the rows.
+            deadline: `time.monotonic()` after which it stops; the rest is left to the next pass.
+
+        Returns:
+            How many rows were added, or None when another process is at it (it, or the next pass, adds ours too).
+        """
+        if self._index_writer is None:
+            from recollect.store.lexical_writer import LexicalWriter
+
+            writer = LexicalWriter(self, self.index)
+            if not writer.open():
+                return None
+            self._index_writer = writer
+        added = self._index_writer.add_new_rows(texts or {}, deadline)
+        if added:
+            self._index_writer.commit()
+        return added
+
+    def release_index(self, *, wait_for_merges: bool = False) -> None:
+        """Gives the index's write lock back to other processes."""
+        if self._index_writer is not None:
+            self._index_writer.close(wait=wait_for_merges)
+            self._index_writer = None
+
+    def rebuild_index(self) -> int:
+        """Builds the index anew from the rows. Returns how many rows it holds.
+
+        Raises:
+            StoreLockedError: another process is writing the index.
+        """
+        self.release_index()
+        self._index = None
+        folder = os.path.join(self.folder, "index")
+        aside = f"{folder}-old-{os.getpid()}"
+        if os.path.isdir(folder):
+            os.rename(folder, aside)
+        added = self.catch_up_index()
+        import shutil
+
+        shutil.rmtree(aside, ignore_errors=True)  # derived files only: the index that was replaced
+        if added is None:
+            raise StoreLockedError("another process is writing the index; try again")
+        return added

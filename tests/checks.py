@@ -1,0 +1,63 @@
+"""What tests ask of a store after an ingest: is everything there, once, and is every byte accounted for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recollect.store.sqlite import SqliteStore
+
+Row = tuple[str, str, str]
+
+
+def timeline(store: SqliteStore, session: str) -> list[tuple[str, str]]:
+    """A session's events in their order, as (kind, whole text)."""
+    found = [row for row, name, _ in store.find_sessions(session) if name == session]
+    return [(event.kind, event.text or "") for row in found for event in store.session_events(row, with_text=True)]
+
+
+def keys(store: SqliteStore) -> list[bytes]:
+    """The keys of all events, sorted."""
+    return sorted(row[0] for row in store.connection.execute("SELECT key FROM events"))
+
+
+def memberships(store: SqliteStore) -> set[tuple[str, bytes]]:
+    """Which session holds which event, as its own or as a fork's."""
+    sql = (
+        "SELECT s.name, e.key FROM events e JOIN sessions s ON s.id = e.session_id UNION ALL"
+        " SELECT s.name, e.key FROM memberships m JOIN sessions s ON s.id = m.session_id JOIN events e ON e.id = m.event_id"
+    )
+    found = [(str(name), bytes(key)) for name, key in store.connection.execute(sql)]
+    assert len(found) == len(set(found)), "an event is twice in a session"
+    return set(found)
+
+
+def account(store: SqliteStore, path: Path) -> dict[str, int]:
+    """The account of the current generation of a file."""
+    (found,) = [row for row in store.source_accounts() if row["path"] == str(path) and row["is_current"]]
+    return {name: value for name, value in found.items() if isinstance(value, int)}
+
+
+def assert_accounted(store: SqliteStore) -> None:
+    """Every byte of every generation is accounted for, and nothing hangs in the air."""
+    for row in store.source_accounts():
+        parts = sum(int(str(row[f"{fate}_bytes"])) for fate in ("accepted", "duplicate", "ignored", "quarantined"))
+        assert row["offset"] == parts, row
+    quarantined = store.connection.execute(
+        "SELECT s.id, s.quarantined, s.quarantined_bytes FROM sources s WHERE s.quarantined != (SELECT count(*)"
+        " FROM quarantine q WHERE q.source_id = s.id) OR s.quarantined_bytes != (SELECT coalesce(sum(size_bytes), 0)"
+        " FROM quarantine q WHERE q.source_id = s.id)"
+    ).fetchall()
+    assert quarantined == []
+    assert store.connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert store.check_integrity() == []
+    accepted = sum(int(str(row["accepted"])) for row in store.source_accounts())
+    assert accepted == store.counts()["events"]
+
+
+def assert_whole(store: SqliteStore, path: Path, size: int | None = None) -> None:
+    """The file was read to its end, and every byte of it is accounted for."""
+    assert account(store, path)["offset"] == (path.stat().st_size if size is None else size)
+    assert_accounted(store)

@@ -1,0 +1,75 @@
+"""A clean machine for every test: its own home, none of the caller's agents, a store of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recollect.ingest.exclusion import Places
+from recollect.ingest.pipeline import FileReport, Ingester
+from recollect.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FOREIGN = ("RECOLLECT_", "CLAUDE_", "CODEX_", "ANTHROPIC_", "OPENAI_", "GIT_", "XDG_")
+_OURS = ("RECOLLECT_TEST_",)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the caller's agents, settings or home reaches a test or its processes."""
+    for name in list(os.environ):
+        if (name.startswith(_FOREIGN) or name == "CLAUDECODE") and not name.startswith(_OURS):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture
+def home() -> Path:
+    """The home folder of the test."""
+    return Path(os.environ["HOME"])
+
+
+@pytest.fixture
+def store_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the store of the test is: for this process, and for those that it starts."""
+    folder = tmp_path / "store"
+    monkeypatch.setenv("RECOLLECT_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def store(store_folder: Path) -> Iterator[SqliteStore]:
+    """An open, empty store."""
+    opened = SqliteStore(str(store_folder))
+    yield opened
+    opened.close()
+
+
+class Ingest:
+    """Ingests files into one store, under a clock that a test can set."""
+
+    def __init__(self, store: SqliteStore, places: Places | None = None) -> None:
+        self.store, self.clock_ms = store, time.time_ns() // 1_000_000
+        self.ingester = Ingester(store, places or Places(), now_ms=lambda: self.clock_ms)
+
+    def __call__(self, path: Path, client: str = "claude-code") -> FileReport:
+        return self.ingester.ingest_file(str(path), client)
+
+
+@pytest.fixture
+def ingest(store: SqliteStore) -> Ingest:
+    """Ingests files into `store`."""
+    return Ingest(store)
+
+
+@pytest.fixture
+def command() -> list[str]:
+    """The command line, run by this interpreter."""
+    return [sys.executable, "-m", "recollect"]

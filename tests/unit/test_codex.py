@@ -1,0 +1,169 @@
+"""What each line of a Codex rollout says, with and without its envelope."""
+
+import json
+
+import pytest
+
+from recollect.capture.codex import read_record
+from recollect.capture.records import ReaderState
+from recollect.domain.events import Event
+from tests.builders import CWD, Codex, Record, moment
+
+
+def read(*records: Record, state: ReaderState | None = None) -> list[Event]:
+    """The events of lines read one after the other."""
+    state = state or ReaderState()
+    return [event for record in records for event in read_record(record, state) or []]
+
+
+def result_of(output: object) -> Event:
+    """The event of one tool output."""
+    codex = Codex()
+    return read(codex.call("c1", ["ls"]), codex.item("function_call_output", call_id="c1", output=output))[-1]
+
+
+def test_a_rollout_becomes_the_events_of_one_session() -> None:
+    """Prompt, thought, call, result and answer, under the session and folder that the head names."""
+    codex = Codex()
+    found = read(
+        codex.meta(), codex.context("/home/mara/quay"), codex.message("user", "why is the crane slow?"),
+        codex.item("reasoning", summary=[{"type": "summary_text", "text": "look at the log"}], encrypted_content="x"),
+        codex.call("c1", ["bash", "-lc", "make crane"]), codex.output("c1", "no rule", 2),
+        codex.message("assistant", "the queue is full"), codex.line("compacted", {"message": "…"}),
+    )  # fmt: skip
+    assert [(event.kind, event.text) for event in found] == [
+        ("user_prompt", "why is the crane slow?"), ("assistant_thinking", "look at the log"), ("tool_call", ""),
+        ("tool_result", "no rule"), ("assistant_text", "the queue is full"), ("compaction", "Conversation compacted"),
+    ]  # fmt: skip
+    assert {(event.session_id, event.cwd, event.branch) for event in found} == {(codex.session, "/home/mara/quay", "main")}
+    assert (found[2].tool, found[2].input) == ("shell", {"command": "make crane"})
+    assert (found[3].tool, found[3].failed, found[3].exit_code) == ("shell", True, 2)
+
+
+def test_what_is_shown_again_is_ignored_by_rule() -> None:
+    """Event messages repeat response items; they, and other known lines, are not unknown."""
+    codex = Codex()
+    for record in (
+        codex.line("event_msg", {"type": "user_message", "message": "why?"}), codex.line("world_state", {}),
+        codex.item("ghost_snapshot"), codex.item("message", role="developer", content="rules"),
+        codex.item("reasoning", summary=[], encrypted_content="x"), codex.item("message", role="user", content=[]),
+        {"record_type": "state"},
+    ):  # fmt: skip
+        assert read_record(record, ReaderState()) == []
+
+
+@pytest.mark.parametrize("kind", ["hologram", None, 7, [], {}, ["message"]], ids=repr)
+def test_an_unknown_line_is_told_apart_from_an_ignored_one(kind: object) -> None:
+    """A line, an item or a bare item of an unknown type is unknown, whatever its type is."""
+    codex = Codex()
+    assert read_record(codex.line("response_item", {"type": kind}), ReaderState()) is None
+    assert read_record({"type": kind, "payload": {}}, ReaderState()) is None
+    assert read_record({"type": kind, "x": 1}, ReaderState()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<environment_context>\n<cwd>/x</cwd></environment_context>", "<user_instructions>x</user_instructions>",
+     "# AGENTS.md instructions for /x", "<turn_aborted>", "<user_shell_command>ls</user_shell_command>", " \n"],
+)  # fmt: skip
+def test_the_clients_context_is_not_a_persons_words(text: str) -> None:
+    """What the client puts in as `user` is ignored by rule."""
+    assert read_record(Codex().message("user", text), ReaderState()) == []
+
+
+def test_a_fork_keeps_the_session_that_its_own_head_names() -> None:
+    """The parent's copied head does not take the session over."""
+    parent, fork = Codex("parent"), Codex("fork", "/home/mara/fork")
+    found = read(fork.meta(), parent.meta(), parent.message("user", "hello there"))
+    assert [(event.session_id, event.cwd) for event in found] == [("fork", "/home/mara/fork")]
+
+
+def test_older_lines_have_no_envelope() -> None:
+    """The first rollouts were bare items after a bare head."""
+    found = read(
+        {"id": "old-1", "timestamp": moment(1), "instructions": None, "git": {"branch": "old"}, "cwd": CWD},
+        {"record_type": "state"},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello there"}]},
+        {"type": "function_call", "name": "shell", "call_id": "c", "arguments": '{"command":["ls","-l"]}'},
+        {"type": "function_call_output", "call_id": "c", "output": '{"output":"a","metadata":{"exit_code":0}}'},
+    )  # fmt: skip
+    assert [(event.kind, event.session_id, event.branch) for event in found] == [
+        ("user_prompt", "old-1", "old"), ("tool_call", "old-1", "old"), ("tool_result", "old-1", "old")
+    ]  # fmt: skip
+    assert found[1].input == {"command": "ls -l"}
+
+
+CALLS = {
+    "a script": ({"arguments": '{"command":["bash","-lc","make test"]}'}, {"command": "make test"}),
+    "words": ({"arguments": '{"command":["git","status"]}'}, {"command": "git status"}),
+    "cmd": ({"arguments": '{"cmd":"ls"}'}, {"cmd": "ls", "command": "ls"}),
+    "free text": ({"input": "*** Begin Patch"}, {"input": "*** Begin Patch"}),
+    "an action": ({"action": {"type": "exec", "command": ["ls"]}}, {"type": "exec", "command": "ls"}),
+    "a list": ({"arguments": "[1]"}, {"input": [1]}),
+    "nothing": ({}, {"input": None}),
+    "lone surrogate": ({"arguments": '{"cmd":"x\\ud800"}'}, {"cmd": "x\ufffd", "command": "x\ufffd"}),
+    "NUL": ({"arguments": '{"cmd":"x\\u0000"}'}, {"cmd": "x\u2400", "command": "x\u2400"}),
+    "5,000 digits": ({"arguments": "9" * 5000}, {"input": "9" * 5000}),
+    "100,000 deep": ({"arguments": "[" * 100_000}, {"input": "[" * 100_000}),
+    "500 deep": ({"arguments": "[" * 500 + "]" * 500}, {"input": "[" * 500 + "]" * 500}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_calls_arguments_are_read_from_json_inside_json(name: str) -> None:
+    """Arguments that decode become values that every store can hold; others stay the text that they are."""
+    fields, expected = CALLS[name]
+    (call,) = read(Codex().item("function_call", name="shell", call_id="c", **fields))
+    assert call.input == expected
+
+
+OUTPUTS = {
+    "json text": (json.dumps({"output": "ok", "metadata": {"exit_code": 0}}), "ok", False, 0),
+    "failed": (json.dumps({"output": "no", "metadata": {"exit_code": 3}}), "no", True, 3),
+    "plain": ("Process exited with code 7\nno", "Process exited with code 7\nno", True, 7),
+    "an object": ({"content": "no", "success": False}, "no", True, None),
+    "blocks": ([{"type": "input_text", "text": "a"}, {"type": "input_image"}], "a", False, None),
+    "braces that are not JSON": ("{not json", "{not json", False, None),
+    "json of something else": ('{"a": 1}', '{"a": 1}', False, None),
+    "nothing": (None, "", False, None),
+    "a number": (7, "", False, None),
+    "lone surrogate": ('{"output":"x\\ud800"}', "x\ufffd", False, None),
+    "NUL": ('{"output":"x\\u0000"}', "x\u2400", False, None),
+    "an absurd code": ('{"output":"x","metadata":{"exit_code":1' + "0" * 40 + "}}", "x", False, None),
+    "100,000 deep": ('{"a":' * 100_000, '{"a":' * 100_000, False, None),
+    "500 deep": ('{"a":' * 500 + "1" + "}" * 500, '{"a":' * 500 + "1" + "}" * 500, False, None),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_output_knows_its_text_and_how_it_ended(name: str) -> None:
+    """Text, failure and exit code are found in each shape that outputs have had."""
+    output, text, failed, code = OUTPUTS[name]
+    found = result_of(output)
+    assert (found.text, found.failed, found.exit_code) == (text, failed, code)
+
+
+@pytest.mark.parametrize(("tool", "origin"), [("shell", "tool"), ("tide__read", "external"), ("web_search", "external")])
+def test_results_from_outside_are_marked(tool: str, origin: str) -> None:
+    """What came from a server or the web is never taken for the machine's own."""
+    codex = Codex()
+    call = codex.item("function_call", name=tool, call_id="c", arguments="{}")
+    assert read(call, codex.item("function_call_output", call_id="c", output="x"))[-1].origin == origin
+    assert read(codex.item("function_call_output", call_id="never", output="x"))[0].origin == "external"
+
+
+SHAPES: list[object] = [None, 7, "text", [], {}, [7], [None], [[]], [{}], {"text": []}]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=repr)
+def test_fields_of_the_wrong_type_are_survived(shape: object) -> None:
+    """A line whose fields hold anything at all is read or ignored, never an error."""
+    kinds = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call", "web_search_call", shape)
+    for kind in kinds:
+        fields = {name: shape for name in ("role", "content", "summary", "name", "call_id", "arguments", "output", "action")}
+        payload = {**fields, "type": kind}
+        for role in ("user", "assistant", shape):
+            read_record({"timestamp": shape, "type": "response_item", "payload": payload | {"role": role}}, ReaderState())
+            read_record(payload | {"role": role}, ReaderState())
+    for kind in ("session_meta", "turn_context", "compacted"):
+        read_record({"type": kind, "timestamp": shape, "payload": {"id": shape, "cwd": shape, "git": shape}}, ReaderState())

@@ -1,0 +1,231 @@
+"""Tests of secret redaction: what is found, what is left alone, and that it stays fast and stable."""
+
+import json
+import random
+import re
+import string
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.ingest.secrets import RULES, Redactor, strip_private
+
+KEY = b"a key for tests"
+BOTH = {"re2": Redactor(KEY, engine="re2"), "re": Redactor(KEY, engine="re")}
+AUTO = Redactor(KEY)
+SAMPLES = [(rule.name, sample) for rule in RULES for sample in rule.samples]
+PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{8}\]")
+MILLION = 1_000_000
+ALPHANUMERIC = string.ascii_letters + string.digits
+
+CLEAN = (
+    "commit 3f9a1c7e5b2d8046a9e1c3f57b0d28463f9a1c7e merged into main",
+    '"integrity": "sha512-b7Qx2Lm9Zt4Kc8Rv1Wp6Hd3Ys5Nj0GfTaEuBiOoMkXqPzCgVhDwJyFrSnAlUeItb7Qx2Lm9Zt4Kc8Rv1Wp6Hg=="',
+    '{"id": "3f9a1c7e-5b2d-4046-a9e1-c3f57b0d2846", "session_id": "3f9a1c7e-5b2d-4046-a9e1-c3f57b0d2846"}',
+    '{"type": "tool_use", "id": "toolu_01Qx2Lm9Zt4Kc8Rv1Wp6Hd3Y"}',
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "password = os.environ['DB_PASSWORD']",
+    "const token = process.env.API_TOKEN_V2;",
+    'password: "${DB_PASSWORD}"',
+    "API_KEY=<your-api-key-1234>",
+    "api_key: your_api_key_here_123",
+    "token := strings.Fields(line)[0]",
+    "def login(user: str, password: str, token: str | None = None) -> bool:",
+    "max_tokens=4096, cache_read_input_tokens: 24983",
+    '<input type="password" name="password" placeholder="Password">',
+    "--- PASS: TestGetSecret/returns_2_values (0.00s)",
+    "https://user:password@example.com/path",
+    "https://${USER}:${PASS}@example.com/path",
+    "the task-list and risk-analysis use sk-learn",
+    (
+        "-----BEGIN PUBLIC "
+        "KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAq9Zt4Kc8Rv1Wp6Hd3Ys5\n-----END PUBLIC "
+        "KEY-----"
+    ),
+    'if "-----BEGIN RSA PRIVATE ' + 'KEY-----" in text:\n    raise ValueError("key in text")',
+    "SECRET_KEY = get_secret('django')",
+    "token: string; password: string; secret?: null",
+)
+
+
+def secrets_in(text: str) -> list[str]:
+    """Return the secret values that are found in a text."""
+    return [text[finding.start : finding.end] for finding in AUTO.scan(text)]
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES)
+def test_every_sample_is_redacted_wherever_it_stands(name: str, sample: str) -> None:
+    """Each sample goes when bare, in prose, and after a trip through JSON."""
+    texts = (
+        sample,
+        f"Then I ran it:\n{sample}\nand it worked — ünïcödé.",
+        json.loads(json.dumps({"out": f"x\n{sample}"}))["out"],
+    )
+    for text in texts:
+        values = secrets_in(text)
+        redacted = AUTO.redact(text)
+        assert values, name
+        assert PLACEHOLDER.search(redacted)
+        assert all(value not in redacted for value in values if len(value) > 4)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES)
+def test_rule_matches_its_own_sample(name: str, sample: str) -> None:
+    """A sample is found by its rule's pattern, holds one of its literals, and passes its check."""
+    rule = next(rule for rule in RULES if rule.name == name)
+    match = re.search(rule.pattern, sample, re.ASCII)
+    assert match is not None
+    assert any(literal in sample.lower() for literal in rule.literals)
+    assert rule.check is None or rule.check(match[match.lastindex or 0])
+
+
+def test_rule_table_keeps_to_the_common_subset() -> None:
+    """Names are unique, literals lower case, and no pattern uses what the two engines read differently."""
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert rule.samples
+        assert rule.literals
+        assert all(literal == literal.lower() for literal in rule.literals)
+        assert not re.search(r"\\s|\\S|\\Z|\(\?[=!<]|\\[1-9]", rule.pattern), rule.name
+
+
+@pytest.mark.parametrize("prefix", ["ghp_", "glpat-", "hvs.", "AKIA"])
+def test_exported_token_leaves_its_name(prefix: str) -> None:
+    """The name of an exported variable stays readable and the value goes."""
+    rule_sample = next(s for _, s in SAMPLES if s.startswith(prefix))
+    assert re.fullmatch(r"export X=\[redacted:[a-z0-9-]+:[0-9a-f]{8}\]", AUTO.redact(f"export X={rule_sample}"))
+
+
+@pytest.mark.parametrize("text", CLEAN)
+def test_ordinary_text_is_untouched(text: str) -> None:
+    """Hashes, identifiers, placeholders and code that speaks of tokens stay as they are."""
+    assert AUTO.redact(text) == text
+
+
+@given(
+    st.lists(st.one_of(st.text(max_size=30), st.sampled_from([s for _, s in SAMPLES])), max_size=6),
+    st.sampled_from(["", " ", "\n", '"']),
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_engines_agree_and_redaction_is_idempotent(parts: list[str], joint: str) -> None:
+    """Both engines give the same text, and redacting it again changes nothing."""
+    text = joint.join(parts)
+    redacted = BOTH["re2"].redact(text)
+    assert redacted == BOTH["re"].redact(text)
+    assert BOTH["re2"].redact(redacted) == redacted
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_accepted(text: str) -> None:
+    """Lone surrogates and control characters pass through both engines alike."""
+    assert BOTH["re2"].redact(text) == BOTH["re"].redact(text)
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_offsets_are_exact_under_multibyte_text(before: str) -> None:
+    """The offsets count characters, whatever stands before the secret."""
+    sample = next(s for name, s in SAMPLES if name == "github-token")
+    text = f"{before} é🔑 {sample} 終"
+    assert sample in secrets_in(text)
+
+
+def test_equal_secrets_have_equal_placeholders_under_one_key() -> None:
+    """A secret has one placeholder per key, and another under another key."""
+    sample = next(s for name, s in SAMPLES if name == "github-token")
+    first, second = PLACEHOLDER.findall(AUTO.redact(f"{sample} and {sample}"))
+    (other,) = PLACEHOLDER.findall(Redactor(b"another key").redact(sample))
+    assert first == second != other
+
+
+def test_key_block_goes_whole_even_when_cut_off() -> None:
+    """A private key block is one finding, with its end line, with two-character line breaks, or truncated."""
+    body = "".join(random.Random(1).choices(ALPHANUMERIC, k=64))
+    begin, end = "-----BEGIN EC PRIVATE " + "KEY-----", "-----END EC PRIVATE " + "KEY-----"
+    for block in (
+        f"{begin}\n{body}\n{body}\n{body[:20]}==\n{end}",
+        f"{begin}\\n{body}\\n{body}\\n{end}",
+        f"{begin}\n{body}\n{body}",
+    ):
+        assert secrets_in(f"key: {block}\n\nThat was it.") == [block]
+
+
+def test_redact_value_uses_keys_as_context() -> None:
+    """A string under a secret-like key goes, other values keep their shape and type."""
+    value = {
+        "user": "ann",
+        "password": "swordfish",
+        "port": 5432,
+        "nested": [{"api_key": "q9Zt4Kc8Rv1Wp6Hd3Ys5"}, None, True],
+    }
+    redacted = AUTO.redact_value(value)
+    text = json.dumps(redacted)
+    assert "swordfish" not in text
+    assert "q9Zt4" not in text
+    assert text.count("[redacted:") == 2
+    assert AUTO.redact_value(redacted) == redacted
+    assert AUTO.redact_value({"password": "string", "n": 1, "token": "os.environ['T']"}) == {
+        "password": "string", "n": 1, "token": "os.environ['T']",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a <private>b</private> c", "a [private] c"),
+        ("a <PRIVATE>b\nc</Private>d", "a [private]d"),
+        ("a <private>b", "a [private]"),
+        ("<private>a<private>b</private>c</private>d", "[private]d"),
+        ("a </private> b", "a </private> b"),
+        ("plain", "plain"),
+    ],
+)
+def test_strip_private_drops_spans(text: str, expected: str) -> None:
+    """Private spans go in any case, nested, and to the end of the text when never closed."""
+    assert strip_private(text) == expected
+
+
+def test_unknown_engine_is_refused() -> None:
+    """An engine that does not exist is an error at once."""
+    with pytest.raises(ValueError, match="unknown engine"):
+        Redactor(KEY, engine="pcre")
+
+
+def hard_texts() -> dict[str, str]:
+    """Long single lines made to be slow."""
+    draw = random.Random(7)
+    blob = "".join(draw.choices(ALPHANUMERIC + "+/", k=MILLION))
+    return {
+        "one letter": "a" * MILLION,
+        "base64": blob,
+        "assignments": "password=" * (MILLION // 9),
+        "headers": "-----BEGIN" * (MILLION // 10),
+        "jwt": "eyJ" * (MILLION // 3),
+        "quotes": 'password = "' * (MILLION // 12),
+        "addresses": "a://b:" * (MILLION // 6),
+        "hash": "$1$a" * (MILLION // 4),
+        "spaces": " " * MILLION,
+    }
+
+
+@pytest.mark.parametrize("engine", ["re2", "re"])
+@pytest.mark.parametrize("name", list(hard_texts()))
+def test_long_lines_are_bounded(engine: str, name: str) -> None:
+    """A line of a million characters made to be slow takes less than two seconds."""
+    text = hard_texts()[name]
+    start = time.perf_counter()
+    BOTH[engine].redact(text)
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize("engine", ["re2", "re"])
+def test_repeated_rule_literals_are_bounded(engine: str) -> None:
+    """Each literal of each rule repeated over a long line stays within the same bound, scaled down."""
+    for literal in sorted({literal for rule in RULES for literal in rule.literals}):
+        text = literal * (20_000 // len(literal))
+        start = time.perf_counter()
+        BOTH[engine].redact(text)
+        assert time.perf_counter() - start < 0.5, literal
