@@ -1,4 +1,4 @@
-"""`make demo`: what recollect does, on the sample transcripts (and on yours, if there are any), in a throw-away store."""
+"""`make demo`: what recollect does, on the sample transcripts (and on yours, if any), in a throw-away store."""
 
 from __future__ import annotations
 

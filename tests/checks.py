@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import tantivy
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,3 +63,18 @@ def assert_whole(store: SqliteStore, path: Path, size: int | None = None) -> Non
     """The file was read to its end, and every byte of it is accounted for."""
     assert account(store, path)["offset"] == (path.stat().st_size if size is None else size)
     assert_accounted(store)
+
+
+def assert_indexed(store: SqliteStore) -> None:
+    """The index holds every row that can be searched, each once."""
+    store.catch_up_index()
+    assert store.index_lag() == 0
+    opened = store.index.open("events")
+    wanted = sorted(row[0] for row in store.connection.execute("SELECT id FROM events WHERE kind IN (0, 1, 3, 4)"))
+    if opened is None:
+        assert wanted == []
+        return
+    searcher = opened.searcher()
+    hits = searcher.search(tantivy.Query.all_query(), len(wanted) + 10, count=False).hits
+    rows = searcher.fast_field_values("row", [place for _, place in hits])
+    assert sorted(row for row in rows if row is not None) == wanted

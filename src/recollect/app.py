@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
     from recollect.store.base import Store
 
-INDEX_EVERY_ROWS = 20_000
+INDEX_EVERY_ROWS = 60_000
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
 PASSAGE_CHARS = 600

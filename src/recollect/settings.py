@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONFIG_NAME = "config.toml"
+_YES = frozenset(("1", "true", "yes", "on"))
+_NO = frozenset(("", "0", "false", "no", "off"))
 
 
 class Field:
@@ -62,6 +64,9 @@ class Settings:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"settings are read once: {name} cannot be changed")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"settings are read once: {name} cannot be removed")
+
 
 def home_folder(environment: Mapping[str, str]) -> str:
     """Where the store is: RECOLLECT_HOME, or ~/.recollect."""
@@ -100,20 +105,23 @@ def _read_config(path: str) -> dict[str, object]:
     try:
         with open(path, "rb") as stream:
             return tomllib.load(stream)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # TOML's own errors and bytes that are no UTF-8 are both ValueErrors
         raise SettingsError(f"{path}: {error}") from error
 
 
 def _parse(field: Field, text: str, place: str) -> object:
     if isinstance(field.default, bool):
-        return text.strip().lower() not in ("", "0", "false", "no", "off")
+        word = text.strip().lower()
+        if word not in _YES | _NO:
+            raise SettingsError(f"{place}: expected yes or no, not {text!r}")
+        return word in _YES
     if isinstance(field.default, tuple):
         return tuple(part for part in text.split(os.pathsep) if part)
     try:
         number = float(text)
     except ValueError as error:
         raise SettingsError(f"{place}: {text!r} is not a number") from error
-    return _check(field, int(number) if isinstance(field.default, int) else number, place)
+    return _check(field, number, place)
 
 
 def _check(field: Field, value: object, place: str) -> object:
@@ -129,4 +137,8 @@ def _check(field: Field, value: object, place: str) -> object:
         raise SettingsError(f"{place}: expected a number")
     if not field.low <= value <= field.high:
         raise SettingsError(f"{place}: expected {field.low:g} to {field.high:g}, not {value:g}")
+    if isinstance(field.default, int):
+        if value != int(value):
+            raise SettingsError(f"{place}: expected a whole number, not {value:g}")
+        return int(value)
     return value

@@ -4,7 +4,7 @@
 |-------------|---------------------------|--------------------------------|
 | summary     | 160                       | listings, one line a hit       |
 | excerpt     | 600, 300 for tool traffic | injected context               |
-| search text | 4,000, 1,000 for tool traffic | the lexical index         |
+| search text | 4,000, 800 for tool traffic | the lexical index         |
 | payload     | everything (redacted)     | replay, `show`, full timelines |
 """
 
@@ -38,7 +38,7 @@ PUSHED_ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT)
 SUMMARY_CHARS = 160
 EXCERPT_CHARS = 600
 TOOL_EXCERPT_CHARS = 300
-SEARCH_TEXT_CHARS = 1000
+SEARCH_TEXT_CHARS = 800
 TURN_SEARCH_CHARS = 4000
 """Turns are searched further than tool traffic: a plan's end is as good as its start (docs/evaluation.md)."""
 

@@ -30,7 +30,7 @@ class Preparer:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._redactor = Redactor(key)
-        self._compress = zstandard.ZstdCompressor(level=3, write_content_size=True).compress
+        self._compress = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
 
     def prepare(self, event: Event, order_ms: int) -> NewEvent:
         """The row of an event. `order_ms` places it in its session whatever the clock did."""

@@ -25,6 +25,9 @@ _TRIGGER_MEMORY = 64 << 20
 _MAX_NAME_CHARS = 24
 # No format and no assignment is shorter ("pwd=abc1").
 _MIN_TEXT_CHARS = 8
+# Paths, commands and the like come again and again: what was clean once need not be searched again.
+_REMEMBERED_CHARS = 256
+_REMEMBERED_TEXTS = 50_000
 
 _Selection = Callable[[str], Iterable[int]]
 
@@ -48,12 +51,21 @@ class Redactor:
         self._key = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.blake2b(key).digest()
         self._engine = engine
         self._select: _Selection | None = None
+        self._clean: set[str] = set()
         self._patterns: dict[int, tuple[re.Pattern[str], re.Pattern[str] | None]] = {}
 
     def redact(self, text: str) -> str:
         """Replace every secret; a placeholder already in the text stays as it is."""
-        if len(text) < _MIN_TEXT_CHARS:
+        if len(text) < _MIN_TEXT_CHARS or text in self._clean:
             return text
+        redacted = self._redact_anew(text)
+        if len(text) <= _REMEMBERED_CHARS and redacted == text:
+            if len(self._clean) >= _REMEMBERED_TEXTS:
+                self._clean.clear()
+            self._clean.add(text)
+        return redacted
+
+    def _redact_anew(self, text: str) -> str:
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
         for _ in range(_MAX_PASSES):
             if not (findings := self.scan(text)):

@@ -124,7 +124,7 @@ class LexicalIndex:
         found = Weights()
         for name, field, values in (("events", "text", found.windows), ("exchanges", "said", found.exchanges)):
             opened = self._searcher(name)
-            total = opened[1].num_docs if opened else 0
+            total = _total(opened[1]) if opened else 0
             for term in terms:
                 frequency = opened[1].doc_freq(field, term) if opened else 0
                 values[term] = bm25.weight(frequency, total, is_generic=term in self._generic)
@@ -202,12 +202,17 @@ class LexicalIndex:
         ]
 
 
+def _total(searcher: tantivy.Searcher) -> int:
+    """Every document that Tantivy's own figures count: also the replaced ones that no merge has taken out yet."""
+    return sum(searcher.doc_freq("kind", number) for number in _KINDS.values())
+
+
 def _weighted(
     opened: tuple[tantivy.Schema, tantivy.Searcher], field: str, weights: Mapping[str, float], factor: float
 ) -> list[Query]:
     """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
     schema, searcher = opened
-    total = searcher.num_docs
+    total = _total(searcher)
     queries = []
     for term, weight in weights.items():
         frequency = searcher.doc_freq(field, term)

@@ -69,6 +69,7 @@ class LexicalWriter:
         last = {name: _last_row(index) for name, index in opened.items() if index is not None}
         self._last_event = last["events"]
         self.last_row = min(last.values())
+        self._index.refresh()  # what others have committed since is there to be found, whether or not there is more
         return True
 
     def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
@@ -96,9 +97,13 @@ class LexicalWriter:
             self._writers[name].commit()
         self._index.refresh()
 
-    def close(self, *, wait: bool) -> None:
-        """Gives the locks back, after the merges under way when asked to wait for them."""
-        for writer in self._writers.values() if wait else ():
+    def close(self, *, wait: bool) -> None:  # noqa: ARG002 - merges are waited for in any case
+        """Gives the locks back, after the merges under way.
+
+        One that outlived its lock would remove files under the next writer; one that is never waited for, because the
+        process ends with its commit, leaves the index in ever more pieces.
+        """
+        for writer in self._writers.values():
             writer.wait_merging_threads()
         self._writers.clear()
 

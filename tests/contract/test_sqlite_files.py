@@ -1,0 +1,130 @@
+"""What the SQLite store promises about its files: private, never replaced, never half understood."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.errors import StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
+from recollect.store.sqlite import DATABASE_NAME, SqliteStore
+from tests.batches import Transcript, find
+
+
+def everything_below(folder: Path) -> dict[str, int]:
+    """Every file and folder of a store with its permission bits."""
+    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in [folder, *folder.rglob("*")]}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_nobody_else_can_read_a_store(tmp_path: Path, umask: int) -> None:
+    """The folder is 0700 and its files 0600, with the write-ahead log and the index, whatever the umask."""
+    before = os.umask(umask)
+    try:
+        store = SqliteStore(str(tmp_path / "deep" / "store"))
+        Transcript(store).say("private words")
+        store.catch_up_index()
+        modes = everything_below(tmp_path / "deep" / "store")
+        assert {f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal", "-shm")} <= set(modes)
+        store.close()
+    finally:
+        os.umask(before)
+    assert modes["."] == 0o700
+    databases = {name: mode for name, mode in modes.items() if name.startswith(DATABASE_NAME)}
+    assert set(databases.values()) == {0o600}
+    assert modes["index"] & 0o077 == 0
+
+
+def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
+    """Its numbers may mean something else: nothing is read or written, and the message says what to do."""
+    SqliteStore(str(tmp_path)).close()
+    connection = apsw.Connection(str(tmp_path / DATABASE_NAME))
+    connection.pragma("user_version", 99)
+    connection.close()
+    before = (tmp_path / DATABASE_NAME).read_bytes()
+    with pytest.raises(StoreNewerError, match="upgrade"):
+        SqliteStore(str(tmp_path))
+    assert (tmp_path / DATABASE_NAME).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is not a database, but somebody's file\n" * 100, os.urandom(8192), b"SQLite format 3\0" + b"\xff" * 8176]
+)
+def test_a_damaged_store_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
+    """What is no database is left byte for byte as it is, with nothing put beside it."""
+    path = tmp_path / DATABASE_NAME
+    path.write_bytes(content)
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(str(tmp_path))
+    assert path.read_bytes() == content
+    assert [entry.name for entry in tmp_path.iterdir()] == [DATABASE_NAME]
+    assert isinstance(caught.value, StoreDamagedError) or "failed" in str(caught.value)
+
+
+def test_a_torn_page_is_reported(tmp_path: Path) -> None:
+    """A database with overwritten pages is never called whole, and never replaced."""
+    store = SqliteStore(str(tmp_path))
+    Transcript(store).say(*("some words " * 50 for _ in range(200)))
+    store.close()
+    path = tmp_path / DATABASE_NAME
+    data = bytearray(path.read_bytes())
+    data[8192 : len(data) - 4096] = b"\xa5" * (len(data) - 12288)
+    path.write_bytes(data)
+    try:
+        opened = SqliteStore(str(tmp_path))
+        assert opened.check_integrity()
+        opened.close()
+    except (StoreDamagedError, apsw.CorruptError):
+        pass
+    assert path.stat().st_size == len(data)
+
+
+def test_the_accounts_of_a_source_must_add_up(tmp_path: Path) -> None:
+    """The database itself refuses a cursor that is not the sum of its accounts."""
+    store = SqliteStore(str(tmp_path))
+    Transcript(store).say("one")
+    for change in ("offset = offset + 1", "accepted_bytes = accepted_bytes - 1", "quarantined_bytes = 5"):
+        with pytest.raises(apsw.ConstraintError, match="CHECK"):
+            store.connection.execute(f"UPDATE sources SET {change}")
+    store.close()
+
+
+def test_a_locked_store_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    """While another process holds the write lock: an error in the time given, no half batch, and reading goes on."""
+    store, other = SqliteStore(str(tmp_path)), SqliteStore(str(tmp_path), busy_ms=20)
+    rows = Transcript(store).say("before")
+    late = Transcript(other, "/t/two.jsonl", session="two")
+    with store.transaction():
+        with pytest.raises(StoreLockedError, match="nothing was written"):
+            late.say("late")
+        assert other.events_by_row(rows)
+    assert other.counts()["events"] == 1
+    late.number = 0
+    late.say("late")
+    assert other.counts()["events"] == 2
+    store.close()
+    other.close()
+
+
+def test_a_store_can_be_moved_to_another_folder(tmp_path: Path) -> None:
+    """No path of the store itself is kept in it."""
+    store = SqliteStore(str(tmp_path / "a"))
+    Transcript(store).say("the median it is")
+    store.catch_up_index()
+    store.close()
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    store = SqliteStore(str(tmp_path / "b"))
+    assert find(store, "median") == [1]
+    store.close()
+
+
+def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
+    """A file in the way of the folder is named in the message."""
+    tmp_path.joinpath("store").write_text("in the way")
+    with pytest.raises(StoreError, match="store"):
+        SqliteStore(str(tmp_path / "store"))
+    assert tmp_path.joinpath("store").read_text() == "in the way"

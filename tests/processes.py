@@ -1,0 +1,66 @@
+"""Running recollect as real processes: commands, hooks, and helpers under limits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+LAUNCH = Path(__file__).parents[1] / "src" / "recollect" / "present" / "launch.py"
+COMMAND = [sys.executable, "-m", "recollect"]
+HOOK = [sys.executable, "-I", "-S", "-E", str(LAUNCH)]
+LIMIT_S = 60
+
+WITHOUT_OVERRIDE = """
+import ctypes, os, sys
+if os.geteuid() == 0:  # root ignores mode bits unless it cannot have the capabilities to
+    for capability in (1, 2, 3):
+        assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+WITH_SMALL_FILES = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def run(*arguments: str | Path, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """A command of recollect to its end; `before` is what starts it."""
+    words = [*before, *COMMAND, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+
+
+def ask(*arguments: str | Path) -> dict[str, Any]:
+    """The JSON that a command answers with; it must succeed and say nothing else."""
+    done = run(*arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr[-3000:]
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def python(script: str, *arguments: str | Path) -> tuple[str, ...]:
+    """The words that run a script with arguments."""
+    return (sys.executable, "-c", script, *map(str, arguments))
+
+
+def payload(event: str, transcript: Path, session: str, **fields: Any) -> bytes:
+    """What the client hands to a hook."""
+    common = {
+        "session_id": session, "transcript_path": str(transcript), "cwd": "/home/mara/harbour",
+        "permission_mode": "default", "hook_event_name": event,
+    }  # fmt: skip
+    return json.dumps({**common, **fields}).encode()
+
+
+def hook(event: str, data: bytes, before: tuple[str, ...] = (), **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """A hook as the client runs it."""
+    words = [*before, *HOOK, event]
+    return subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S, **options)
+
+
+def assert_silent(done: subprocess.CompletedProcess[bytes]) -> None:
+    """Exit 0, nothing on either stream."""
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), done.stderr[-3000:]
