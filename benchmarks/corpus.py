@@ -106,7 +106,7 @@ class Session:
 
     def _edit(self, path: str) -> _Traffic:
         old, new = (self.words.code(self.random.choice((120, 400, 1200))) for _ in range(2))
-        near, whole = self.words.code(900), self.words.code(self.random.choice((3000, 9000, 20_000)))
+        near, whole = self.words.code(900), self.words.code(self.random.choice((8000, 20_000, 44_000)))
         values = {"file_path": path, "old_string": "\n".join(old), "new_string": "\n".join(new), "replace_all": False}
         text = f"The file {path} has been updated. Here's a part of it:\n" + "\n".join(near)
         changed = [f"-{line}" for line in old] + [f"+{line}" for line in new]

@@ -179,11 +179,10 @@ class App:
         from recollect.retrieve.search import Searcher
 
         searcher = Searcher(self.store)
-        wanted = Filter(scope, before_ms=before_ms)
-        ranked = searcher.search(
-            clean_text(text), wanted, limit=limit, now_ms=before_ms or now_ms(), group_by_session=by_session,
-            with_tools=not by_session,
-        )  # fmt: skip
+        situation = searcher.situation(
+            clean_text(text), Filter(scope, before_ms=before_ms), group_by_session=by_session, with_tools=not by_session
+        )
+        ranked = searcher.search(situation, limit=limit, now_ms=before_ms or now_ms())
         found = self.store.events_by_row([item.candidate.row for item in ranked], with_text=True)
         words = set(self.store.analyze(text))
         results = []
@@ -202,16 +201,16 @@ class App:
         Only what a person or the agent said is ever pushed; the running session's own words never are.
         """
         from recollect.capture.decode import clean_text
-        from recollect.retrieve.search import Searcher
+        from recollect.retrieve.search import RECALL_BREADTH, Searcher
 
         scope = self.scope_of(cwd)
         if scope.project_id is None:
             return []
         wanted = Filter(scope, without=self.store.session_ids(session), origins=events.PUSHED_ORIGINS)
         prompt = clean_text(prompt)
-        ranked = Searcher(self.store).search(
-            prompt, wanted, limit=10 * self.settings.recall_limit, now_ms=now_ms(), recent=recent
-        )
+        searcher = Searcher(self.store)
+        situation = searcher.situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+        ranked = searcher.search(situation, limit=RECALL_BREADTH, now_ms=now_ms())
         good = [item for item in ranked if item.strength >= self.settings.recall_threshold]
         if not good:
             return []

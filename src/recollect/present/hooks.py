@@ -74,7 +74,7 @@ def _read_payload() -> Payload | None:
     while len(data) <= MAX_PAYLOAD_BYTES:
         part = os.read(0, _READ_BYTES)
         data += part
-        if len(part) < _READ_BYTES and (not part or data.rstrip()[-1:] == b"}"):
+        if not part or (data.rstrip()[-1:] == b"}" and (len(part) < _READ_BYTES or not _is_more_waiting())):
             try:
                 payload = json.loads(data.decode("utf-8", "replace"))
             except (ValueError, RecursionError):
@@ -84,6 +84,12 @@ def _read_payload() -> Payload | None:
         if not part:
             break
     return None
+
+
+def _is_more_waiting() -> bool:
+    import select
+
+    return bool(select.select([0], [], [], 0)[0])
 
 
 def _write(answer: str) -> None:

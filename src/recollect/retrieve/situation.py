@@ -19,17 +19,18 @@ class Situation:
         weights: What the terms are worth.
         group_by_session: A row's exchange counts for its whole session (sessions are ranked, not passages).
         with_tools: Tool calls and results may answer too.
+        breadth: How many rows a tier may ask an index for.
         recent: The last words of the running session, read only when a tier asks (None: there are none).
     """
 
-    __slots__ = ("group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools")
+    __slots__ = ("breadth", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools")
 
     def __init__(
         self, text: str, terms: list[str], wanted: Filter, *, weights: Weights, group_by_session: bool = False,
-        with_tools: bool = False, recent: Callable[[], str] | None = None,
+        with_tools: bool = False, breadth: int = 200, recent: Callable[[], str] | None = None,
     ) -> None:  # fmt: skip
         self.text, self.terms, self.wanted, self.weights, self.recent = text, terms, wanted, weights, recent
-        self.group_by_session, self.with_tools = group_by_session, with_tools
+        self.group_by_session, self.with_tools, self.breadth = group_by_session, with_tools, breadth
 
 
 class Candidate:

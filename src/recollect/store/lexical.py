@@ -34,6 +34,10 @@ FORMAT = 1
 
 WORDS = "recollect_words"
 NAMES = "recollect_names"
+MIN_STEM_CHARS = 6
+MAX_ENDING_CHARS = 7
+"""What may be left of an unknown word, and what may be taken from its end."""
+
 DID_BOOST = 0.3
 """What was done counts .3 of what was said: without it nDCG@10 falls by 1.8 points (docs/evaluation.md)."""
 
@@ -88,9 +92,10 @@ class LexicalIndex:
         """One of the two indexes, or None when it is not there (and not to be made)."""
         path = os.path.join(self.folder, name)
         if os.path.exists(os.path.join(path, "meta.json")):
-            index = tantivy.Index.open(path)
+            index = _open(path)
         elif create:
-            os.makedirs(path, mode=0o700, exist_ok=True)
+            for folder in (os.path.dirname(self.folder), self.folder, path):  # a mode is the last folder's only
+                os.makedirs(folder, mode=0o700, exist_ok=True)
             index = tantivy.Index(_schema(*SCHEMAS[name]), path=path)
         else:
             return None
@@ -164,11 +169,19 @@ class LexicalIndex:
         return searcher.num_docs, {name: searcher.doc_freq("names", name) for name in names}
 
     def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
-        """Terms of the vocabulary that begin with an unknown one, with their frequencies, most frequent first."""
+        """Known terms that begin with an unknown one, most frequent first, or else the longest that it begins with.
+
+        The latter is what a slip in an ending leaves of a stem: `migraton` begins with `migrat`.
+        """
         opened = self._searcher("exchanges")
         if opened is None:
             return []
         found: list[tuple[str, int]] = opened[1].terms_with_prefix("said", term, limit=limit)
+        shortest = max(MIN_STEM_CHARS, len(term) - MAX_ENDING_CHARS)
+        for end in range(len(term) - 1, shortest - 1, -1) if not found else ():
+            frequency = opened[1].doc_freq("said", term[:end])
+            if frequency:
+                return [(term[:end], frequency)]
         return found
 
     def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
@@ -220,6 +233,22 @@ def _weighted(
             boost = factor * weight / bm25.idf(min(frequency, total), total)
             queries.append(Query.boost_query(Query.term_query(schema, field, term, "freq"), boost))
     return queries
+
+
+def _open(path: str) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now."""
+    try:
+        return tantivy.Index.open(path)
+    except ValueError:
+        if os.access(path, os.W_OK):
+            raise
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="recollect-") as shadow:  # Tantivy wants a lock file beside what it reads
+        for name in os.listdir(path):
+            if not name.endswith(".lock"):
+                os.symlink(os.path.join(path, name), os.path.join(shadow, name))
+        return tantivy.Index.open(shadow)  # which maps the files: the names are not needed any more
 
 
 def _restrictions(schema: tantivy.Schema, wanted: Filter, *, is_event: bool) -> list[tuple[Occur, Query]] | None:

@@ -70,8 +70,8 @@ class EntityTier:
         found = []
         for hit in hits:
             strength = min(1.0, hit.score / single) if points else 0.0
-            candidate = Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, hit.score / full), strength)
-            found.append(candidate)
+            score = min(1.0, hit.score / full)
+            found.append(Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, score, strength))
         return found
 
     def _weights(self, situation: Situation) -> dict[str, float]:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 EXCHANGE_WEIGHT = 2.0
 """An exchange counts twice a window: .651 any@5 at 1, .660 at 2, .666 at 3 with two sets disagreeing."""
 
-MAX_WINDOWS = 200
-MAX_EXCHANGES = 100
 TOOL_WEIGHT = 0.6
 """Tool traffic is found, below what was said of it."""
 
@@ -45,12 +43,13 @@ class FullTextTier:
         full_window = full_score(window_weights.values(), situation.weights.totals["events"])
         full_exchange = full_score(exchange_weights.values(), situation.weights.totals["exchanges"])
         found = _combine(
-            [(hit, hit.score / full_window) for hit in self._store.search_events(window_weights, turns, MAX_WINDOWS)],
+            [(hit, hit.score / full_window) for hit in self._store.search_events(window_weights, turns, situation.breadth)],
             [
                 (hit, hit.score / full_exchange)
-                for hit in self._store.search_exchanges(exchange_weights, wanted, MAX_EXCHANGES)
+                for hit in self._store.search_exchanges(exchange_weights, wanted, situation.breadth // 2)
             ],
             full_window, full_exchange, by_session=situation.group_by_session,
+            with_lone=wanted.origins is None,
         )  # fmt: skip
         if situation.with_tools:
             self._add_tools(situation, window_weights, full_window, found)
@@ -71,12 +70,13 @@ class FullTextTier:
 
 def _combine(
     windows: list[tuple[Hit, float]], exchanges: list[tuple[Hit, float]], full_window: float, full_exchange: float,
-    *, by_session: bool,
+    *, by_session: bool, with_lone: bool,
 ) -> dict[int, Candidate]:  # fmt: skip
     """Window + twice its exchange (raw, as measured), as a share of what is possible.
 
     Strength is the geometric mean of the window's share and that of the best exchange of its session: both must agree
-    that the row is about the question. An exchange without a window stands for itself, as its prompt.
+    that the row is about the question. An exchange without a window stands for itself, as its prompt, unless only some
+    origins may answer: it may begin with a tool's output.
     """
 
     def group(hit: Hit) -> int:
@@ -98,7 +98,7 @@ def _combine(
         found[hit.row] = Candidate(
             hit.row, hit.session_id, hit.exchange, hit.ts_ms, min(1.0, score), min(1.0, strength)
         )
-    for hit, share in exchanges:
+    for hit, share in exchanges if with_lone else ():
         if group(hit) not in reached:
             reached.add(group(hit))
             score = min(1.0, EXCHANGE_WEIGHT * share * full_exchange / full)
