@@ -92,7 +92,10 @@ class Transcript:
 
     def say(self, *texts: str, **fields: Any) -> list[int]:
         """Adds prompts and answers in turn; the rows they became."""
-        turns = [self.answer(text, **fields) if index % 2 else self.prompt(text, **fields) for index, text in enumerate(texts)]
+        turns = [
+            self.answer(text, **fields) if index % 2 else self.prompt(text, **fields)
+            for index, text in enumerate(texts)
+        ]
         return list(self.add(*turns)[1])
 
 
@@ -130,6 +133,4 @@ def all_hits(store: Store, text: str, wanted: Filter = EVERYTHING, limit: int = 
 
 def scored(found: Mapping[str, Iterable[Hit]]) -> dict[str, list[tuple[int, int, float]]]:
     """Hits in a form that can be compared: exchange, row and score of each, in a stable order."""
-    return {
-        kind: sorted((hit.exchange, hit.row, round(hit.score, 4)) for hit in hits) for kind, hits in found.items()
-    }
+    return {kind: sorted((hit.exchange, hit.row, round(hit.score, 4)) for hit in hits) for kind, hits in found.items()}

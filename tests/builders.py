@@ -37,7 +37,11 @@ def write(path: Path, *content: Record | bytes, append: bool = False) -> Path:
     """A transcript at `path`: records as lines, bytes as they are; packed when its name ends in .gz."""
     data = b"".join(item if isinstance(item, bytes) else lines([item]) for item in content)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "ab" if append else "wb") if path.suffix == ".gz" else path.open("ab" if append else "wb") as stream:
+    with (
+        gzip.open(path, "ab" if append else "wb")
+        if path.suffix == ".gz"
+        else path.open("ab" if append else "wb") as stream
+    ):
         stream.write(data)
     return path
 
@@ -86,7 +90,9 @@ class Claude:
     def compact_boundary(self, trigger: str = "manual", tokens: int = 51234) -> Record:
         """Where the conversation was compacted."""
         metadata = {"trigger": trigger, "preTokens": tokens}
-        return self.record("system", subtype="compact_boundary", content="Conversation compacted", compactMetadata=metadata)
+        return self.record(
+            "system", subtype="compact_boundary", content="Conversation compacted", compactMetadata=metadata
+        )
 
     def compact_summary(self, text: str) -> Record:
         """The summary that the client puts in the user's mouth."""

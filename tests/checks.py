@@ -28,8 +28,9 @@ def keys(store: SqliteStore) -> list[bytes]:
 def memberships(store: SqliteStore) -> set[tuple[str, bytes]]:
     """Which session holds which event, as its own or as a fork's."""
     sql = (
-        "SELECT s.name, e.key FROM events e JOIN sessions s ON s.id = e.session_id UNION ALL"
-        " SELECT s.name, e.key FROM memberships m JOIN sessions s ON s.id = m.session_id JOIN events e ON e.id = m.event_id"
+        "SELECT s.name, e.key FROM events e JOIN sessions s ON s.id = e.session_id"
+        " UNION ALL SELECT s.name, e.key FROM memberships m"
+        " JOIN sessions s ON s.id = m.session_id JOIN events e ON e.id = m.event_id"
     )
     found = [(str(name), bytes(key)) for name, key in store.connection.execute(sql)]
     assert len(found) == len(set(found)), "an event is twice in a session"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.builders import Claude, write
+from tests.processes import COMMAND, ask
 
 from recollect.ingest.exclusion import Places
 from recollect.ingest.pipeline import FileReport, Ingester
@@ -60,6 +61,7 @@ class Ingest:
         self.ingester = Ingester(store, places or Places(), now_ms=lambda: self.clock_ms)
 
     def __call__(self, path: Path, client: str = "claude-code") -> FileReport:
+        """One pass over one file."""
         return self.ingester.ingest_file(str(path), client)
 
 
@@ -72,4 +74,12 @@ def ingest(store: SqliteStore) -> Ingest:
 @pytest.fixture
 def command() -> list[str]:
     """The command line, run by this interpreter."""
-    return [sys.executable, "-m", "recollect"]
+    return list(COMMAND)
+
+
+@pytest.fixture
+def past(tmp_path: Path, store_folder: Path) -> Path:  # noqa: ARG001 - sets where the store is
+    """A store that knows an earlier session; its transcript."""
+    path = write(tmp_path / "past.jsonl", *Claude("earlier").conversation(6))
+    ask("import", path)
+    return path

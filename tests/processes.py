@@ -12,6 +12,15 @@ LAUNCH = Path(__file__).parents[1] / "src" / "recollect" / "present" / "launch.p
 COMMAND = [sys.executable, "-m", "recollect"]
 HOOK = [sys.executable, "-I", "-S", "-E", str(LAUNCH)]
 LIMIT_S = 60
+HOOK_FIELDS: dict[str, dict[str, Any]] = {
+    "SessionStart": {"source": "startup", "model": "claude-opus-5-5"},
+    "UserPromptSubmit": {"prompt": "why does berth1 fail again?"},
+    "PreCompact": {"trigger": "manual", "custom_instructions": ""},
+    "Stop": {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []},
+    "SubagentStop": {"stop_hook_active": False, "agent_id": "a17", "agent_type": "Explore"},
+    "SessionEnd": {"reason": "clear"},
+}
+"""Every event that is handled, with the fields that its payload has beside the common ones."""
 
 WITHOUT_OVERRIDE = """
 import ctypes, os, sys
@@ -64,3 +73,14 @@ def hook(event: str, data: bytes, before: tuple[str, ...] = (), **options: Any) 
 def assert_silent(done: subprocess.CompletedProcess[bytes]) -> None:
     """Exit 0, nothing on either stream."""
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), done.stderr[-3000:]
+
+
+def answer_of(event: str, done: subprocess.CompletedProcess[bytes]) -> dict[str, Any] | None:
+    """What the hook said, checked: exit 0, no word on stderr, nothing or one answer to this event."""
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr[-3000:]
+    if not done.stdout:
+        return None
+    answer: dict[str, Any] = json.loads(done.stdout)
+    output: dict[str, Any] = answer["hookSpecificOutput"]
+    assert output["hookEventName"] == event
+    return output

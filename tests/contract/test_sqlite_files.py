@@ -9,10 +9,10 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.batches import Transcript, find
 
 from recollect.errors import StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
 from recollect.store.sqlite import DATABASE_NAME, SqliteStore
-from tests.batches import Transcript, find
 
 
 def everything_below(folder: Path) -> dict[str, int]:
@@ -52,7 +52,8 @@ def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "content", [b"this is not a database, but somebody's file\n" * 100, os.urandom(8192), b"SQLite format 3\0" + b"\xff" * 8176]
+    "content",
+    [b"this is not a database, but somebody's file\n" * 100, os.urandom(8192), b"SQLite format 3\0" + b"\xff" * 8176],
 )
 def test_a_damaged_store_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
     """What is no database is left byte for byte as it is, with nothing put beside it."""
@@ -89,7 +90,7 @@ def test_the_accounts_of_a_source_must_add_up(tmp_path: Path) -> None:
     Transcript(store).say("one")
     for change in ("offset = offset + 1", "accepted_bytes = accepted_bytes - 1", "quarantined_bytes = 5"):
         with pytest.raises(apsw.ConstraintError, match="CHECK"):
-            store.connection.execute(f"UPDATE sources SET {change}")
+            store.connection.execute("UPDATE sources SET " + change)
     store.close()
 
 

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.batches import CLIENT, RECORD_BYTES, START_MS, Transcript, ignored, quarantined
 
 from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
 from recollect.errors import CursorMovedError
-from tests.batches import CLIENT, RECORD_BYTES, START_MS, Transcript, ignored, quarantined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,9 @@ def test_every_column_comes_back(store: Store) -> None:
     transcript = Transcript(store)
     output = "line of output\n" * 3000
     [row] = transcript.add(
-        transcript.result(output, file="a/b.py", branch="fix", agent_id="a1", failed=True, exit_code=2, tool_use_id="t1")
+        transcript.result(
+            output, file="a/b.py", branch="fix", agent_id="a1", failed=True, exit_code=2, tool_use_id="t1"
+        )
     )[1]
     event = store.events_by_row([row], with_text=True)[row]
     assert (event.tool, event.file, event.branch, event.agent_id) == ("Bash", "a/b.py", "fix", "a1")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, find, scored
 
 from recollect.domain.stored import Filter, Scope
-from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, find, scored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from recollect.domain.events import Event
     from recollect.store.base import Store
 
-QUESTIONS = ("gauge upsert", "median", "redis seen_set", "retry_policy FooBar", "sluice.py", "resend buffer schema", "bufer")
+QUESTIONS = (
+    "gauge upsert",
+    "median",
+    "redis seen_set",
+    "retry_policy FooBar",
+    "sluice.py",
+    "resend buffer schema",
+    "bufer",
+)
 WORDS = [word for question in QUESTIONS[:-1] for word in question.split()]
 
 
@@ -43,7 +51,9 @@ def assert_same(found: dict, expected: dict) -> None:
             got = found[question][kind]
             assert [hit[:2] for hit in got] == [hit[:2] for hit in hits], f"{kind} for {question}"
             near = 0.25 if kind == "exchanges" else 1e-3
-            assert [hit[2] for hit in got] == pytest.approx([hit[2] for hit in hits], rel=near), f"{kind} for {question}"
+            assert [hit[2] for hit in got] == pytest.approx([hit[2] for hit in hits], rel=near), (
+                f"{kind} for {question}"
+            )
 
 
 def documents(store: Store, word: str) -> dict[str, int]:
@@ -161,7 +171,9 @@ def test_prompts_without_answers_look_back_the_same_in_any_steps(open_store: Cal
     """Interrupted prompts: the window of the third one holds both before it, however it came in."""
     store = open_store()
     transcript = Transcript(store)
-    prompts = [transcript.prompt(text) for text in ("harbour one", "median two", "gauge three", "upsert four", "redis five")]
+    prompts = [
+        transcript.prompt(text) for text in ("harbour one", "median two", "gauge three", "upsert four", "redis five")
+    ]
     for start in range(0, len(prompts), step):
         transcript.add(*prompts[start : start + step])
         catch_up(store)
@@ -266,7 +278,9 @@ def test_a_rebuild_brings_back_a_lost_index(open_store: Callable[[], Store]) -> 
 def test_a_session_with_a_subagent_is_indexed_whole(store: Store) -> None:
     """A subagent's file that is read later lands in the exchange in which it ran; the exchange stays one document."""
     main, sub = Transcript(store), Transcript(store, "/t/agent.jsonl", records="agent")
-    [prompt, _] = list(main.add(main.prompt("survey the gauges", ts_ms=START_MS), main.answer("done", ts_ms=START_MS + 9000))[1])
+    [prompt, _] = list(
+        main.add(main.prompt("survey the gauges", ts_ms=START_MS), main.answer("done", ts_ms=START_MS + 9000))[1]
+    )
     catch_up(store)
     sub.add(sub.answer("median buffer found", ts_ms=START_MS + 4000, agent_id="a1"))
     catch_up(store)

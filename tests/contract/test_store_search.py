@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, equal_weights, find
 
 from recollect.domain import events
 from recollect.domain.stored import Filter, Scope
-from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, equal_weights, find
 
 if TYPE_CHECKING:
     from recollect.store.base import Store
@@ -102,7 +102,9 @@ def test_only_what_is_older_than_before(filled: Store) -> None:
     for hits in all_hits(filled, "gauge reading", Filter(Scope.everything(), before_ms=bound)).values():
         assert all(hit.ts_ms < bound for hit in hits)
     times = {hit.ts_ms for hit in all_hits(filled, "gauge reading")["events"]}
-    limited = {hit.ts_ms for hit in all_hits(filled, "gauge reading", Filter(Scope.everything(), before_ms=bound))["events"]}
+    limited = {
+        hit.ts_ms for hit in all_hits(filled, "gauge reading", Filter(Scope.everything(), before_ms=bound))["events"]
+    }
     assert limited == {ts_ms for ts_ms in times if ts_ms < bound}
     for early in (START_MS, 1, 0, -1, -(10**18)):
         assert not any(all_hits(filled, "gauge", Filter(Scope.everything(), before_ms=early)).values())
@@ -193,7 +195,9 @@ def test_names_are_found_exactly(filled: Store) -> None:
         assert all(written in event.excerpt for event in filled.events_by_row(hit.row for hit in hits).values())
 
 
-@pytest.mark.parametrize("asked", ["foo", "bar", "foobar", "foo_bar", "foo-bar", "retry", "policy", "sluice", "数据库", "迁移"])
+@pytest.mark.parametrize(
+    "asked", ["foo", "bar", "foobar", "foo_bar", "foo-bar", "retry", "policy", "sluice", "数据库", "迁移"]
+)
 def test_parts_and_other_spellings_of_an_identifier_find_it(filled: Store, asked: str) -> None:
     """CamelCase by its parts and in snake_case, a file by its stem, CJK by any pair of characters."""
     assert find(filled, asked)

@@ -17,8 +17,6 @@ import time
 from pathlib import Path
 
 import pytest
-
-from recollect.store.sqlite import SqliteStore
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, keys, memberships
 from tests.processes import (
@@ -33,6 +31,8 @@ from tests.processes import (
     python,
     run,
 )
+
+from recollect.store.sqlite import SqliteStore
 
 KILLS = int(os.environ.get("RECOLLECT_TEST_KILLS", "25"))
 SECONDS = float(os.environ.get("RECOLLECT_TEST_SECONDS", "6"))
@@ -64,7 +64,9 @@ def test_kills_at_any_instant_lose_and_double_nothing(tmp_path: Path, store_fold
     transcripts, choice = tmp_path / "transcripts", random.Random(20261005)
     sessions = [Claude(f"session-{number}", f"/gone/harbour{number}") for number in range(3)]
     fork = Claude("session-fork")
-    write(transcripts / "fork.jsonl", *[record | {"sessionId": fork.session} for record in sessions[0].conversation(50)])
+    write(
+        transcripts / "fork.jsonl", *[record | {"sessionId": fork.session} for record in sessions[0].conversation(50)]
+    )
     sessions[0].number = 0
     for number in range(KILLS):
         claude = choice.choice(sessions)
@@ -160,7 +162,9 @@ def test_twenty_processes_make_a_store_at_once(
         folder = store_folder / str(number)
         monkeypatch.setenv("RECOLLECT_HOME", str(folder))
         openers = [
-            subprocess.Popen(python(OPENER, path), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            subprocess.Popen(
+                python(OPENER, path), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
             for _ in range(OPENERS)
         ]
         for opener in openers:

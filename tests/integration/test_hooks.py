@@ -7,55 +7,36 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import Claude, write
+from tests.checks import assert_accounted, timeline
+from tests.processes import COMMAND, HOOK, HOOK_FIELDS, answer_of, assert_silent, hook, payload
 
 from recollect.store.sqlite import SqliteStore
-from tests.builders import CWD, Claude, write
-from tests.checks import assert_accounted, timeline
-from tests.processes import COMMAND, HOOK, LAUNCH, ask, assert_silent, hook, payload
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")
-OTHERS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "Notification", "SubagentStart", "PostCompact", "CwdChanged")
-FIELDS: dict[str, dict[str, Any]] = {
-    "SessionStart": {"source": "startup", "model": "claude-opus-5-5"},
-    "UserPromptSubmit": {"prompt": "why does berth1 fail again?"},
-    "PreCompact": {"trigger": "manual", "custom_instructions": ""},
-    "Stop": {"stop_hook_active": False, "last_assistant_message": "done", "background_tasks": []},
-    "SubagentStop": {"stop_hook_active": False, "agent_id": "a17", "agent_type": "Explore"},
-    "SessionEnd": {"reason": "clear"},
-}
+EVENTS = tuple(HOOK_FIELDS)
+OTHERS = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Notification",
+    "SubagentStart",
+    "PostCompact",
+    "CwdChanged",
+)
 ENTRIES = {"launch": HOOK, "command": [*COMMAND, "hook"]}
 
 
-def answer_of(event: str, done: subprocess.CompletedProcess[bytes]) -> dict[str, Any] | None:
-    """What the hook said, checked: exit 0, no word on stderr, nothing or one answer to this event."""
-    assert (done.returncode, done.stderr) == (0, b""), done.stderr[-3000:]
-    if not done.stdout:
-        return None
-    answer: dict[str, Any] = json.loads(done.stdout)
-    output: dict[str, Any] = answer["hookSpecificOutput"]
-    assert output["hookEventName"] == event
-    return output
-
-
-def call(event: str, path: Path, session: str = "running", entry: str = "launch", **fields: Any) -> dict[str, Any] | None:
+def call(
+    event: str, path: Path, session: str = "running", entry: str = "launch", **fields: Any
+) -> dict[str, Any] | None:
     """One hook with a payload as the client writes it."""
-    data = payload(event, path, session, **{**FIELDS.get(event, {}), **fields})
+    data = payload(event, path, session, **{**HOOK_FIELDS.get(event, {}), **fields})
     done = subprocess.run([*ENTRIES[entry], event], input=data, capture_output=True, check=False, timeout=30)
     return answer_of(event, done)
-
-
-@pytest.fixture
-def past(tmp_path: Path, store_folder: Path) -> Path:
-    """A store that knows an earlier session; its transcript."""
-    path = write(tmp_path / "past.jsonl", *Claude("earlier").conversation(6))
-    ask("import", path)
-    return path
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -93,7 +74,9 @@ def test_a_session_is_captured_with_its_subagents_as_it_grows(tmp_path: Path, st
     path = write(tmp_path / "running.jsonl", *claude.conversation(1))
     call("Stop", path)
     inner = write(tmp_path / "running" / "subagents" / "agent-a17.jsonl", *agent.exchange("quay"))
-    outer = write(tmp_path / "agent-b2.jsonl", *Claude("running", isSidechain=True, agentId="b2", start=900).exchange("dock"))
+    outer = write(
+        tmp_path / "agent-b2.jsonl", *Claude("running", isSidechain=True, agentId="b2", start=900).exchange("dock")
+    )
     write(path, *claude.conversation(1, "tide"), append=True)
     call("SubagentStop", path, agent_transcript_path=str(outer))
     call("Stop", path)
@@ -129,17 +112,32 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("name", GARBAGE)
-def test_garbage_on_stdin_is_no_payload(name: str, past: Path) -> None:
+@pytest.mark.usefixtures("past")
+def test_garbage_on_stdin_is_no_payload(name: str) -> None:
     """Whatever comes in, nothing comes out."""
     for event in ("UserPromptSubmit", "Stop"):
         assert_silent(hook(event, GARBAGE[name]))
 
 
-VALUES: list[Any] = [None, 7, [], {}, "", "\ud800", "a\0b", "../../etc/passwd", "x" * 300_000, "\U0001f600\u202e", ["a"], True]
+VALUES: list[Any] = [
+    None,
+    7,
+    [],
+    {},
+    "",
+    "\ud800",
+    "a\0b",
+    "../../etc/passwd",
+    "x" * 300_000,
+    "\U0001f600\u202e",
+    ["a"],
+    True,
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
-def test_odd_fields_are_survived(value: Any, past: Path) -> None:
+@pytest.mark.usefixtures("past")
+def test_odd_fields_are_survived(value: Any) -> None:
     """A field that is missing, of the wrong type, huge or hostile costs at most the answer."""
     for event in ("UserPromptSubmit", "SubagentStop"):
         fields = dict.fromkeys(("session_id", "transcript_path", "cwd", "prompt", "agent_transcript_path"), value)
@@ -147,7 +145,10 @@ def test_odd_fields_are_survived(value: Any, past: Path) -> None:
         answer_of(event, hook(event, data))
 
 
-@pytest.mark.parametrize("prompt", ["why \ud800 berth1 \ude00?", "why\0berth1\0fail", '"berth1" OR * AND (', "berth1 " * 20_000, "港の berth1"])
+@pytest.mark.parametrize(
+    "prompt",
+    ["why \ud800 berth1 \ude00?", "why\0berth1\0fail", '"berth1" OR * AND (', "berth1 " * 20_000, "港の berth1"],
+)
 def test_any_prompt_is_answered_or_not_but_never_fails(prompt: str, past: Path, store_folder: Path) -> None:
     """Lone surrogates, NUL, query syntax and a wall of words are words like others."""
     data = payload("UserPromptSubmit", past, "running", prompt="x").replace(b'"x"', json.dumps(prompt).encode())
@@ -160,10 +161,13 @@ def test_any_prompt_is_answered_or_not_but_never_fails(prompt: str, past: Path, 
 def test_an_event_that_nobody_handles_is_nobodys(event: str, past: Path) -> None:
     """An unknown event is silence."""
     assert_silent(hook(event, payload("Stop", past, "running")))
-    assert_silent(subprocess.run([*COMMAND, "hook", "Stopp"], input=b"{}", capture_output=True, check=False, timeout=30))
+    assert_silent(
+        subprocess.run([*COMMAND, "hook", "Stopp"], input=b"{}", capture_output=True, check=False, timeout=30)
+    )
 
 
-def test_the_payload_of_another_event_is_not_answered(tmp_path: Path, past: Path, store_folder: Path) -> None:
+@pytest.mark.usefixtures("past")
+def test_the_payload_of_another_event_is_not_answered(tmp_path: Path, store_folder: Path) -> None:
     """The event of the command and of the payload must agree."""
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(1))
     assert_silent(hook("UserPromptSubmit", payload("Stop", path, "running", prompt="why does berth1 fail?")))
@@ -204,7 +208,8 @@ def damage(kind: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["garbage", "half", "flipped", "newer", "a folder", "a file for a folder", "index garbage", "config garbage"]
+    "kind",
+    ["garbage", "half", "flipped", "newer", "a folder", "a file for a folder", "index garbage", "config garbage"],
 )
 def test_an_unusable_store_is_silence_and_left_as_it_is(kind: str, past: Path, store_folder: Path) -> None:
     """Nothing is said, nothing repaired, renamed or deleted by a hook."""
@@ -212,13 +217,14 @@ def test_an_unusable_store_is_silence_and_left_as_it_is(kind: str, past: Path, s
     database = store_folder / "recollect.db"
     before = database.read_bytes() if database.is_file() else None
     for event in EVENTS:
-        answer_of(event, hook(event, payload(event, past, "running", **FIELDS[event])))
+        answer_of(event, hook(event, payload(event, past, "running", **HOOK_FIELDS[event])))
     if before is not None and kind in ("garbage", "newer", "half"):
         assert database.read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", ["missing", "symlink", "fifo", "folder", "device", "empty"])
-def test_a_transcript_that_is_none_is_silence(kind: str, tmp_path: Path, past: Path, store_folder: Path) -> None:
+@pytest.mark.usefixtures("past")
+def test_a_transcript_that_is_none_is_silence(kind: str, tmp_path: Path, store_folder: Path) -> None:
     """Not there yet (a first prompt), or swapped for something else: nothing is waited for, nothing is stored."""
     path = tmp_path / "t.jsonl"
     if kind == "symlink":
@@ -236,159 +242,3 @@ def test_a_transcript_that_is_none_is_silence(kind: str, tmp_path: Path, past: P
     assert timeline(store, "stolen") == []
     assert store.counts()["events"] == 30
     store.close()
-
-
-ENVIRONMENTS: dict[str, dict[str, str]] = {
-    "empty PATH": {"PATH": ""}, "C locale": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"},
-    "odd locale": {"LC_ALL": "xx_YY.ISO-8859-1"}, "python variables": {"PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"},
-    "debugging": {"PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1", "PYTHONVERBOSE": "1"},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [*ENVIRONMENTS, "no HOME"])
-def test_the_environment_does_not_matter(
-    name: str, past: Path, store_folder: Path, tmp_path: Path, home: Path
-) -> None:
-    """A bare, foreign or broken environment changes nothing about the answer."""
-    environment = {**os.environ, **ENVIRONMENTS.get(name, {})}
-    if name == "no HOME":
-        del environment["HOME"]
-        environment |= {"CLAUDE_CONFIG_DIR": str(home / "c"), "CODEX_HOME": str(home / "x")}
-    prompt = payload("UserPromptSubmit", past, "möwe", prompt=FIELDS["UserPromptSubmit"]["prompt"])
-    assert answer_of("UserPromptSubmit", hook("UserPromptSubmit", prompt, env=environment))
-    path = write(tmp_path / "möwe.jsonl", *Claude("running").conversation(1))
-    assert_silent(hook("Stop", payload("Stop", path, "running"), env=environment))
-    assert_silent(hook("SessionStart", payload("SessionStart", path, "running"), env=environment))
-    store = SqliteStore(str(store_folder))
-    assert len(timeline(store, "running")) == 5
-    store.close()
-
-
-@pytest.mark.parametrize("variable", ["RECOLLECT_ACTIVE", "RECOLLECT_DISABLE"])
-def test_a_guarded_or_disabled_hook_does_nothing(variable: str, tmp_path: Path, past: Path, store_folder: Path) -> None:
-    """Inside an agent that recollect started, or when switched off: no answer and no capture."""
-    path = write(tmp_path / "a.jsonl", *Claude("running").conversation(1))
-    for event in EVENTS:
-        data = payload(event, path, "running", **FIELDS[event])
-        assert_silent(hook(event, data, env={**os.environ, variable: "1"}))
-    store = SqliteStore(str(store_folder))
-    assert timeline(store, "running") == []
-    store.close()
-
-
-def wait_for(process: subprocess.Popen[bytes], event: str) -> dict[str, Any] | None:
-    """The answer of a hook whose stdin stays open."""
-    code = process.wait(timeout=30)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdin is not None
-    done = subprocess.CompletedProcess(process.args, code, process.stdout.read(), process.stderr.read())
-    for stream in (process.stdin, process.stdout, process.stderr):
-        stream.close()
-    return answer_of(event, done)
-
-
-@pytest.mark.parametrize("size", [0, 1 << 16, 1 << 17, (1 << 17) - 1], ids=["small", "64 KiB", "128 KiB", "odd"])
-def test_a_pipe_left_open_does_not_keep_a_whole_payload_waiting(size: int, past: Path) -> None:
-    """The payload is answered when it is whole, whatever its size, though the client never closes the pipe."""
-    data = payload("UserPromptSubmit", past, "running", prompt="why does berth1 fail again?", padding="")
-    data = data.replace(b'"padding": ""', b'"padding": "%s"' % (b"x" * max(0, size - len(data))))
-    assert size == 0 or len(data) == size
-    process = subprocess.Popen(
-        [*HOOK, "UserPromptSubmit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdin is not None
-    process.stdin.write(data)
-    process.stdin.flush()
-    assert wait_for(process, "UserPromptSubmit") is not None
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_half_a_payload_ends_at_the_deadline(event: str, past: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that stops in the middle is not waited for."""
-    for name in ("PROMPT", "INGEST", "START"):
-        monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", "300")
-    started = time.monotonic()
-    process = subprocess.Popen([*HOOK, event], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdin is not None
-    process.stdin.write(payload(event, past, "running")[:-9])
-    process.stdin.flush()
-    assert wait_for(process, event) is None
-    assert time.monotonic() - started < 5
-
-
-def test_fifty_megabytes_are_refused_within_the_deadline(past: Path) -> None:
-    """A payload that is far too large is no payload."""
-    started = time.monotonic()
-    data = payload("UserPromptSubmit", past, "running", prompt="berth1 " * (50 << 17))
-    assert_silent(hook("UserPromptSubmit", data))
-    assert time.monotonic() - started < 10
-
-
-def test_a_closed_stdin_or_stdout_is_silence(past: Path) -> None:
-    """Streams that are not there, and a reader that is gone, are nobody's problem."""
-    data = payload("UserPromptSubmit", past, "running", prompt="why does berth1 fail again?")
-    for redirection in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
-        done = subprocess.run(
-            ["sh", "-c", f'exec "$@" {redirection}', "sh", *HOOK, "UserPromptSubmit"], input=data, capture_output=True,
-            check=False, timeout=30,
-        )  # fmt: skip
-        answer_of("UserPromptSubmit", done)
-
-
-def test_a_capture_that_takes_too_long_is_ended_and_caught_up_later(
-    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The deadline holds against a long backlog; nothing is left running; further hooks get through it."""
-    monkeypatch.setenv("RECOLLECT_INGEST_DEADLINE_MS", "400")
-    path = write(tmp_path / "a.jsonl", *Claude("running").conversation(6000))
-    started = time.monotonic()
-    process = subprocess.Popen([*HOOK, "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    out, error = process.communicate(payload("Stop", path, "running"), timeout=30)
-    assert (process.returncode, out, error) == (0, b"", b"")
-    assert time.monotonic() - started < 5
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
-    for _ in range(100):
-        assert_silent(hook("Stop", payload("Stop", path, "running")))
-        store = SqliteStore(str(store_folder))
-        count = store.counts()["events"]
-        assert_accounted(store)
-        store.close()
-        if count == 30_000:
-            return
-    pytest.fail(f"only {count} events after 100 hooks")
-
-
-MODULES = f"""
-import sys, os
-def report(code):
-    os.write(2, "\\n".join(sorted(sys.modules)).encode())
-    os._real_exit(0)
-os._real_exit, os._exit = os._exit, report
-sys.argv = [{str(LAUNCH)!r}, "UserPromptSubmit"]
-with open(sys.argv[0]) as script:
-    exec(compile(script.read(), sys.argv[0], "exec"), {{"__name__": "__main__", "__file__": sys.argv[0]}})
-"""
-EXPENSIVE = {
-    "click", "msgspec", "re2", "zstandard", "tqdm", "dataclasses", "typing", "pathlib", "logging", "subprocess", "asyncio",
-    "tomllib", "inspect", "sqlite3", "numpy", "importlib.metadata", "urllib", "socket", "threading", "tempfile", "gzip",
-}  # fmt: skip
-
-
-def test_a_prompt_pays_for_no_expensive_import(past: Path) -> None:
-    """A prompt that is answered has loaded apsw, tantivy and the cheap half of the standard library."""
-    data = payload("UserPromptSubmit", past, "running", prompt="why does berth1 fail again?")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-E", "-c", MODULES], input=data, capture_output=True, check=False, timeout=30
-    )
-    assert b"berth1" in done.stdout, done.stderr
-    loaded = set(done.stderr.decode().split("\n"))
-    assert loaded & EXPENSIVE == set()
-    third_party = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"recollect"}
-    assert third_party == {"apsw", "tantivy"}
-
-
-def test_the_payloads_folder_is_the_transcripts(past: Path) -> None:
-    """The folder in these payloads is the folder of the invented sessions."""
-    assert json.loads(payload("Stop", past, "x"))["cwd"] == CWD

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import Claude, Codex, lines, write
+from tests.checks import account, assert_accounted, assert_whole, keys, memberships, timeline
+from tests.conftest import Ingest
 
 from recollect.capture.files import HEAD_BYTES
 from recollect.errors import TranscriptError
 from recollect.ingest.exclusion import Places
 from recollect.store.sqlite import SqliteStore
-from tests.builders import Claude, Codex, lines, write
-from tests.checks import account, assert_accounted, assert_whole, keys, memberships, timeline
-from tests.conftest import Ingest
 
 DAY_MS = 24 * 3600 * 1000
 Suffix = pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -114,9 +114,7 @@ def test_a_line_belongs_to_the_session_that_it_names(tmp_path: Path, store: Sqli
 
 
 @pytest.mark.parametrize("place", ["{session}/subagents/agent-a17.jsonl", "agent-a17.jsonl"])
-def test_a_subagents_file_belongs_to_its_parent(
-    place: str, tmp_path: Path, store: SqliteStore, ingest: Ingest
-) -> None:
+def test_a_subagents_file_belongs_to_its_parent(place: str, tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """Beside the session's file or below it: the events are the session's."""
     claude, agent = Claude(), Claude(isSidechain=True, agentId="a17", start=100)
     ingest(write(tmp_path / f"{claude.session}.jsonl", claude.user("find it")))
@@ -285,7 +283,8 @@ def test_excluded_folders_leave_no_trace_but_their_count(tmp_path: Path, store: 
     (tmp_path / "quiet" / ".git").mkdir(parents=True)
     (tmp_path / "quiet" / ".recollect.toml").write_text("capture = false\n")
     records = [
-        *Claude("s1", str(tmp_path / "secret" / "x")).exchange("ledger"), *Claude("s2", str(tmp_path / "quiet")).exchange("ledger"),
+        *Claude("s1", str(tmp_path / "secret" / "x")).exchange("ledger"),
+        *Claude("s2", str(tmp_path / "quiet")).exchange("ledger"),
         *Claude("s3", str(tmp_path / "open")).exchange("berth"),
     ]  # fmt: skip
     path = write(tmp_path / "a.jsonl", *records)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import SESSION, Claude, Codex, Record, lines, write
+from tests.checks import account, assert_accounted, assert_whole, timeline
+from tests.conftest import Ingest
 
 from recollect.capture.files import MAX_LINE_BYTES
 from recollect.errors import TranscriptError
 from recollect.store.sqlite import SqliteStore
-from tests.builders import SESSION, Claude, Codex, Record, lines, write
-from tests.checks import account, assert_accounted, assert_whole, timeline
-from tests.conftest import Ingest
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -89,11 +89,13 @@ def test_odd_values_inside_good_records_do_not_stop_the_file(
     """Huge numbers, absurd times and odd types are stored or left out, and indexed."""
     claude, codex = Claude(), Codex()
     odd: list[Record] = [
-        claude.call("Bash", "t1", command=10**40), claude.result("t1", "x", is_error=[1]), claude.compact_boundary(tokens=10**400),
+        claude.call("Bash", "t1", command=10**40), claude.result("t1", "x", is_error=[1]),
+        claude.compact_boundary(tokens=10**400),
         *(claude.user(f"time {number}", timestamp=moment) for number, moment in enumerate(
             ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", -1, 10**30, 1e308, [], "soon", None])),
         claude.user("names", sessionId=7, cwd=[], gitBranch={}, agentId=0), claude.user([[], None, {"type": {}}]),
-        claude.assistant({"type": "tool_use", "name": "\ufdd0", "input": [[]]}), claude.user("x" * 100, uuid="u" * 10_000),
+        claude.assistant({"type": "tool_use", "name": "\ufdd0", "input": [[]]}),
+        claude.user("x" * 100, uuid="u" * 10_000),
     ]  # fmt: skip
     ingest(write(tmp_path / "a.jsonl", *odd))
     line = codex.item("function_call_output", call_id="c", output='{"output":"o","metadata":{"exit_code":1e30}}')
@@ -118,9 +120,7 @@ def test_unknown_records_are_counted_as_such(tmp_path: Path, store: SqliteStore,
 
 
 @pytest.mark.parametrize("cut", ["in a word", "in a UTF-8 character", "in a surrogate pair", "before the line break"])
-def test_a_torn_last_line_waits_until_it_is_whole(
-    cut: str, tmp_path: Path, store: SqliteStore, ingest: Ingest
-) -> None:
+def test_a_torn_last_line_waits_until_it_is_whole(cut: str, tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """Half a record is not read; when the rest comes it is one record, unharmed."""
     line = prompt("die schöne \U0001f600 Möwe", 30)
     if cut == "in a surrogate pair":
@@ -219,7 +219,8 @@ def test_what_is_no_regular_file_is_refused_at_once(
     assert store.counts()["events"] == 0
 
 
-HOSTILE = ["../x", "-rf", "a\nb", "\u202egnp.exe", "s" * 4096, "%00", "\0", "\U0001f600", "A|B", "CON", "'; DROP TABLE events; --",
+HOSTILE = ["../x", "-rf", "a\nb", "\u202egnp.exe", "s" * 4096, "%00", "\0", "\U0001f600", "A|B", "CON",
+           "'; DROP TABLE events; --",
            "é", "e\u0301", " ", "$(id)", "<b>"]  # fmt: skip
 
 
@@ -238,9 +239,7 @@ def test_hostile_names_are_only_data(name: str, tmp_path: Path, store: SqliteSto
     assert_whole(store, path)
 
 
-def test_a_file_name_that_is_no_text_is_read_like_any_other(
-    tmp_path: Path, store: SqliteStore, ingest: Ingest
-) -> None:
+def test_a_file_name_that_is_no_text_is_read_like_any_other(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """A name of undecodable bytes has a cursor of its own."""
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl"))
     write(path, {"type": "user", "message": {"content": "hello there"}})
@@ -255,11 +254,15 @@ def test_a_file_name_that_is_no_text_is_read_like_any_other(
 
 
 PEAK = """
-import resource, sys
+import os, resource, sys
 from recollect.__main__ import main
 sys.argv[1:] = ["import", sys.argv[1], "--json"]
 main()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+if os.path.exists("/proc/self/status"):  # ru_maxrss also counts the process that this one was started from
+    with open("/proc/self/status") as status:
+        print(next(line.split()[1] for line in status if line.startswith("VmHWM")), file=sys.stderr)
+else:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 """
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.builders import Claude, Record, lines
+from tests.checks import assert_accounted, keys, memberships, timeline
 
 from recollect.domain.sources import COUNTERS
 from recollect.errors import TranscriptError
 from recollect.ingest.exclusion import Places
 from recollect.ingest.pipeline import Ingester
 from recollect.store.sqlite import SqliteStore
-from tests.builders import Claude, Record, lines
-from tests.checks import assert_accounted, keys, memberships, timeline
 
 FACTOR = float(os.environ.get("RECOLLECT_TEST_EXAMPLES", "1"))
 
@@ -80,7 +80,11 @@ def bench() -> Iterator[Bench]:
 def pool() -> list[bytes]:
     """Lines of two sessions: prompts, calls, results, bookkeeping, wide characters, a record copied by a fork."""
     claude, fork = Claude("session-one"), Claude("session-two", "/gone/quay", start=40)
-    records: list[Record] = [*claude.conversation(3), claude.user("die Möwe \U0001f600 und 港"), claude.compact_boundary()]
+    records: list[Record] = [
+        *claude.conversation(3),
+        claude.user("die Möwe \U0001f600 und 港"),
+        claude.compact_boundary(),
+    ]
     records += [record | {"sessionId": fork.session} for record in records[1:5]] + fork.exchange("quay")
     return [lines([record]) for record in records]
 
@@ -150,7 +154,7 @@ def test_the_order_of_files_does_not_matter(first: bytes, second: bytes) -> None
 
 
 @given(st.lists(st.sampled_from(POOL), min_size=1, max_size=8), st.data())
-@examples(80)
+@examples(50)
 def test_any_bytes_are_accounted_for(records: list[bytes], data: st.DataObject) -> None:
     """Flipped, missing and doubled bytes anywhere: no error, and every byte of every line has its place."""
     content = bytearray(b"".join(records))
@@ -183,7 +187,7 @@ step = st.sampled_from(["append", "append", "cut", "rewrite", "rename", "copy", 
 @given(st.lists(st.tuples(step, st.sampled_from("ab"), transcripts), min_size=2, max_size=10))
 @examples(60)
 def test_whatever_happens_to_the_files_what_is_on_disk_is_stored(steps: list[tuple[str, str, bytes]]) -> None:
-    """Files grow, shrink, move, are copied, deleted and made again: a last pass leaves nothing out and doubles nothing."""
+    """Files grow, shrink, move, are copied, deleted and made again: a last pass leaves nothing out, doubles nothing."""
     with bench() as one:
         files = {"a.jsonl": b"", "b.jsonl": b""}
         for action, letter, data in steps:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.builders import Claude, Record, write
 
 from recollect.app import App, open_app
 from recollect.capture.discover import named_transcripts
 from recollect.capture.tail import recent_text
 from recollect.domain.stored import Recollection, Scope
 from recollect.settings import read_settings
-from tests.builders import Claude, Record, write
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 PROJECT = "/home/dev/tidepool"
@@ -150,7 +150,12 @@ def test_each_session_comes_once_by_session(samples: App) -> None:
 def test_chinese_text_is_found_by_part_of_a_sentence(make_app: Callable[..., App], tmp_path: Path) -> None:
     """A script without blanks is searched like any other, also mixed with identifiers."""
     talk = Claude()
-    write(tmp_path / "t" / "a.jsonl", talk.user("数据库迁移为什么失败?"), talk.text("因为 quality_flag 列已经存在。"), *talk.conversation(5))
+    write(
+        tmp_path / "t" / "a.jsonl",
+        talk.user("数据库迁移为什么失败?"),
+        talk.text("因为 quality_flag 列已经存在。"),
+        *talk.conversation(5),
+    )
     app = make_app()
     take_in(app, tmp_path / "t")
     for question in ("迁移失败", "数据库的迁移", "列已经存在"):
@@ -217,7 +222,13 @@ def test_recall_never_pushes_what_a_tool_said(make_app: Callable[..., App]) -> N
     """Even with no threshold at all, only people and the agent are quoted, never a tool call or its output."""
     app = make_app(RECOLLECT_RECALL_THRESHOLD="0", RECOLLECT_RECALL_LIMIT="10")
     take_in(app, SAMPLES)
-    for prompt in (*RELATED, "traceback", "sqlite3.OperationalError no such column", "python -m pytest", "Read docs/gauges.md"):
+    for prompt in (
+        *RELATED,
+        "traceback",
+        "sqlite3.OperationalError no such column",
+        "python -m pytest",
+        "Read docs/gauges.md",
+    ):
         rows = [row for item in recall(app, prompt) for row in item.rows]
         kinds = {event.kind for event in app.store.events_by_row(rows).values()}
         assert kinds <= {"user_prompt", "assistant_text"}, prompt
@@ -256,7 +267,10 @@ def test_recall_says_nothing_twice_in_a_session(make_app: Callable[..., App]) ->
 def test_a_fork_is_not_told_what_it_copied(make_app: Callable[..., App], tmp_path: Path) -> None:
     """A forked session has its origin's words in its window: they are its own."""
     talk = Claude(session="11111111-0000-4000-8000-000000000001")
-    spoken = [talk.user("Should zebra readings be kept in redis?"), talk.text("No: redis loses zebra readings at a restart.")]
+    spoken = [
+        talk.user("Should zebra readings be kept in redis?"),
+        talk.text("No: redis loses zebra readings at a restart."),
+    ]
     folder = tmp_path / "t"
     write(folder / "origin.jsonl", *spoken)
     app = make_app()
@@ -301,7 +315,11 @@ def two_projects(make_app: Callable[..., App], tmp_path: Path) -> App:
     for name in ("harbour", "foreign"):
         talk = Claude(session=f"{name}-session", cwd=f"/home/mara/{name}")
         answer = f"Rejected in {name}: redis loses the zebra readings at a restart."
-        write(tmp_path / "t" / f"{name}.jsonl", talk.user(f"Should {name} keep zebra readings in redis?"), talk.text(answer))
+        write(
+            tmp_path / "t" / f"{name}.jsonl",
+            talk.user(f"Should {name} keep zebra readings in redis?"),
+            talk.text(answer),
+        )
     app = make_app()
     take_in(app, tmp_path / "t")
     return app
@@ -327,9 +345,11 @@ def test_an_exchange_across_two_projects_leaks_nothing(make_app: Callable[..., A
         tmp_path / "t" / "a.jsonl", talk.user("the harbour secret is zebra masterplan readings"),
         talk.text("zebra masterplan readings are kept in redis here", cwd="/home/mara/foreign"),
     )  # fmt: skip
-    app = make_app()
+    app = make_app(RECOLLECT_RECALL_THRESHOLD="0")
     take_in(app, tmp_path / "t")
-    assert "harbour secret" not in words_of(recall(app, "where are zebra masterplan readings?", cwd="/home/mara/foreign"))
+    assert "harbour secret" not in words_of(
+        recall(app, "where are zebra masterplan readings?", cwd="/home/mara/foreign")
+    )
     found = app.search("zebra masterplan", app.scope_of("/home/mara/foreign"), limit=9)
     assert {event.project for _, event, _ in found} == {"/home/mara/foreign"}
 

@@ -85,7 +85,7 @@ def test_half_of_the_bonus_is_gone_after_its_half_life() -> None:
 
 @given(COUNT, COUNT, COUNT)
 def test_rarer_terms_are_worth_more(first: int, second: int, more: int) -> None:
-    """idf falls with frequency and is never negative."""
+    """Idf falls with frequency and is never negative."""
     rare, common = sorted((first, second))
     total = common + more
     assert idf(rare, total) >= idf(common, total) > 0
@@ -93,7 +93,7 @@ def test_rarer_terms_are_worth_more(first: int, second: int, more: int) -> None:
 
 @given(COUNT, COUNT, COUNT)
 def test_a_term_of_the_same_frequency_is_worth_more_in_a_larger_store(frequency: int, more: int, still: int) -> None:
-    """idf rises with the number of documents."""
+    """Idf rises with the number of documents."""
     assert idf(frequency, frequency + more + still) >= idf(frequency, frequency + more)
 
 

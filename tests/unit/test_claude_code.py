@@ -4,11 +4,11 @@ import time
 from typing import Any
 
 import pytest
+from tests.builders import CWD, SESSION, Claude, Record, moment, record_uuid, tool_use
 
 from recollect.capture.claude_code import persons_words, read_record
 from recollect.capture.records import MAX_PENDING_CALLS, ReaderState, describe_media, parse_time_ms, without_own_blocks
 from recollect.domain.events import Event
-from tests.builders import CWD, SESSION, Claude, Record, moment, record_uuid, tool_use
 
 OWN = '<recollect-memory nonce="4f2a">\nfrom earlier sessions: the crane queue\n</recollect-memory-4f2a>'
 
@@ -137,7 +137,18 @@ SHAPES: list[object] = [None, 7, "text", [], {}, [7], [None], [[]], [{}], {"cont
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
 def test_fields_of_the_wrong_type_are_survived(kind: str, shape: object) -> None:
     """A record whose fields hold anything at all is read or ignored, never an error."""
-    names = ("message", "uuid", "sessionId", "timestamp", "cwd", "gitBranch", "agentId", "origin", "turnOrigin", "isMeta")
+    names = (
+        "message",
+        "uuid",
+        "sessionId",
+        "timestamp",
+        "cwd",
+        "gitBranch",
+        "agentId",
+        "origin",
+        "turnOrigin",
+        "isMeta",
+    )
     record = Claude().user("fine") | {"type": kind, "subtype": "compact_boundary"}
     for name in names:
         read_record(record | {name: shape}, ReaderState())

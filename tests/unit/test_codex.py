@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from tests.builders import CWD, Codex, Record, moment
 
 from recollect.capture.codex import read_record
 from recollect.capture.records import ReaderState
 from recollect.domain.events import Event
-from tests.builders import CWD, Codex, Record, moment
 
 
 def read(*records: Record, state: ReaderState | None = None) -> list[Event]:
@@ -35,7 +35,9 @@ def test_a_rollout_becomes_the_events_of_one_session() -> None:
         ("user_prompt", "why is the crane slow?"), ("assistant_thinking", "look at the log"), ("tool_call", ""),
         ("tool_result", "no rule"), ("assistant_text", "the queue is full"), ("compaction", "Conversation compacted"),
     ]  # fmt: skip
-    assert {(event.session_id, event.cwd, event.branch) for event in found} == {(codex.session, "/home/mara/quay", "main")}
+    assert {(event.session_id, event.cwd, event.branch) for event in found} == {
+        (codex.session, "/home/mara/quay", "main")
+    }
     assert (found[2].tool, found[2].input) == ("shell", {"command": "make crane"})
     assert (found[3].tool, found[3].failed, found[3].exit_code) == ("shell", True, 2)
 
@@ -143,7 +145,9 @@ def test_an_output_knows_its_text_and_how_it_ended(name: str) -> None:
     assert (found.text, found.failed, found.exit_code) == (text, failed, code)
 
 
-@pytest.mark.parametrize(("tool", "origin"), [("shell", "tool"), ("tide__read", "external"), ("web_search", "external")])
+@pytest.mark.parametrize(
+    ("tool", "origin"), [("shell", "tool"), ("tide__read", "external"), ("web_search", "external")]
+)
 def test_results_from_outside_are_marked(tool: str, origin: str) -> None:
     """What came from a server or the web is never taken for the machine's own."""
     codex = Codex()
@@ -158,12 +162,26 @@ SHAPES: list[object] = [None, 7, "text", [], {}, [7], [None], [[]], [{}], {"text
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
 def test_fields_of_the_wrong_type_are_survived(shape: object) -> None:
     """A line whose fields hold anything at all is read or ignored, never an error."""
-    kinds = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call", "web_search_call", shape)
+    kinds = (
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "local_shell_call",
+        "web_search_call",
+        shape,
+    )
     for kind in kinds:
-        fields = {name: shape for name in ("role", "content", "summary", "name", "call_id", "arguments", "output", "action")}
+        fields = dict.fromkeys(
+            ("role", "content", "summary", "name", "call_id", "arguments", "output", "action"), shape
+        )
         payload = {**fields, "type": kind}
         for role in ("user", "assistant", shape):
-            read_record({"timestamp": shape, "type": "response_item", "payload": payload | {"role": role}}, ReaderState())
+            read_record(
+                {"timestamp": shape, "type": "response_item", "payload": payload | {"role": role}}, ReaderState()
+            )
             read_record(payload | {"role": role}, ReaderState())
     for kind in ("session_meta", "turn_context", "compacted"):
-        read_record({"type": kind, "timestamp": shape, "payload": {"id": shape, "cwd": shape, "git": shape}}, ReaderState())
+        read_record(
+            {"type": kind, "timestamp": shape, "payload": {"id": shape, "cwd": shape, "git": shape}}, ReaderState()
+        )

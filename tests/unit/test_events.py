@@ -56,7 +56,9 @@ def test_what_blanks_push_out_of_sight_is_said_to_be_there() -> None:
 
 def test_a_text_that_begins_with_many_blanks_still_has_a_summary() -> None:
     """Indented output and blank lines do not hide the first words."""
-    assert events.summary(events.TOOL_RESULT, "Bash", "\n" * 5000 + "FAILED test_store", failed=True).endswith("FAILED test_store")
+    assert events.summary(events.TOOL_RESULT, "Bash", "\n" * 5000 + "FAILED test_store", failed=True).endswith(
+        "FAILED test_store"
+    )
 
 
 @given(KIND, TEXT | LONG)
@@ -90,7 +92,10 @@ def test_head_and_tail_keeps_both_ends(text: str, limit: int) -> None:
 
 def test_the_search_text_of_a_result_names_its_tool_and_file() -> None:
     """A result is found by the file it is about, which is written once."""
-    assert events.searchable(events.TOOL_RESULT, "Read", "src/store.py", "def add(): ...") == "Read src/store.py\ndef add(): ..."
+    assert (
+        events.searchable(events.TOOL_RESULT, "Read", "src/store.py", "def add(): ...")
+        == "Read src/store.py\ndef add(): ..."
+    )
     assert events.searchable(events.TOOL_CALL, "Read", "src/store.py", "src/store.py") == "Read\nsrc/store.py"
     assert events.searchable(events.USER_PROMPT, "Read", "src/store.py", "why?") == "why?"
 

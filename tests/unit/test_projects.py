@@ -16,7 +16,7 @@ def git(folder: Path, *arguments: str) -> None:
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always",
-        **{f"GIT_{who}_{what}": "mara@example.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        **{f"GIT_{who}_{what}": "mara@x.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }  # fmt: skip
     subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
 
@@ -105,7 +105,10 @@ def test_a_folder_cannot_claim_to_be_another_project(repository: Path) -> None:
         assert root_of(folder) == str(folder)
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"gitdir:", b"gitdir: \0/x", b"gitdir: " + b"x" * 9000, b"\xff\xfe", b"gitdir: /nowhere/at/all"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"nonsense", b"gitdir:", b"gitdir: \0/x", b"gitdir: " + b"x" * 9000, b"\xff\xfe", b"gitdir: /nowhere/at/all"],
+)
 def test_a_damaged_git_file_leaves_the_folder_to_itself(content: bytes, tmp_path: Path) -> None:
     """Whatever a .git file says, the answer is the folder."""
     (tmp_path / ".git").write_bytes(content)
@@ -131,7 +134,8 @@ def test_a_path_that_is_gone_stands_for_itself_or_its_repository(path: str, root
 
 
 HOSTILE = [
-    "", ".", "relative/path", "../../x", "-rf", "/", "//x", "/a\nb", "/a\0b", "/a\u202eb", "/" + "x" * 5000, "/%00", "/a|b",
+    "", ".", "relative/path", "../../x", "-rf", "/", "//x", "/a\nb", "/a\0b", "/a\u202eb", "/" + "x" * 5000, "/%00",
+    "/a|b",
     "/" + "y/" * 3000, "C:\\work", "~", "$HOME", "/\U0001f600", "/.git", "/dev/null", "/dev/fd/0/x", "/a\udc80b",
 ]  # fmt: skip
 

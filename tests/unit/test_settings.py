@@ -49,7 +49,16 @@ def test_flags_and_folders_follow_the_same_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("1", True), ("true", True), ("YES", True), (" on ", True), ("0", False), ("", False), ("No", False), ("off", False)],
+    [
+        ("1", True),
+        ("true", True),
+        ("YES", True),
+        (" on ", True),
+        ("0", False),
+        ("", False),
+        ("No", False),
+        ("off", False),
+    ],
 )
 def test_a_flag_is_written_in_the_usual_ways(text: str, expected: bool, tmp_path: Path) -> None:
     """What people write for yes and no."""
@@ -86,7 +95,7 @@ def test_a_whole_number_stays_whole(field: object, tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ['disable = "no"', "disable = 1", 'exclude = "/a"', "exclude = [1]", "exclude = true"])
 def test_a_bad_flag_or_list_is_named(line: str, tmp_path: Path) -> None:
     """A flag is true or false, folders are a list of strings."""
-    with pytest.raises(SettingsError, match=rf"{CONFIG_NAME}: {line.split()[0]}: "):
+    with pytest.raises(SettingsError, match=rf"{CONFIG_NAME}: {line.split(maxsplit=1)[0]}: "):
         read(tmp_path, line)
 
 
@@ -96,7 +105,9 @@ def test_a_variable_that_is_neither_yes_nor_no_is_named(tmp_path: Path) -> None:
         read(tmp_path, RECOLLECT_DISABLE="flase")
 
 
-@pytest.mark.parametrize("config", [b"recall_limit = ", b"recall_limit", b'\xff\xfe = 1', b"a = 1\na = 2", b'a = "\x00"'])
+@pytest.mark.parametrize(
+    "config", [b"recall_limit = ", b"recall_limit", b"\xff\xfe = 1", b"a = 1\na = 2", b'a = "\x00"']
+)
 def test_a_broken_file_is_named(config: bytes, tmp_path: Path) -> None:
     """A file that is no TOML, whatever it holds."""
     with pytest.raises(SettingsError, match=CONFIG_NAME):

@@ -172,7 +172,9 @@ def test_a_passage_is_a_part_of_the_text_within_the_limit(text: str, words: set[
     assert passage == text or passage.removeprefix("…").removesuffix("…") in text or passage.removesuffix("…") in text
 
 
-@given(st.integers(0, 300), st.integers(0, 300), st.sampled_from([" ", "\n", ". ", "-", "İ ", "é"]), st.integers(60, 600))
+@given(
+    st.integers(0, 300), st.integers(0, 300), st.sampled_from([" ", "\n", ". ", "-", "İ ", "é"]), st.integers(60, 600)
+)
 def test_the_passage_holds_the_wanted_word(before: int, after: int, filler: str, limit: int) -> None:
     """Wherever the word stands and whatever stands around it, it is in the passage, whole."""
     text = filler * before + " needle " + filler * after

@@ -25,6 +25,9 @@ _TRIGGER_MEMORY = 64 << 20
 _MAX_NAME_CHARS = 24
 # No format and no assignment is shorter ("pwd=abc1").
 _MIN_TEXT_CHARS = 8
+_MIN_TOGETHER = 2
+_MAX_TOGETHER_CHARS = 16_000
+_TOGETHER = '\n"'
 # Paths, commands and the like come again and again: what was clean once need not be searched again.
 _REMEMBERED_CHARS = 256
 _REMEMBERED_TEXTS = 50_000
@@ -82,13 +85,20 @@ class Redactor:
 
     def redact_value(self, value: object) -> object:
         """Redact all strings of decoded JSON; the key of a dict is context for the strings under it."""
-        return self._redact_under("", value)
+        return self._redact_under("", value, is_clean=self._is_clean_together(value))
+
+    def _is_clean_together(self, value: object) -> bool:
+        """Whether no rule can hit any string of a small value: one search for all of them instead of one for each."""
+        texts: list[str] = []
+        _gather(value, texts)
+        if len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
+            return False
+        # The quote stands for the start of a line or of a value, which some rules ask for.
+        return not self._selected('"' + _TOGETHER.join(texts))
 
     def scan(self, text: str) -> list[Finding]:
         """List the secrets of a text in order, without overlaps."""
-        if self._select is None:
-            self._select = self._make_selection()
-        selected = self._select(text)
+        selected = self._selected(text)
         if not selected:
             return []
         if "[redacted:" in text:
@@ -103,25 +113,26 @@ class Redactor:
                     refused.add((start, end))
         return _merge([item for item in found if item[:2] not in refused])
 
-    def _redact_under(self, name: str, value: object) -> object:
+    def _selected(self, text: str) -> list[int]:
+        if self._select is None:
+            self._select = self._make_selection()
+        return list(self._select(text))
+
+    def _redact_under(self, name: str, value: object, *, is_clean: bool) -> object:
         if isinstance(value, str):
             if name and is_secret_name_for(name, value):
                 return self._placeholder("named-value", value)
-            return self.redact(value)
+            return value if is_clean else self.redact(value)
         if isinstance(value, dict):
             return {
-                self._redact_name(k): self._redact_under(k if isinstance(k, str) else "", v)
+                k if is_clean or _is_plain_name(k) else self.redact(k): self._redact_under(
+                    k if isinstance(k, str) else "", v, is_clean=is_clean
+                )
                 for k, v in value.items()
             }
         if isinstance(value, list):
-            return [self._redact_under(name, item) for item in value]
+            return [self._redact_under(name, item, is_clean=is_clean) for item in value]
         return value
-
-    def _redact_name(self, name: object) -> object:
-        """The key of a dict: an identifier as every tool's input has them, or (rarely) text like any other."""
-        if not isinstance(name, str) or (len(name) <= _MAX_NAME_CHARS and name.isidentifier()):
-            return name
-        return self.redact(name)
 
     def _placeholder(self, rule: str, secret: str) -> str:
         digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=4)
@@ -157,6 +168,25 @@ class Redactor:
                 yield start, end, False
                 # The refused value may itself name a secret, as in `token: password = "..."`.
                 position = start if start > match.start() else match.end()
+
+
+def _is_plain_name(name: object) -> bool:
+    """The key of a dict as every tool's input has them: an identifier; any other is text."""
+    return not isinstance(name, str) or (len(name) <= _MAX_NAME_CHARS and name.isidentifier())
+
+
+def _gather(value: object, texts: list[str]) -> None:
+    """Every string in a decoded value, keys that are no plain names among them."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if not _is_plain_name(name):
+                texts.append(name)
+            _gather(item, texts)
+    elif isinstance(value, list):
+        for item in value:
+            _gather(item, texts)
 
 
 def strip_private(text: str) -> str:

@@ -20,7 +20,7 @@ Read once a run: the environment over `config.toml` in RECOLLECT_HOME over the d
 
 | environment | config.toml | default | what it does |
 |---|---|---|---|
-| `RECOLLECT_HOME` | – | `~/.recollect` | Where everything is kept. |
+| `RECOLLECT_HOME` | - | `~/.recollect` | Where everything is kept. |
 """
 
 
@@ -31,7 +31,8 @@ def reference() -> str:
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         shown = str(default).lower() if isinstance(default, bool) else default
         parts.append(f"| `{field.variable}` | `{field.name}` | `{shown}` | {field.help} |\n")
-    parts.append("\n## Hooks\n\n| event | what recollect does | ends by (setting) | client's limit |\n|---|---|---|---|\n")
+    parts.append("\n## Hooks\n\n| event | what recollect does | ends by (setting) | client's limit |\n")
+    parts.append("|---|---|---|---|\n")
     for event, (handler, deadline) in HANDLERS.items():
         does = (handler.__doc__ or "").partition(":")[2].strip().split("\n")[0].rstrip(".")
         parts.append(f"| `{event}` | {does} | `{deadline}` | {EVENT_TIMEOUTS[event]} s |\n")

@@ -207,7 +207,8 @@ class LexicalIndex:
         query = Query.boolean_query([*restrictions, (Occur.Must, any_of)])
         found = searcher.search(query, limit, count=False).hits
         places = [place for _, place in found]
-        fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])  # its last row may be another project's
+        # An exchange stands for its prompt: its last row may be another project's.
+        fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])
         rows, sessions, exchanges, times = (searcher.fast_field_values(field, places) for field in fields)
         return [
             Hit(int(row or 0), int(session or 0), int(exchange or 0), int(ts_ms or 0), score)
@@ -242,13 +243,20 @@ def _open(path: str) -> tantivy.Index:
     except ValueError:
         if os.access(path, os.W_OK):
             raise
+    import shutil
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="recollect-") as shadow:  # Tantivy wants a lock file beside what it reads
+    shadow = tempfile.mkdtemp(prefix="recollect-")  # Tantivy wants a lock file beside what it reads
+    try:
         for name in os.listdir(path):
             if not name.endswith(".lock"):
                 os.symlink(os.path.join(path, name), os.path.join(shadow, name))
-        return tantivy.Index.open(shadow)  # which maps the files: the names are not needed any more
+        index = tantivy.Index.open(shadow)
+        index.config_reader("manual", 1)  # no thread that watches the folder
+        return index
+    finally:  # the files are mapped: their names are not needed any more
+        while os.path.isdir(shadow):  # the watcher of before may just be taking the lock once more
+            shutil.rmtree(shadow, ignore_errors=True)
 
 
 def _restrictions(schema: tantivy.Schema, wanted: Filter, *, is_event: bool) -> list[tuple[Occur, Query]] | None:

@@ -129,7 +129,7 @@ class LexicalWriter:
             first = next(place for place, row in enumerate(rows) if row.row in new_ids)
             turns = sum(row.kind in _TURNS for row in rows[:first])
             prompts = sum(row.kind == _PROMPT for row in rows[: first + 1])
-            if turns >= TURNS_BEFORE and prompts >= 2:  # noqa: PLR2004 - this exchange's and that of the one before
+            if turns >= TURNS_BEFORE and prompts >= 2:
                 return rows
             earlier = self._reads.index_session(session_id, rows[0].order_ms - 1)
             if len(earlier) <= len(rows):

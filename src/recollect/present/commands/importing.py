@@ -68,7 +68,7 @@ def _read_all(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float
             try:
                 report = app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
             except (TranscriptError, OSError) as error:
-                problems.append(str(error))
+                problems.append(str(error) if found.path in str(error) else f"{found.path}: {error}")
                 continue
             finally:
                 bar.update(max(0, found.size_bytes - (bar.n - before)))

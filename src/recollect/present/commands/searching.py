@@ -12,7 +12,7 @@ import click
 from recollect.app import App, open_app
 from recollect.domain.events import TOOL_CALL, squeeze
 from recollect.domain.stored import Scope, StoredEvent
-from recollect.errors import NotFoundError, UsageError
+from recollect.errors import NotFoundError
 from recollect.present.render import iso_time
 from recollect.settings import read_settings
 
@@ -42,10 +42,10 @@ def search(
       recollect search --before 2026-10-01 --json "retry policy"
     """
     if all_projects and project:
-        raise UsageError("choose one of --all-projects and --project")
-    question = " ".join(text)
+        raise click.UsageError("choose one of --all-projects and --project")
+    question = _clean(" ".join(text))
     with open_app(read_settings(os.environ)) as app:
-        scope = Scope.everything() if all_projects else app.scope_of(os.path.abspath(project or os.getcwd()))
+        scope = Scope.everything() if all_projects else app.scope_of(_clean(os.path.abspath(project or os.getcwd())))
         started = time.perf_counter()
         found = app.search(question, scope, limit=limit, by_session=by == "session", before_ms=_time_ms(before))
         elapsed_ms = (time.perf_counter() - started) * 1000
@@ -81,7 +81,7 @@ def show(event_id: str, *, as_json: bool) -> None:
       recollect show ev-3f9a
     """
     with open_app(read_settings(os.environ)) as app:
-        found = app.store.events_by_prefix(event_id)
+        found = app.store.events_by_prefix(_clean(event_id))
     if not found:
         raise NotFoundError(f"no event {event_id}; `recollect search` prints ids (ev-…)")
     if len(found) > 1:
@@ -108,7 +108,7 @@ def timeline(session: str, *, full: bool, as_json: bool) -> None:
       recollect timeline 6295e04b
     """
     with open_app(read_settings(os.environ)) as app:
-        row_id, name, project = _session(app, session)
+        row_id, name, project = _session(app, _clean(session))
         found = app.store.session_events(row_id, with_text=full)
     rows = [event_row(event, with_text=full) for event in found]
     if as_json:
@@ -143,13 +143,18 @@ def _session(app: App, prefix: str) -> tuple[int, str, str]:
     return found[0]
 
 
+def _clean(argument: str) -> str:
+    """An argument as the store holds text: bytes that are not UTF-8 are replaced, as they are in transcripts."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
 def _time_ms(text: str | None) -> int | None:
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(
-            f"--before {text}: not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z"
+        raise click.BadParameter(
+            f"{text!r} is not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z", param_hint="--before"
         ) from error
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,7 +1,8 @@
 """Entities: exact names (files, identifiers) of the prompt, and for prompts that only point, of the session's tail.
 
-A name alone ranks but does not make recollect speak: on prompts of a foreign project it would answer one in twenty
-more. Only where the prompt points at the conversation does a name carry the question: one of them is enough then.
+A name alone ranks but does not make recollect speak: file names and acronyms are shared by all projects, and one in
+twenty prompts of a foreign project would be answered more. A coined name (`TidalClock`, `backfill_window`) does, and
+where the prompt only points at the conversation, so does any rare name of its last words.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 
 from recollect.domain import bm25, events
 from recollect.domain.stored import Filter
-from recollect.domain.text import entities
+from recollect.domain.text import coined_names, entities
 from recollect.retrieve.situation import Candidate
 
 TYPE_CHECKING = False
@@ -30,6 +31,9 @@ MAX_SHARE = 0.1
 
 MIN_COMMON_ROWS = 20
 MAX_POINTING_TERMS = 3
+NAME_STRENGTH = 0.3
+"""How sure the best row for a rare coined name is (of the prompt, or of the tail when the prompt only points)."""
+
 _CHORES = frozenset(("changelog", "commit", "merg", "pr", "pull", "push", "rebas", "stage", "thank"))
 _POINTING = re.compile(
     r"\b(?:that|this|it|those|these|them|same|again|above|go ahead|do so|continue|proceed|both|first|second|option)\b",
@@ -65,14 +69,29 @@ class EntityTier:
         )  # fmt: skip
         hits = self._store.search_names(chosen, turns, MAX_ROWS)
         full = bm25.SATURATION * (sum(chosen.values()) + bm25.weight(0, total, is_generic=False))
-        points = situation.recent is not None and is_pointing(situation.text, situation.terms)
-        single = 2 * max(chosen.values(), default=1.0)
+        sure = self._sure_rows(situation, chosen, turns) if hits else {}
         found = []
         for hit in hits:
-            strength = min(1.0, hit.score / single) if points else 0.0
             score = min(1.0, hit.score / full)
+            strength = sure.get(hit.row, 0.0)
             found.append(Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, score, strength))
         return found
+
+    def _sure_rows(self, situation: Situation, chosen: dict[str, float], turns: Filter) -> dict[int, float]:
+        """Rows that a name alone makes worth saying, and how sure that is.
+
+        By the best of them, and by the share of the prompt's coined names that are known here at all: a plan full of
+        another project's names is not about this one because one of them occurs in both.
+        """
+        if situation.recent is not None and is_pointing(situation.text, situation.terms):
+            names, share = chosen, 1.0
+        else:
+            coined = coined_names(situation.text)
+            names = {name: chosen[name] for name in coined if name in chosen}
+            share = len(names) / len(coined) if coined else 0.0
+        hits = self._store.search_names(names, turns, MAX_ROWS)
+        best = max((hit.score for hit in hits), default=1.0)
+        return {hit.row: share * NAME_STRENGTH * hit.score / best for hit in hits}
 
     def _weights(self, situation: Situation) -> dict[str, float]:
         weights = dict.fromkeys(entities(situation.text), PROMPT_WEIGHT)

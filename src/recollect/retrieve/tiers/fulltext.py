@@ -42,12 +42,11 @@ class FullTextTier:
         exchange_weights = {term: situation.weights.exchanges[term] for term in situation.terms}
         full_window = full_score(window_weights.values(), situation.weights.totals["events"])
         full_exchange = full_score(exchange_weights.values(), situation.weights.totals["exchanges"])
+        windows = self._store.search_events(window_weights, turns, situation.breadth)
+        exchanges = self._store.search_exchanges(exchange_weights, wanted, situation.breadth // 2)
         found = _combine(
-            [(hit, hit.score / full_window) for hit in self._store.search_events(window_weights, turns, situation.breadth)],
-            [
-                (hit, hit.score / full_exchange)
-                for hit in self._store.search_exchanges(exchange_weights, wanted, situation.breadth // 2)
-            ],
+            [(hit, hit.score / full_window) for hit in windows],
+            [(hit, hit.score / full_exchange) for hit in exchanges],
             full_window, full_exchange, by_session=situation.group_by_session,
             with_lone=wanted.origins is None,
         )  # fmt: skip

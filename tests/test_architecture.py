@@ -1,0 +1,194 @@
+"""The shape of the code: rooms keep to themselves, files and functions stay small, nothing slips in."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect import __version__
+from recollect.present.cli import cli
+from recollect.present.reference import reference
+from recollect.settings import FIELDS
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "recollect"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 40
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+BY_PATH = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+
+
+def tree_of(path: Path) -> ast.Module:
+    """A module's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    """Every function and method of a module, also inner ones."""
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def code_lines(function: Function) -> int:
+    """A function's lines from its `def` to its end, without decorators and without the lines of its docstring."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return lines
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A process of this interpreter in the root of the project."""
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_rooms_keep_to_themselves() -> None:
+    """Every import contract of pyproject.toml holds."""
+    done = run("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))")
+    assert done.returncode == 0, done.stdout
+    assert ", 0 broken." in done.stdout
+
+
+@BY_PATH
+def test_a_file_says_one_thing(path: Path) -> None:
+    """At most 400 lines a file, 40 a function (without its docstring)."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+    assert [
+        f"{node.name}: {code_lines(node)}" for node in functions(tree_of(path)) if code_lines(node) > MAX_FUNCTION_LINES
+    ] == []
+
+
+@BY_PATH
+def test_what_is_public_is_described(path: Path) -> None:
+    """Modules, and public classes, functions and methods of public classes, have a docstring."""
+    tree = tree_of(path)
+    assert ast.get_docstring(tree), "module"
+    public: list[ast.stmt] = [*tree.body]
+    for node in public:
+        if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), node.name
+            if isinstance(node, ast.ClassDef):
+                public += node.body
+
+
+@BY_PATH
+def test_nothing_prints(path: Path) -> None:
+    """A hook's standard output is its answer: only click writes for people."""
+    calls = [node.func for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+    assert not [call for call in calls if isinstance(call, ast.Name) and call.id in ("print", "breakpoint", "input")]
+
+
+def test_errors_are_swallowed_in_one_place() -> None:
+    """One `except Exception` in the package, the hooks' edge; no bare except, no BaseException that is not raised again."""
+    found = []
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else ""
+                is_raised_again = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+                if caught in ("", "BaseException") and not is_raised_again:
+                    found.append(f"{path.name}: {caught or 'bare'}")
+                if re.search(r"\bException\b", caught):
+                    found.append(path.name)
+    assert found == ["hooks.py"]
+
+
+IMPORTED = """
+import sys
+before = set(sys.modules)
+import {module}
+for name in sorted(set(sys.modules) - before):
+    print(name, getattr(sys.modules[name], "__file__", None))
+"""
+
+
+def loaded_by(module: str) -> dict[str, str]:
+    """What importing a module brings into a fresh interpreter: names and files."""
+    done = run(
+        "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})" + IMPORTED.format(module=module)
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+def test_a_hook_loads_nothing_third_party() -> None:
+    """Importing the hooks' module brings in the standard library's cheap half and nothing else."""
+    loaded = loaded_by("recollect.present.hooks")
+    ours = {name for name in loaded if name.split(".")[0] == "recollect"}
+    assert ours == {"recollect", "recollect.present", "recollect.present.hooks"}
+    assert {name.split(".")[0] for name in loaded} - {"recollect"} <= sys.stdlib_module_names
+    dear = {
+        "dataclasses",
+        "typing",
+        "pathlib",
+        "asyncio",
+        "logging",
+        "argparse",
+        "sqlite3",
+        "subprocess",
+        "inspect",
+        "socket",
+    }
+    assert not dear & set(loaded)
+
+
+@pytest.mark.parametrize(
+    "module", ["recollect", "recollect.domain.text", "recollect.app", "recollect.settings", "recollect.errors"]
+)
+def test_the_lower_rooms_load_no_dependency(module: str) -> None:
+    """The package's root, its rules and its façade cost nothing third-party to import."""
+    assert {name.split(".")[0] for name in loaded_by(module)} <= sys.stdlib_module_names | {"recollect"}
+
+
+def tracked_files() -> list[Path]:
+    """Every file that git has, or would take."""
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_the_tree_holds_nobodys_data() -> None:
+    """Transcripts only where invented ones are, no stores, no dumps."""
+    for path in tracked_files():
+        top = path.relative_to(ROOT).parts[0]
+        assert not path.name.endswith((".jsonl", ".jsonl.gz")) or top in ("samples", "tests"), path
+        assert path.suffix not in (".db", ".sqlite", ".sqlite3", ".log", ".parquet", ".npy"), path
+
+
+def test_the_version_is_said_once() -> None:
+    """The package, pyproject.toml, the command line and the head of CHANGELOG.md agree."""
+    import tomllib
+
+    assert (
+        tomllib.loads(ROOT.joinpath("pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == __version__
+    )
+    assert __version__ in run("-m", "recollect", "--version").stdout
+    changelog = ROOT / "CHANGELOG.md"
+    if changelog.exists():
+        [first] = re.findall(r"^## \[?v?(\d[\w.]*)", changelog.read_text(encoding="utf-8"), re.MULTILINE)[:1]
+        assert first == __version__
+
+
+def test_the_reference_is_current_and_whole() -> None:
+    """docs/reference.md is what the code generates: every setting and every command is in it."""
+    page = ROOT.joinpath("docs", "reference.md").read_text(encoding="utf-8")
+    assert page == reference()
+    for field in FIELDS:
+        assert f"| `{field.variable}` | `{field.name}` |" in page
+        assert field.help in page
+    for name in cli.commands:
+        assert f"\n### recollect {name}\n" in page
