@@ -87,7 +87,7 @@ def test_nothing_prints(path: Path) -> None:
 
 
 def test_errors_are_swallowed_in_one_place() -> None:
-    """One `except Exception` in the package, the hooks' edge; no bare except, no BaseException that is not raised again."""
+    """One `except Exception`, at the hooks' edge; no bare one, no BaseException that is not raised again."""
     found = []
     for path in MODULES:
         for node in ast.walk(tree_of(path)):

@@ -341,7 +341,8 @@ def test_the_last_answers_of_an_exchange_are_found(store: Store) -> None:
     transcript = Transcript(store)
     rows = list(
         transcript.add(
-            transcript.prompt("first"), transcript.answer("a"), transcript.call("ls"), transcript.answer("sub", agent_id="x"),
+            transcript.prompt("first"), transcript.answer("a"), transcript.call("ls"),
+            transcript.answer("sub", agent_id="x"),
             transcript.answer("b"), transcript.prompt("second"), transcript.answer("c"),
         )[1]
     )  # fmt: skip

@@ -127,7 +127,7 @@ def test_catching_up_twice_is_catching_up_once(open_store: Callable[[], Store]) 
 
 
 def test_a_growing_session_keeps_one_document_an_exchange(open_store: Callable[[], Store]) -> None:
-    """The last exchange is replaced while it grows, also across processes, and found by its first and its last words."""
+    """The last exchange is replaced while it grows, by whichever process, and found by its first and last words."""
     rows = []
     for step in range(12):
         store = open_store()
@@ -301,7 +301,7 @@ def test_earlier_words_of_a_session_that_are_read_later_leave_no_stale_exchange(
 
 
 def test_the_index_stays_in_few_pieces(open_store: Callable[[], Store]) -> None:
-    """Sixty passes of short-lived processes do not make a search sixty times as dear: no more than 30 files of a kind."""
+    """Sixty passes of short-lived processes do not make a search sixty times as dear: at most 30 pieces."""
     number = 0
     for number in range(60):
         transcript = Transcript(open_store())

@@ -95,7 +95,7 @@ def test_a_record_that_cannot_be_read_is_no_failure(shell: Shell, tmp_path: Path
 
 
 def test_nothing_readable_is_a_failure(shell: Shell, tmp_path: Path) -> None:
-    """A path that is not there, a folder without transcripts, a packed file that is none: not 0, and the message names it."""
+    """A path that is not there, a folder without transcripts, a packed file that is none: not 0, with a message."""
     empty = tmp_path / "empty"
     empty.mkdir()
     broken = tmp_path / "broken.jsonl.gz"
@@ -244,8 +244,10 @@ def test_an_event_is_shown_by_any_unique_beginning_of_its_id(asking: Shell) -> N
     assert event["text"] in asking("show", row["id"]).stdout
 
 
-@pytest.mark.parametrize("arguments", [("show", "ev-000000000000"), ("show", "nonsense"), ("timeline", "nonsense"), ("show", ""),
-    ("timeline", "")])  # fmt: skip
+ABSENT = (("show", "ev-000000000000"), ("show", "nonsense"), ("timeline", "nonsense"), ("show", ""), ("timeline", ""))
+
+
+@pytest.mark.parametrize("arguments", ABSENT)
 def test_what_is_not_there_ends_with_1_and_a_hint(asking: Shell, arguments: tuple[str, str]) -> None:
     """The message says where ids come from."""
     done = asking(*arguments)
@@ -299,8 +301,8 @@ def test_recollect_home_moves_everything(shell: Shell, home: Path) -> None:
         "prompt": "redis for duplicate readings?",
     }
     subprocess.run(
-        [*shell.command, "hook", "UserPromptSubmit"], input=json.dumps(prompt), text=True, env=shell.environment, check=True,
-        capture_output=True,
+        [*shell.command, "hook", "UserPromptSubmit"], input=json.dumps(prompt), text=True, env=shell.environment,
+        check=True, capture_output=True,
     )  # fmt: skip
     assert list(home.rglob("*")) == []
     assert shell.folder.stat().st_mode & 0o077 == 0

@@ -20,12 +20,61 @@ from recollect.present.cli import main
 from recollect.settings import read_settings
 
 SYNTAX = (
-    "", " ", "\t\n", '"', "'", "*", "?", "(", ")", "((", "a AND OR NOT b", "NOT", "AND", "OR", '"unclosed phrase', "text:redis",
-    "redis^9", "redis~2", "[a TO z]", "{a TO z}", "+redis -redis", "redis*", "*redis", "/redis/", "\\", "\\\\x", "%", "_", "';--",
-    '" OR 1=1 --', "rm -rf / ; $(reboot) `reboot`", "../../etc/passwd", "\x01\x1b[31m", "\u202eredis", "ﬁ ﬂ ｒｅｄｉｓ", "İıßẞ",
-    "👩‍👩‍👧‍👦", "e\u0301" * 50, "a" * 100_000, "redis " * 20_000, "a_b" * 30_000, "-" * 50_000, "`" * 9999, "数" * 20_000, "𝕣𝕖𝕕𝕚𝕤",
-    "--", "-1", "ev-", "null", "nan", "𠮷野家", "\ufffd", "\u2028", "x" * 255 + "é",
-)  # fmt: skip
+    "",
+    " ",
+    "\t\n",
+    '"',
+    "'",
+    "*",
+    "?",
+    "(",
+    ")",
+    "((",
+    "a AND OR NOT b",
+    "NOT",
+    "AND",
+    "OR",
+    '"unclosed phrase',
+    "text:redis",
+    "redis^9",
+    "redis~2",
+    "[a TO z]",
+    "{a TO z}",
+    "+redis -redis",
+    "redis*",
+    "*redis",
+    "/redis/",
+    "\\",
+    "\\\\x",
+    "%",
+    "_",
+    "';--",
+    '" OR 1=1 --',
+    "rm -rf / ; $(reboot) `reboot`",
+    "../../etc/passwd",
+    "\x01\x1b[31m",
+    "\u202eredis",
+    "ﬁ ﬂ \uff52\uff45\uff44\uff49\uff53",
+    "İıßẞ",
+    "👩‍👩‍👧‍👦",
+    "e\u0301" * 50,
+    "a" * 100_000,
+    "redis " * 20_000,
+    "a_b" * 30_000,
+    "-" * 50_000,
+    "`" * 9999,
+    "数" * 20_000,
+    "\U0001d563\U0001d556\U0001d555",
+    "--",
+    "-1",
+    "ev-",
+    "null",
+    "nan",
+    "𠮷野家",
+    "\ufffd",
+    "\u2028",
+    "x" * 255 + "é",
+)
 WORD = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=14)
 TOKEN = st.one_of(
     WORD,
@@ -91,20 +140,35 @@ def test_a_literal_token_is_findable(app: App, tokens: list[str], noise: str) ->
 
 
 ARGUMENTS = (
-    ("search", "--json", "--all-projects", ""), ("search", "--json", "--all-projects", "--", "--limit"),
-    ("search", "--json", "--all-projects", '"', "AND", "OR", "NOT", "(", "*"), ("search", "--json", "--all-projects", "x" * 100_000),
-    ("search", "--json", "--project", "", "redis"), ("search", "--json", "--project", "/" + "x" * 5000, "redis"),
-    ("search", "--json", "--project", "\x01\n", "redis"), ("search", "--json", "--before", "0001-01-01", "redis"),
-    ("search", "--json", "--before", "9999-12-31T23:59:59+00:00", "redis"), ("search", "--json", "--limit", "1000", "redis"),
-    ("show", "'; DROP TABLE events; --"), ("show", "%"), ("timeline", "%"), ("timeline", "_" * 50_000), ("show", "é" * 9),
-    ("search", "--before", "\u0661\u0662", "redis"), ("import", "\n"), ("import", "-"), ("import", "/dev/null"), ("import", "/proc/self/mem"),
-    ("import", "/dev/zero"), ("eval", "/dev"),
-)  # fmt: skip
+    ("search", "--json", "--all-projects", ""),
+    ("search", "--json", "--all-projects", "--", "--limit"),
+    ("search", "--json", "--all-projects", '"', "AND", "OR", "NOT", "(", "*"),
+    ("search", "--json", "--all-projects", "x" * 100_000),
+    ("search", "--json", "--project", "", "redis"),
+    ("search", "--json", "--project", "/" + "x" * 5000, "redis"),
+    ("search", "--json", "--project", "\x01\n", "redis"),
+    ("search", "--json", "--before", "0001-01-01", "redis"),
+    ("search", "--json", "--before", "9999-12-31T23:59:59+00:00", "redis"),
+    ("search", "--json", "--limit", "1000", "redis"),
+    ("show", "'; DROP TABLE events; --"),
+    ("show", "%"),
+    ("timeline", "%"),
+    ("timeline", "_" * 50_000),
+    ("show", "é" * 9),
+    ("search", "--before", "\u0661\u0662", "redis"),
+    ("import", "\n"),
+    ("import", "-"),
+    ("import", "/dev/null"),
+    ("import", "/proc/self/mem"),
+    ("import", "/dev/zero"),
+    ("eval", "/dev"),
+)
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=lambda arguments: ascii(" ".join(arguments)[:40]))
+@pytest.mark.usefixtures("store_folder")
 def test_hostile_arguments_get_an_answer_or_a_message(
-    store_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     """JSON on standard output, or one of the documented exit codes with a message."""
     monkeypatch.setattr(sys, "argv", ["recollect", *arguments])
@@ -120,7 +184,8 @@ def test_hostile_arguments_get_an_answer_or_a_message(
 @pytest.mark.parametrize(
     "command", [("search", "--all-projects"), ("search", "--project"), ("timeline",), ("show",), ("import",)]
 )
-def test_arguments_that_are_no_text_get_an_answer_or_a_message(store_folder: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.usefixtures("store_folder")
+def test_arguments_that_are_no_text_get_an_answer_or_a_message(command: tuple[str, ...]) -> None:
     """Bytes that are not UTF-8, as any file name may hold them."""
     arguments = [*command, b"caf\xe9 \xff\xfe", *([b"x"] if "--project" in command else [])]
     done = subprocess.run([sys.executable, "-m", "recollect", *arguments], capture_output=True, check=False)
@@ -128,7 +193,8 @@ def test_arguments_that_are_no_text_get_an_answer_or_a_message(store_folder: Pat
     assert done.returncode in (0, 1)
 
 
-def test_a_folder_that_is_no_text_can_be_searched_in(store_folder: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("store_folder")
+def test_a_folder_that_is_no_text_can_be_searched_in(tmp_path: Path) -> None:
     """A working directory whose name is not UTF-8 has no history, and is no error."""
     folder = os.fsencode(tmp_path) + b"/caf\xe9"
     os.mkdir(folder)

@@ -41,7 +41,8 @@ def data_set(tmp_path: Path) -> Path:
     for day, (name, words) in enumerate([*TOPICS.items(), ("again", TOPICS["zebra"])]):
         talk = Claude(session=session(name), cwd=f"/home/mara/{name}", start=day * DAY)
         write(
-            folder / "transcripts" / f"{name}.jsonl", talk.user(f"why {words}?"), talk.text(f"We found out why {words}."),
+            folder / "transcripts" / f"{name}.jsonl", talk.user(f"why {words}?"),
+            talk.text(f"We found out why {words}."),
             *talk.conversation(2, subject=f"{name}side"),
         )  # fmt: skip
     return folder

@@ -122,6 +122,20 @@ def test_a_subagents_file_belongs_to_its_parent(place: str, tmp_path: Path, stor
     assert [kind for kind, _ in timeline(store, claude.session)] == ["user_prompt", "assistant_text", "assistant_text"]
 
 
+def test_a_session_that_begins_without_a_folder_does_not_swallow_the_others(
+    tmp_path: Path, store: SqliteStore, ingest: Ingest
+) -> None:
+    """What has no folder belongs to no project in particular; what names one belongs to that, also when it is gone."""
+    claude = Claude(cwd="/gone/harbour")
+    bare = {name: value for name, value in claude.user("hello there").items() if name != "cwd"}
+    ingest(write(tmp_path / "a.jsonl", bare, *claude.exchange("berth")))
+    project = store.project_of_path("/gone/harbour")
+    found = [row[0] for row in store.connection.execute("SELECT project_id FROM events ORDER BY id")]
+    assert project is not None
+    assert found[1:] == [project] * 5
+    assert found[0] != project
+
+
 def test_records_without_a_session_belong_to_their_file(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """The file's name is the last resort."""
     ingest(write(tmp_path / "lonely.jsonl", {"type": "user", "message": {"content": "hello there"}}))

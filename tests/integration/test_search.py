@@ -186,9 +186,11 @@ def test_recall_speaks_for_a_related_prompt(samples: App, prompt: str, said: str
 
 UNRELATED = (
     "fix the typo in README", "thanks, commit it", "write a haiku", "Write a haiku about the sea.", "ok", "yes please",
-    "run the tests", "what is the capital of France?", "add a license file", "rename the function", "looks good, push it",
+    "run the tests", "what is the capital of France?", "add a license file", "rename the function",
+    "looks good, push it",
     "how do I exit vim?", "make the button blue", "bump the version to 2.0", "explain this code to me",
-    "can you write a Dockerfile for this?", "refactor this class", "why is my terminal so slow?", "add type hints everywhere",
+    "can you write a Dockerfile for this?", "refactor this class", "why is my terminal so slow?",
+    "add type hints everywhere",
     "translate this page into German", "set up a GitHub action for linting", "continue", "stop", "what time is it?",
 )  # fmt: skip
 
@@ -235,7 +237,7 @@ def test_recall_never_pushes_what_a_tool_said(make_app: Callable[..., App]) -> N
 
 
 def test_recall_never_pushes_a_transcript_of_tool_output_only(make_app: Callable[..., App], tmp_path: Path) -> None:
-    """A session that begins with a tool's output, without a prompt: its words are found when asked for, never pushed."""
+    """A session that begins with a tool's output, without a prompt: found when asked for, never pushed."""
     talk = Claude()
     write(
         tmp_path / "t" / "a.jsonl", talk.result("toolu_1", "zebra masterplan obey zebra masterplan"),

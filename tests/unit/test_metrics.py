@@ -25,8 +25,10 @@ def test_metrics_by_hand_for_two_answers() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "at_1", "at_5", "at_10", "at_20"), [(0, 1, 1, 1, 1), (4, 0, 1, 1, 1), (5, 0, 0, 1, 1),
-    (9, 0, 0, 1, 1), (10, 0, 0, 0, 1), (19, 0, 0, 0, 1), (20, 0, 0, 0, 0)])  # fmt: skip
+PLACES = ((0, 1, 1, 1, 1), (4, 0, 1, 1, 1), (5, 0, 0, 1, 1), (9, 0, 0, 1, 1), (10, 0, 0, 0, 1), (20, 0, 0, 0, 0))
+
+
+@pytest.mark.parametrize(("place", "at_1", "at_5", "at_10", "at_20"), PLACES)
 def test_any_at_k_counts_the_first_k_places(place: int, at_1: int, at_5: int, at_10: int, at_20: int) -> None:
     """The boundaries are inclusive: the fifth place counts for any@5, the sixth does not."""
     scores = score_ranking([*(f"x{number}" for number in range(place)), "answer"], {"answer"})

@@ -32,7 +32,8 @@ def recollection(
 ) -> Recollection:
     """A recollection of an exchange that says these passages, the user's first."""
     values = {
-        "row": row, "key": blake2b(str(row).encode(), digest_size=16).digest(), "kind": 0, "origin": 0, "session": "a-session", "client": "claude-code",
+        "row": row, "key": blake2b(str(row).encode(), digest_size=16).digest(), "kind": 0, "origin": 0,
+        "session": "a-session", "client": "claude-code",
         "project": "/home/dev/quay", "ts_ms": ts_ms, "order_ms": ts_ms or 0, "tool": None, "file": None,
         "branch": branch, "agent_id": None, "failed": None, "exit_code": None, "text_chars": 1, "excerpt": passages[0],
     }  # fmt: skip

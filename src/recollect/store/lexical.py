@@ -255,8 +255,10 @@ def _open(path: str) -> tantivy.Index:
         index.config_reader("manual", 1)  # no thread that watches the folder
         return index
     finally:  # the files are mapped: their names are not needed any more
-        while os.path.isdir(shadow):  # the watcher of before may just be taking the lock once more
+        for _ in range(100):  # the watcher of before may just be taking the lock once more
             shutil.rmtree(shadow, ignore_errors=True)
+            if not os.path.exists(shadow):
+                break
 
 
 def _restrictions(schema: tantivy.Schema, wanted: Filter, *, is_event: bool) -> list[tuple[Occur, Query]] | None:

@@ -202,7 +202,8 @@ class SqliteStore(SqliteSearch):
         if cwd is None or cwd == root:
             return session_id, project_id
         resolved, is_certain = batch.roots.get(cwd, (cwd, False))
-        if resolved == root or (not is_certain and cwd.startswith(root.rstrip("/") + "/")):
+        is_below = root != "/" and cwd.startswith(root + "/")  # "/" is the root of what names no folder
+        if resolved == root or (not is_certain and is_below):
             return session_id, project_id
         return session_id, self._project(resolved, cwd, batch.now_ms)
 
