@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -10,7 +11,7 @@ def main() -> int:
     if len(sys.argv) > 1 and sys.argv[1] == "hook" and "--help" not in sys.argv:
         from recollect.present.hooks import main as hook_main
 
-        return hook_main(sys.argv[2:])
+        os._exit(hook_main(sys.argv[2:]))  # nothing is left to be written; taking Python down costs a prompt 2 ms
     from recollect.present.cli import main as cli_main
 
     return cli_main()

@@ -229,3 +229,28 @@ def test_repeated_rule_literals_are_bounded(engine: str) -> None:
         start = time.perf_counter()
         BOTH[engine].redact(text)
         assert time.perf_counter() - start < 0.5, literal
+
+
+_LEAVES = st.sampled_from([sample for rule in RULES for sample in rule.samples]) | st.sampled_from(
+    ["git status", "/home/dev/tidepool/ingest.py", "", "plain words", "-----", "x = 1", 'say "hello"', "token", "\n"]
+)
+
+
+def _leaf_by_leaf(value: object) -> object:
+    """What redacting every string on its own gives (values under telling names are left to `redact_value`)."""
+    if isinstance(value, str):
+        return AUTO.redact(value)
+    if isinstance(value, dict):
+        return {AUTO.redact(name): _leaf_by_leaf(item) for name, item in value.items()}
+    return [_leaf_by_leaf(item) for item in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.recursive(
+        _LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcde"), inner, max_size=4)
+    )
+)
+def test_strings_searched_together_are_redacted_as_on_their_own(value: object) -> None:
+    """One search for all strings of a tool's input finds what a search of each would."""
+    assert AUTO.redact_value(value) == _leaf_by_leaf(value)

@@ -8,6 +8,7 @@ what it swallows is logged for `recollect status`, so failing open is never fail
 from __future__ import annotations
 
 import _thread
+import gc
 import json
 import os
 import time
@@ -39,6 +40,7 @@ def main(arguments: list[str]) -> int:
             return 0
         from recollect.settings import home_folder, read_settings
 
+        gc.disable()
         home = home_folder(os.environ)
         settings = read_settings(os.environ)
         if settings.disable:
