@@ -179,8 +179,9 @@ class App:
         from recollect.retrieve.search import Searcher
 
         searcher = Searcher(self.store)
+        text = clean_text(text)
         situation = searcher.situation(
-            clean_text(text), Filter(scope, before_ms=before_ms), group_by_session=by_session, with_tools=not by_session
+            text, Filter(scope, before_ms=before_ms), group_by_session=by_session, with_tools=not by_session
         )
         ranked = searcher.search(situation, limit=limit, now_ms=before_ms or now_ms())
         found = self.store.events_by_row([item.candidate.row for item in ranked], with_text=True)
@@ -216,7 +217,7 @@ class App:
             return []
         strongest = max(item.strength for item in good)
         good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
-        said = self.store.rows_said(session)
+        said = self.store.rows_known(session)
         return self._recollections(good, said, set(self.store.analyze(prompt)))
 
     def _recollections(self, good: Sequence[Ranked], said: set[int], words: set[str]) -> list[Recollection]:
@@ -239,12 +240,15 @@ class App:
         return recollections
 
     def _exchange_parts(self, event: StoredEvent, exchange: int) -> list[StoredEvent]:
-        """The prompt of an exchange, the event itself, and the agent's last words in it, in their order."""
+        """The prompt of an exchange, the event itself, and the agent's last words in it, in their order.
+
+        A session may move to another project in mid-exchange: what it said there stays there.
+        """
         parts = {event.row: event}
         opening = self.store.events_by_row([exchange], with_text=True).get(exchange)
         if opening is not None and opening.kind == events.USER_PROMPT:
-            parts[opening.row] = opening
-            parts.update({answer.row: answer for answer in self.store.answers(exchange, 1)})
+            around = [opening, *self.store.answers(exchange, 1)]
+            parts.update({part.row: part for part in around if part.project == event.project})
         return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))
 
     def record_said(self, session: str, hook: str, said: list[tuple[int, float]]) -> None:

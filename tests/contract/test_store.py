@@ -331,8 +331,8 @@ def test_what_was_said_to_a_session_is_remembered(open_store: Callable[[], Store
     store.record_injections("s1", "UserPromptSubmit", [(rows[0], 0.5), (rows[1], 0.4)], START_MS)
     store.record_injections("s1", "UserPromptSubmit", [(rows[2], 0.5)], START_MS)
     store.record_injections("s2", "UserPromptSubmit", [], START_MS)
-    assert open_store().rows_said("s1") == set(rows[:3])
-    assert store.rows_said("s2") == store.rows_said("") == set()
+    assert open_store().rows_known("s1") == set(rows[:3])
+    assert store.rows_known("s2") == store.rows_known("") == set()
     assert store.counts()["injections"] == 3
 
 

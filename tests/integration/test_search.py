@@ -28,7 +28,7 @@ def take_in(app: App, *paths: Path) -> None:
     for found in named_transcripts([str(path) for path in paths]):
         app.ingest_file(found)
     app.index_new_rows()
-    app.store.release_index(wait_for_merges=True)
+    app.store.release_index()
 
 
 @pytest.fixture(scope="module")

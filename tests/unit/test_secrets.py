@@ -248,7 +248,8 @@ def _leaf_by_leaf(value: object) -> object:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.recursive(
-        _LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcde"), inner, max_size=4)
+        _LEAVES,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcde"), inner, max_size=4),
     )
 )
 def test_strings_searched_together_are_redacted_as_on_their_own(value: object) -> None:

@@ -46,7 +46,7 @@ def _import(app: App, folder: Path) -> None:
     for found in named_transcripts([str(folder / "transcripts")]):
         app.ingest_file(found)
     app.index_new_rows()
-    app.store.release_index(wait_for_merges=True)
+    app.store.release_index()
 
 
 def _ask(app: App, folder: Path) -> dict[str, object]:

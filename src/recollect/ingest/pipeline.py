@@ -188,9 +188,7 @@ class Ingester:
 class _Pass:
     """The records of one file that are read but not yet committed."""
 
-    def __init__(
-        self, ingester: Ingester, state: SourceState, head: bytes, window: bytes, report: FileReport
-    ) -> None:
+    def __init__(self, ingester: Ingester, state: SourceState, head: bytes, window: bytes, report: FileReport) -> None:
         self._ingester, self._head, self._window, self._report = ingester, head, window, report
         self.state = state.copy()
         self._reader = READERS[state.client]

@@ -111,7 +111,8 @@ class Redactor:
                     found.append((start, end, index))
                 elif RULES[index].final:
                     refused.add((start, end))
-        return _merge([item for item in found if item[:2] not in refused])
+        # A value refused by its own context is no generic secret either; a provider's format is one anywhere.
+        return _merge([item for item in found if item[2] < len(PROVIDER_RULES) or item[:2] not in refused])
 
     def _selected(self, text: str) -> list[int]:
         if self._select is None:

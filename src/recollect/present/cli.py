@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import click
@@ -15,7 +16,7 @@ from recollect.present.commands.searching import search, show, timeline
 from recollect.present.commands.status import status
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="recollect")
 def cli() -> None:
     """Long-term memory for coding agents.
@@ -51,6 +52,7 @@ for command in (init, uninstall, import_, search, show, timeline, status, evalua
 
 def main() -> int:
     """Runs the command line. Exit codes: 0 done, 1 it failed (the message says why), 2 wrong usage, 130 interrupted."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `recollect timeline … | head` ends as any other command does
     try:
         cli.main(prog_name="recollect", standalone_mode=False)
     except RecollectError as error:
@@ -64,6 +66,4 @@ def main() -> int:
         return 130
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except BrokenPipeError:
-        return 0
     return 0

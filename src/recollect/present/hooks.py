@@ -54,9 +54,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _answer(
-    event: str, handler: Callable[[Payload, Settings, float], str], settings: Settings, deadline: float
-) -> str:
+def _answer(event: str, handler: Callable[[Payload, Settings, float], str], settings: Settings, deadline: float) -> str:
     _thread.start_new_thread(_end_at, (deadline,))
     payload = _read_payload()
     if payload is None or payload.get("hook_event_name") != event:
@@ -176,5 +174,3 @@ def _log(home: str, event: str, error: Exception) -> None:
         os.close(descriptor)
     except OSError:  # nowhere to write: there is nobody left to tell
         return
-
-

@@ -167,7 +167,7 @@ def _write(before: Snapshot, data: bytes, directories: tuple[str, ...]) -> None:
         for directory in directories:
             os.makedirs(directory, PRIVATE_DIRECTORY, exist_ok=True)
         replace_file(before, data)
-    except Exception:
+    except BaseException:
         remove_empty(directories)
         raise
 

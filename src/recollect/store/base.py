@@ -153,7 +153,7 @@ class Store(Protocol):
         """Makes new rows searchable; None when another process is at it."""
         ...
 
-    def release_index(self, *, wait_for_merges: bool = False) -> None:
+    def release_index(self) -> None:
         """Lets other processes write the index."""
         ...
 
@@ -165,8 +165,8 @@ class Store(Protocol):
         """How many rows the index has not seen yet."""
         ...
 
-    def rows_said(self, session: str) -> set[int]:
-        """Rows already injected into a session."""
+    def rows_known(self, session: str) -> set[int]:
+        """Rows that a session holds already: injected into it, or copied with the session that it is a fork of."""
         ...
 
     def record_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:

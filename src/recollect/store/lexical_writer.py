@@ -72,6 +72,12 @@ class LexicalWriter:
         self._index.refresh()  # what others have committed since is there to be found, whether or not there is more
         return True
 
+    def clear(self) -> None:
+        """Takes every document out again; readers see the old ones until the next commit."""
+        for writer in self._writers.values():
+            writer.delete_all_documents()
+        self._last_event = self.last_row = 0
+
     def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
         """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id.
 
@@ -97,7 +103,7 @@ class LexicalWriter:
             self._writers[name].commit()
         self._index.refresh()
 
-    def close(self, *, wait: bool) -> None:  # noqa: ARG002 - merges are waited for in any case
+    def close(self) -> None:
         """Gives the locks back, after the merges under way.
 
         One that outlived its lock would remove files under the next writer; one that is never waited for, because the

@@ -14,7 +14,8 @@ import time
 import apsw
 
 from recollect.domain.sources import COUNTERS
-from recollect.errors import CursorMovedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
+from recollect.errors import CursorMovedError, StoreError, StoreNewerError
+from recollect.store.driver import driver_errors
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_search import SqliteSearch
 
@@ -37,19 +38,6 @@ _INSERT_EVENT = (
     " tool_use_id, file, branch, agent_id, failed, exit_code, text_chars, excerpt, payload)"
     " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING"
 )
-
-
-@contextlib.contextmanager
-def driver_errors() -> Iterator[None]:
-    """The driver's errors as the store's own, with their cause kept."""
-    try:
-        yield
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreLockedError("the store is locked by another process; nothing was written, try again") from error
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise StoreDamagedError(f"the store is damaged ({error}); it was left as it is") from error
-    except apsw.Error as error:
-        raise StoreError(f"the store failed: {error}") from error
 
 
 class SqliteStore(SqliteSearch):

@@ -8,6 +8,7 @@ from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, StoredEvent
 from recollect.errors import StoreError
+from recollect.store.driver import driver_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def unpack(payload: bytes | str | None, excerpt: str) -> str:
     return zstandard.ZstdDecompressor().decompress(payload).decode()
 
 
-def one(rows: apsw.Cursor) -> Any:  # noqa: ANN401 - whatever the query selects
+def one(rows: Iterable[tuple[Any, ...]]) -> Any:  # noqa: ANN401 - whatever the query selects
     """The single value of a query that always gives one."""
     for row in rows:
         return row[0]
@@ -79,44 +80,52 @@ class SqliteReads:
     connection: apsw.Connection
     path: str
 
+    def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
+        with driver_errors():
+            return list(self.connection.execute(sql, values))
+
+    def _row(self, sql: str, values: tuple[object, ...] = ()) -> Any:  # noqa: ANN401 - whatever the query selects
+        rows = self._rows(sql, values)
+        return rows[0] if rows else None
+
     def meta(self, name: str) -> object:
         """A value of the store itself (its key, its creation time), or None."""
-        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        row = self._row("SELECT value FROM meta WHERE name = ?", (name,))
         return row[0] if row else None
 
     def project_of_path(self, path: str) -> int | None:
         """The project of a folder that was seen before, or whose root is that folder."""
-        row = self.connection.execute(
+        row = self._row(
             "SELECT project_id FROM project_paths WHERE path = ?1 UNION ALL SELECT id FROM projects WHERE root = ?1",
             (path,),
-        ).fetchone()
+        )
         return row[0] if row else None
 
     def projects(self) -> list[tuple[int, str]]:
         """Every project's row id and root."""
-        return list(self.connection.execute("SELECT id, root FROM projects ORDER BY root"))
+        return self._rows("SELECT id, root FROM projects ORDER BY root")
 
     def source(self, path: str) -> SourceState | None:
         """The cursor of a file's current generation."""
         select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE path = ? AND is_current"  # noqa: S608 - fixed names
-        row = self.connection.execute(select, (as_text(path),)).fetchone()
+        row = self._row(select, (as_text(path),))
         return _source_state(row) if row else None
 
     def sources(self) -> Iterator[SourceState]:
         """The cursors of every file's current generation."""
         select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE is_current"  # noqa: S608 - fixed names
-        for row in self.connection.execute(select):
+        for row in self._rows(select):
             yield _source_state(row)
 
     def sources_like(self, head_digest: str) -> list[SourceState]:
         """Current generations that begin with the same bytes: a renamed file is found by them."""
         select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE is_current AND head_digest = ?"  # noqa: S608 - fixed names
-        return [_source_state(row) for row in self.connection.execute(select, (head_digest,))]
+        return [_source_state(row) for row in self._rows(select, (head_digest,))]
 
     def source_accounts(self) -> list[dict[str, object]]:
         """Per generation of each file: path, generation, offset and every counter."""
         names = ("path", "client", "generation", "is_current", "offset", "tail_bytes", "read_ms", *COUNTERS)
-        rows = self.connection.execute(f"SELECT {', '.join(names)} FROM sources ORDER BY path, generation")  # noqa: S608 - fixed names
+        rows = self._rows(f"SELECT {', '.join(names)} FROM sources ORDER BY path, generation")  # noqa: S608 - fixed names
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def events_by_row(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
@@ -124,7 +133,7 @@ class SqliteReads:
         wanted = json.dumps(list(rows))
         sql = _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
         sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
-        found = self.connection.execute(sql, (wanted,))
+        found = self._rows(sql, (wanted,))
         return {row[0]: _stored_event(row, with_text=with_text) for row in found}
 
     def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
@@ -135,18 +144,16 @@ class SqliteReads:
         low = bytes.fromhex(digits.ljust(32, "0"))
         high = bytes.fromhex(digits.ljust(32, "f"))
         sql = _EVENT_SELECT.format(extra=", e.payload") + " WHERE e.key BETWEEN ? AND ? LIMIT ?"
-        return [_stored_event(row, with_text=True) for row in self.connection.execute(sql, (low, high, limit))]
+        return [_stored_event(row, with_text=True) for row in self._rows(sql, (low, high, limit))]
 
     def find_sessions(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
         """Sessions whose client id is or starts with `prefix`: row id, client id, project root; the exact one alone."""
         sql = "SELECT s.id, s.name, p.root FROM sessions s JOIN projects p ON p.id = s.project_id WHERE "
-        exact = list(self.connection.execute(sql + "s.name = ?", (prefix,)))
+        exact = list(self._rows(sql + "s.name = ?", (prefix,)))
         if exact or not prefix:
             return exact
         return list(
-            self.connection.execute(
-                sql + "substr(s.name, 1, ?1) = ?2 ORDER BY s.name LIMIT ?3", (len(prefix), prefix, limit)
-            )
+            self._rows(sql + "substr(s.name, 1, ?1) = ?2 ORDER BY s.name LIMIT ?3", (len(prefix), prefix, limit))
         )
 
     def session_events(self, session_id: int, *, with_text: bool = False) -> list[StoredEvent]:
@@ -156,63 +163,67 @@ class SqliteReads:
             + _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
             + " JOIN members m ON m.id = e.id ORDER BY m.order_ms, e.source_id, e.id"
         )
-        return [_stored_event(row, with_text=with_text) for row in self.connection.execute(sql, (session_id,))]
+        return [_stored_event(row, with_text=with_text) for row in self._rows(sql, (session_id,))]
 
     def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
         """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
-        place = self.connection.execute("SELECT session_id, order_ms FROM events WHERE id = ?", (exchange,)).fetchone()
+        place = self._row("SELECT session_id, order_ms FROM events WHERE id = ?", (exchange,))
         if place is None:
             return []
         session_id, order_ms = place
-        following = self.connection.execute(
+        following = self._row(
             "SELECT order_ms, id FROM events WHERE session_id = ? AND kind = 0 AND (order_ms, id) > (?, ?)"
             " ORDER BY order_ms, id LIMIT 1",
             (session_id, order_ms, exchange),
-        ).fetchone() or (2**62, 0)
+        ) or (2**62, 0)
         sql = (
             _EVENT_SELECT.format(extra=", e.payload")
             + " WHERE e.session_id = ? AND e.kind = 1 AND e.agent_id IS NULL AND (e.order_ms, e.id) > (?, ?)"
             " AND (e.order_ms, e.id) < (?, ?) ORDER BY e.order_ms DESC, e.id DESC LIMIT ?"
         )
-        rows = self.connection.execute(sql, (session_id, order_ms, exchange, *following, limit))
+        rows = self._rows(sql, (session_id, order_ms, exchange, *following, limit))
         return [_stored_event(row, with_text=True) for row in rows][::-1]
 
     def last_ms(self) -> int:
         """The time of the newest event, 0 for an empty store."""
-        return int(one(self.connection.execute("SELECT coalesce(max(ts_ms), 0) FROM events")))
+        return int(one(self._rows("SELECT coalesce(max(ts_ms), 0) FROM events")))
 
-    def rows_said(self, session: str) -> set[int]:
-        """Rows that were already injected into a session."""
-        found = self.connection.execute("SELECT event_id FROM injections WHERE session = ?", (session,))
+    def rows_known(self, session: str) -> set[int]:
+        """Rows that a session holds already: injected into it, or copied with the session that it is a fork of."""
+        found = self._rows(
+            "SELECT event_id FROM injections WHERE session = ?1 UNION"
+            " SELECT m.event_id FROM memberships m JOIN sessions s ON s.id = m.session_id WHERE s.name = ?1",
+            (session,),
+        )
         return {row[0] for row in found}
 
     def session_ids(self, name: str) -> list[int]:
         """Row ids of the sessions with this client id."""
-        return [row[0] for row in self.connection.execute("SELECT id FROM sessions WHERE name = ?", (name,))]
+        return [row[0] for row in self._rows("SELECT id FROM sessions WHERE name = ?", (name,))]
 
     def last_row(self) -> int:
         """The highest event row id, 0 for an empty store."""
-        return int(one(self.connection.execute("SELECT coalesce(max(id), 0) FROM events")))
+        return int(one(self._rows("SELECT coalesce(max(id), 0) FROM events")))
 
     def index_rows(self, after: int, limit: int) -> list[IndexRow]:
         """The next events after a row id, as the index needs them."""
         sql = _INDEX_SELECT + " WHERE id > ? ORDER BY id LIMIT ?"
-        return [IndexRow(*row) for row in self.connection.execute(sql, (after, limit))]
+        return [IndexRow(*row) for row in self._rows(sql, (after, limit))]
 
     def index_session(self, session_id: int, from_ms: int) -> list[IndexRow]:
         """A session's own events in their order, from the prompt before the last one before a moment on."""
-        prompts = self.connection.execute(
+        prompts = self._rows(
             "SELECT order_ms FROM events WHERE session_id = ? AND order_ms <= ? AND kind = 0"
             " ORDER BY order_ms DESC LIMIT 2",
             (session_id, from_ms),
-        ).fetchall()
+        )
         start = prompts[-1][0] if len(prompts) == 2 else 0
         sql = _INDEX_SELECT + " WHERE session_id = ? AND order_ms >= ? ORDER BY order_ms, id"
-        return [IndexRow(*row) for row in self.connection.execute(sql, (session_id, start))]
+        return [IndexRow(*row) for row in self._rows(sql, (session_id, start))]
 
     def search_texts(self, rows: Iterable[int]) -> dict[int, str]:
         """The search texts of events by their row ids, made anew from what is stored."""
-        found = self.connection.execute(
+        found = self._rows(
             "SELECT id, kind, tool, file, excerpt, payload FROM events WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(rows)),),
         )
@@ -222,22 +233,22 @@ class SqliteReads:
         """How many of everything."""
         tables = ("projects", "sessions", "events", "memberships", "quarantine", "injections")
         count = "SELECT count(*) FROM {}"
-        counts = {name: int(one(self.connection.execute(count.format(name)))) for name in tables}
-        counts["sources"] = int(one(self.connection.execute(count.format("sources WHERE is_current"))))
+        counts = {name: int(one(self._rows(count.format(name)))) for name in tables}
+        counts["sources"] = int(one(self._rows(count.format("sources WHERE is_current"))))
         return counts
 
     def kind_counts(self) -> dict[int, int]:
         """Events by the number of their kind."""
-        return dict(self.connection.execute("SELECT kind, count(*) FROM events GROUP BY kind"))
+        return dict(self._rows("SELECT kind, count(*) FROM events GROUP BY kind"))
 
     def quarantine_reasons(self) -> dict[str, int]:
         """Quarantined records by reason."""
-        return dict(self.connection.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY 2 DESC"))
+        return dict(self._rows("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY 2 DESC"))
 
     def quarantined(self, limit: int = 20) -> list[dict[str, object]]:
         """The newest quarantined records: where they are and why, never what they say."""
         names = ("path", "generation", "offset", "size_bytes", "reason", "digest")
-        rows = self.connection.execute(
+        rows = self._rows(
             "SELECT s.path, s.generation, q.offset, q.size_bytes, q.reason, q.digest FROM quarantine q"
             " JOIN sources s ON s.id = q.source_id ORDER BY q.id DESC LIMIT ?",
             (limit,),
@@ -246,7 +257,7 @@ class SqliteReads:
 
     def check_integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; [] when nothing."""
-        found = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
+        found = [row[0] for row in self._rows("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
 

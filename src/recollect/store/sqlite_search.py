@@ -90,10 +90,10 @@ class SqliteSearch(SqliteReads):
             self._index_writer.commit()
         return added
 
-    def release_index(self, *, wait_for_merges: bool = False) -> None:
-        """Gives the index's write lock back to other processes."""
+    def release_index(self) -> None:
+        """Gives the index's write lock back to other processes, after the merges under way."""
         if self._index_writer is not None:
-            self._index_writer.close(wait=wait_for_merges)
+            self._index_writer.close()
             self._index_writer = None
 
     def rebuild_index(self) -> int:
@@ -102,16 +102,23 @@ class SqliteSearch(SqliteReads):
         Raises:
             StoreLockedError: another process is writing the index.
         """
-        self.release_index()
-        self._index = None
-        folder = os.path.join(self.folder, "index")
-        aside = f"{folder}-old-{os.getpid()}"
-        if os.path.isdir(folder):
-            os.rename(folder, aside)
-        added = self.catch_up_index()
-        import shutil
+        from recollect.store.lexical_writer import LexicalWriter
 
-        shutil.rmtree(aside, ignore_errors=True)  # derived files only: the index that was replaced
-        if added is None:
+        self.release_index()
+        writer = LexicalWriter(self, self.index)
+        if not self._open_writer(writer):
             raise StoreLockedError("another process is writing the index; try again")
+        self._index_writer = writer
+        writer.clear()
+        added = writer.add_new_rows({})
+        writer.commit()
         return added
+
+    def _open_writer(self, writer: LexicalWriter) -> bool:
+        """Takes the writers' locks; an index that cannot be opened at all is put aside: it is derived from the rows."""
+        try:
+            return writer.open()
+        except ValueError:
+            folder = os.path.join(self.folder, "index")
+            os.rename(folder, f"{folder}-damaged-{os.getpid()}")
+            return writer.open()

@@ -78,7 +78,7 @@ def _read_all(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float
                 totals[name] += report.counts[name]
         bar.set_description("indexing")
         app.index_new_rows()
-        app.store.release_index(wait_for_merges=True)
+        app.store.release_index()
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
 
