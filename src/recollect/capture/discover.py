@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 READERS: Mapping[str, Reader] = {claude_code.CLIENT: claude_code.read_record, codex.CLIENT: codex.read_record}
 """Client → its reader. A new client is one file and one row here."""
 
-FIELDS: Mapping[str, tuple[str, ...]] = {claude_code.CLIENT: claude_code.FIELDS}
-"""Client → the only fields of its records that its reader looks at, where it says so."""
+FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {claude_code.CLIENT: claude_code.FIELDS}
+"""Client → the only fields of its records (and their own) that its reader looks at, where it says so."""
 
 SNIFF_BYTES = 256 << 10
 _SUFFIXES = (".jsonl", ".jsonl.gz")

@@ -21,7 +21,7 @@ from recollect.ingest.prepare import Preparer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import BinaryIO
 
     from recollect.capture.files import Line
@@ -345,6 +345,9 @@ def _fast_decoder(client: str) -> Callable[[bytes], object] | None:
         return msgspec.json.decode
     from typing import Any, TypedDict
 
-    shape: Any = TypedDict("shape", dict.fromkeys(FIELDS[client], Any), total=False)  # type: ignore[misc]
-    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape).decode
+    def shape(fields: Mapping[str, tuple[str, ...]]) -> Any:  # noqa: ANN401 - a type made from a table
+        kinds = {name: shape(dict.fromkeys(inner, ())) if inner else Any for name, inner in fields.items()}
+        return TypedDict("shape", kinds, total=False)  # type: ignore[operator]
+
+    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(FIELDS[client])).decode
     return decode
