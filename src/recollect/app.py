@@ -53,6 +53,7 @@ def open_app(settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None 
     """
     from recollect.store.sqlite import SqliteStore
 
+    os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
     return App(SqliteStore(settings.home, busy_ms=busy_ms), settings, fixed_root=fixed_root)
 
 
@@ -96,17 +97,19 @@ class App:
             from recollect.ingest.pipeline import Ingester
 
             places = Places(self.settings.exclude, self._fixed_root)
-            self._ingester = Ingester(self.store, places, now_ms=now_ms, on_rows=self._texts.update)
+            self._ingester = Ingester(self.store, places, now_ms=now_ms, on_rows=self._on_rows)
         return self._ingester
 
     def ingest_file(
         self, found: Found, *, deadline: float | None = None, on_progress: Callable[[int], None] | None = None
     ) -> FileReport:
-        """Reads what is new in one transcript; makes it searchable now and then."""
-        report = self.ingester().ingest_file(found.path, found.client, deadline=deadline, on_progress=on_progress)
+        """Reads what is new in one transcript; what was read is made searchable now and then."""
+        return self.ingester().ingest_file(found.path, found.client, deadline=deadline, on_progress=on_progress)
+
+    def _on_rows(self, texts: dict[int, str]) -> None:
+        self._texts.update(texts)
         if len(self._texts) >= INDEX_EVERY_ROWS:
             self.index_new_rows()
-        return report
 
     def index_new_rows(self, deadline: float | None = None) -> int | None:
         """Makes the rows that were added searchable; None when another process is at it."""
@@ -164,12 +167,13 @@ class App:
     # -- search ----------------------------------------------------------------------------------------------------
     def scope_of(self, path: str) -> Scope:
         """The scope of a folder: its project."""
-        known = self.store.project_of_path(path)
-        if known is None:
-            from recollect.capture.projects import project_root
+        if self._fixed_root is None and os.path.isdir(path):  # git knows better than what was seen there once
+            from recollect.capture.projects import is_repository, project_root
 
-            known = self.store.project_of_path(project_root(path))
-        return Scope.project(known)
+            root = project_root(path)
+            if is_repository(root):
+                return Scope.project(self.store.project_of_root(root))
+        return Scope.project(self.store.project_of_path(path))
 
     def search(
         self, text: str, scope: Scope, *, limit: int, by_session: bool = False, before_ms: int | None = None
@@ -226,13 +230,14 @@ class App:
         recollections: list[Recollection] = []
         told = set(said)
         seen: set[int] = set()
+        room = min(PASSAGE_CHARS, self.settings.recall_chars // 6)
         for item in good:
             event, exchange = found.get(item.candidate.row), item.candidate.exchange
             if event is None or event.row in told or exchange in seen:
                 continue
             seen.add(exchange)
             parts = [part for part in self._exchange_parts(event, exchange) if part.row not in told]
-            passages = [(part.origin, best_passage(part.text or part.excerpt, words, PASSAGE_CHARS)) for part in parts]
+            passages = [(part.origin, best_passage(part.text or part.excerpt, words, room)) for part in parts]
             told.update(part.row for part in parts)
             recollections.append(Recollection(event, item.strength, passages, [part.row for part in parts]))
             if len(recollections) >= self.settings.recall_limit:

@@ -10,6 +10,7 @@ RecollectError
 └── StoreError            the store cannot do what was asked
     ├── StoreLockedError  another process held the write lock for too long; nothing was written
     ├── StoreDamagedError the database file is not one; it is left as it is
+    ├── IndexDamagedError a search index cannot be read; it is derived: the next import or hook builds it anew
     ├── StoreNewerError   written by a newer recollect; upgrade this one
     └── CursorMovedError  another process ingested the same bytes first; read the cursor again
 """
@@ -57,6 +58,10 @@ class StoreLockedError(StoreError):
 
 class StoreDamagedError(StoreError):
     """The database file cannot be read as one; it is left as it is."""
+
+
+class IndexDamagedError(StoreError):
+    """A search index cannot be read; the rows it is derived from are not affected."""
 
 
 class StoreNewerError(StoreError):

@@ -37,7 +37,7 @@ FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
     Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
-    Field("recall_chars", 4000, "Characters that a prompt may get at most.", 200, 9000),
+    Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
     Field("prompt_deadline_ms", 800, "A prompt hook ends by then, with or without an answer.", 50, 20000),
     Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
@@ -116,7 +116,7 @@ def _parse(field: Field, text: str, place: str) -> object:
             raise SettingsError(f"{place}: expected yes or no, not {text!r}")
         return word in _YES
     if isinstance(field.default, tuple):
-        return tuple(part for part in text.split(os.pathsep) if part)
+        return _check(field, tuple(part for part in text.split(os.pathsep) if part), place)
     try:
         number = float(text)
     except ValueError as error:
@@ -130,9 +130,7 @@ def _check(field: Field, value: object, place: str) -> object:
             raise SettingsError(f"{place}: expected true or false")
         return value
     if isinstance(field.default, tuple):
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            raise SettingsError(f"{place}: expected a list of folders")
-        return tuple(value)
+        return _check_folders(value, place)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SettingsError(f"{place}: expected a number")
     if not field.low <= value <= field.high:
@@ -142,3 +140,12 @@ def _check(field: Field, value: object, place: str) -> object:
             raise SettingsError(f"{place}: expected a whole number, not {value:g}")
         return int(value)
     return value
+
+
+def _check_folders(value: object, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise SettingsError(f"{place}: expected a list of folders")
+    for folder in value:
+        if not folder.startswith(("/", "~")):  # relative to what, in a hook?
+            raise SettingsError(f"{place}: {folder!r} is no absolute folder; begin it with / or ~")
+    return tuple(value)

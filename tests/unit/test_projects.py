@@ -123,7 +123,9 @@ def test_a_folder_without_a_repository_is_its_own_project(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("path", "root"),
     [("/gone/harbour/.worktrees/a", "/gone/harbour"), ("/gone/harbour/.worktrees/a/src/x", "/gone/harbour"),
-     ("/gone/harbour/.claude/worktrees/b", "/gone/harbour"), ("/gone/harbour/worktrees/b", "/gone/harbour"),
+     ("/gone/harbour/.claude/worktrees/b", "/gone/harbour"), ("/gone/harbour/worktrees/b", "/gone/harbour/worktrees/b"),
+    ("/home/mara/.claude/worktrees/b", "/home/mara/.claude/worktrees/b"),
+    ("/home/mara/.codex/worktrees/ab12/shop", "/home/mara/.codex/worktrees/ab12/shop"),
      ("/gone/harbour.worktrees/b", "/gone/harbour"), ("/gone/harbour-worktrees/b/c", "/gone/harbour"),
      ("/gone/harbour/.worktrees", "/gone/harbour/.worktrees"), ("/gone/harbour", "/gone/harbour"),
      ("/gone/a/../harbour/./x/", "/gone/harbour/x"), ("/gone/myworktrees/b", "/gone/myworktrees/b")],

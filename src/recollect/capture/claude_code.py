@@ -74,9 +74,10 @@ _BOOKKEEPING = frozenset({
 
 def _event(record: Record, state: ReaderState, kind: str, block: int, text: str, **fields: object) -> Event:
     session = text_field(record, "sessionId") or text_field(record, "session_id") or state.session_id
+    state.cwd = text_field(record, "cwd") or state.cwd  # a record without a folder is where the one before it was
     return Event(
         client=CLIENT, kind=kind, record_id=text_field(record, "uuid") or "", block=block, session_id=session,
-        text=text, ts_ms=parse_time_ms(record.get("timestamp")), cwd=text_field(record, "cwd"),
+        text=text, ts_ms=parse_time_ms(record.get("timestamp")), cwd=state.cwd,
         branch=text_field(record, "gitBranch"), agent_id=text_field(record, "agentId"), **fields,  # type: ignore[arg-type]
     )  # fmt: skip
 

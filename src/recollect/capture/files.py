@@ -6,6 +6,7 @@ hash of its first bytes and of the bytes just before the offset, never by its in
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -53,7 +54,9 @@ def open_transcript(path: str) -> BinaryIO:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:  # ValueError: a name that no file system holds
-        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        is_link = getattr(error, "errno", None) == errno.ELOOP
+        reason = "a symbolic link, which is not followed" if is_link else getattr(error, "strerror", None) or error
+        raise TranscriptError(f"{path}: {reason}") from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 
-_WORKTREE_FOLDER = re.compile(
-    r"^(?P<root>/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees|worktrees)/[^/]+(?:/.*)?$"
-)
+_WORKTREE_FOLDER = re.compile(r"^(?P<root>/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$")
 _SIBLING_WORKTREES = re.compile(r"^(?P<root>/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
 MAX_PATH_CHARS = 4096
+_HOME_FOLDER = re.compile(r"^/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
+"""Nobody's repository: an agent's worktrees in there are of many."""
 
 
 def project_root(cwd: str) -> str:
@@ -31,11 +31,20 @@ def project_root(cwd: str) -> str:
     return found or fold_worktree(cwd)
 
 
+def is_repository(root: str) -> bool:
+    """Whether a project's root is a repository's; a plain folder's subfolders may belong to it or not."""
+    return os.path.exists(os.path.join(root, ".git"))
+
+
 def fold_worktree(path: str) -> str:
-    """A path inside a conventional worktree folder becomes the repository that the worktree was made from."""
+    """A path inside a worktree folder that names its repository becomes that repository.
+
+    Folders that hold worktrees of many repositories (`~/worktrees`, an agent's own in the home folder) name none of
+    them: what was in there stands for itself, or unrelated projects would become one.
+    """
     path = path[:MAX_PATH_CHARS]
     match = _WORKTREE_FOLDER.match(path) or _SIBLING_WORKTREES.match(path)
-    return match.group("root") if match else path
+    return match.group("root") if match and not _HOME_FOLDER.match(match.group("root")) else path
 
 
 def _repository_root(folder: str) -> str | None:

@@ -45,9 +45,9 @@ class SourceState:
             setattr(other, name, getattr(self, name))
         return other
 
-    def next_generation(self) -> SourceState:
-        """The state of the file's next content, when this one's bytes are no longer there."""
-        fresh = SourceState(self.path, self.client)
+    def next_generation(self, client: str | None = None) -> SourceState:
+        """The state of the file's next content (or of the same for another client's reader)."""
+        fresh = SourceState(self.path, client or self.client)
         fresh.generation = self.generation + 1
         return fresh
 

@@ -127,6 +127,10 @@ class Filter:
         self.scope, self.before_ms, self.without = scope, before_ms, tuple(without)
         self.kinds, self.origins = kinds, origins
 
+    def narrowed(self, kinds: Sequence[str]) -> Filter:
+        """The same filter for these kinds only."""
+        return Filter(self.scope, before_ms=self.before_ms, without=self.without, kinds=kinds, origins=self.origins)
+
 
 class Recollection:
     """An event worth saying again: its score (0 to 1), and the passages to quote as (origin, text), in their order."""

@@ -7,11 +7,11 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from recollect.app import App, open_app
+from recollect.capture.records import parse_time_ms
 from recollect.domain.stored import Scope
 from recollect.evaluate.datasets import clean_questions, find, kind_of, read_rows
 from recollect.evaluate.metrics import NAMES, interval, mean, percentile, score_ranking
@@ -77,7 +77,7 @@ def _ask(app: App, folder: Path) -> dict[str, object]:
 
 def _ranked_sessions(app: App, question: dict[str, object], scope: Scope, newest: int) -> list[str]:
     before = question.get("before")
-    before_ms = int(datetime.fromisoformat(str(before)).timestamp() * 1000) if before else newest + 1
+    before_ms = (parse_time_ms(before) if before else None) or newest + 1
     asking = question.get("self")
     found = app.search(
         str(question["question"]), scope, limit=RANKED_SESSIONS + bool(asking), by_session=True, before_ms=before_ms

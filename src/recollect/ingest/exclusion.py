@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from recollect.capture.projects import fold_worktree, is_inside, project_root
+from recollect.capture.projects import fold_worktree, is_inside, is_repository, project_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class Places:
         self._roots: dict[str, tuple[str, bool]] = {}
 
     def root_of(self, cwd: str) -> tuple[str, bool]:
-        """The root of the project that `cwd` belongs to, and whether the file system said so."""
+        """The root of the project that `cwd` belongs to, and whether a repository said so (or only the path)."""
         if self._fixed_root is not None:
             return self._fixed_root, True
         if cwd not in self._roots:
-            is_certain = bool(cwd) and os.path.isdir(cwd)
-            self._roots[cwd] = (project_root(cwd), is_certain or fold_worktree(cwd) != cwd)
+            root = project_root(cwd)
+            self._roots[cwd] = (root, is_repository(root) or fold_worktree(cwd) != cwd)
         return self._roots[cwd]
 
     def is_excluded(self, cwd: str) -> bool:

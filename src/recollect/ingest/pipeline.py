@@ -99,6 +99,8 @@ class Ingester:
     ) -> None:  # fmt: skip
         status = _status(path)
         state = self._store.source(path)
+        if state is not None and state.client != client:  # read as another client's before: nothing of it is known yet
+            state = state.next_generation(client)
         if state is not None and _is_unchanged(state, status) and not self._is_torn_for_good(state, status):
             report.is_complete = True
             return

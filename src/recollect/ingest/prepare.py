@@ -9,7 +9,7 @@ import zstandard
 
 from recollect.domain import events
 from recollect.domain.sources import NewEvent
-from recollect.ingest.secrets import Redactor, strip_private
+from recollect.ingest.secrets import Redactor, strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Preparer:
         if event.input is None:
             text = self._redactor.redact(strip_private(said))
             return text, text
-        values = self._redactor.redact_value(event.input)
+        values = self._redactor.redact_value(strip_private_value(event.input) if "<private" in said else event.input)
         text = said
         if values != event.input:
             text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)

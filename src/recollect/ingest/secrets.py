@@ -206,6 +206,15 @@ def strip_private(text: str) -> str:
     return "".join(pieces)
 
 
+def strip_private_value(value: object) -> object:
+    """Strip the private spans of all strings of decoded JSON."""
+    if isinstance(value, str):
+        return strip_private(value)
+    if isinstance(value, dict):
+        return {name: strip_private_value(item) for name, item in value.items()}
+    return [strip_private_value(item) for item in value] if isinstance(value, list) else value
+
+
 def _is_accepted(rule: Rule, text: str, start: int, end: int) -> bool:
     if rule.closed and (text[end : end + 1] in _TOKEN_CHARACTERS or text[start - 1 : start] in _BASE64_ONLY):
         return False

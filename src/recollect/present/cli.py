@@ -8,7 +8,7 @@ import sys
 import click
 
 from recollect import __version__
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, UsageError
 from recollect.present.commands.evaluate import evaluate
 from recollect.present.commands.importing import import_
 from recollect.present.commands.lifecycle import init, uninstall
@@ -32,7 +32,7 @@ def cli() -> None:
     """
 
 
-@cli.command()
+@cli.command(short_help="Answer an agent's hook (payload on stdin).")
 @click.argument("event")
 def hook(event: str) -> None:
     """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout.
@@ -57,13 +57,14 @@ def main() -> int:
         cli.main(prog_name="recollect", standalone_mode=False)
     except RecollectError as error:
         click.echo(f"recollect: {error}", err=True)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was read so far is kept", err=True)
-        return 130
+    except click.Abort as stop:
+        is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)
+        click.echo("interrupted" if is_interrupt else "nothing was changed", err=True)
+        return 130 if is_interrupt else 1
     except click.exceptions.Exit as stop:
         return stop.exit_code
     return 0

@@ -55,16 +55,17 @@ def main(arguments: list[str]) -> int:
 
 
 def _answer(event: str, handler: Callable[[Payload, Settings, float], str], settings: Settings, deadline: float) -> str:
-    _thread.start_new_thread(_end_at, (deadline,))
+    _thread.start_new_thread(_end_at, (deadline, settings.home, event))
     payload = _read_payload()
     if payload is None or payload.get("hook_event_name") != event:
         return ""
     return handler(payload, settings, deadline)
 
 
-def _end_at(deadline: float) -> None:
+def _end_at(deadline: float, home: str, event: str) -> None:
     """The watchdog: ends the process at the deadline even while the main thread waits in C code."""
     time.sleep(max(0.0, deadline - time.monotonic()))
+    _note(home, f"{event} reached its deadline")
     os._exit(0)
 
 
@@ -106,7 +107,7 @@ def _text(payload: Payload, name: str) -> str:
 def recall(payload: Payload, settings: Settings, deadline: float) -> str:
     """UserPromptSubmit: what earlier sessions say about this prompt, or nothing."""
     prompt = _text(payload, "prompt").strip()
-    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "/", "<command-")):
+    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
         return ""
     from recollect.app import open_for_recall
     from recollect.capture.tail import recent_text
@@ -123,6 +124,12 @@ def recall(payload: Payload, settings: Settings, deadline: float) -> str:
     app.record_said(session, "UserPromptSubmit", said)
     output = {"hookEventName": "UserPromptSubmit", "additionalContext": context}
     return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
+
+
+def _is_command(prompt: str) -> bool:
+    """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
+    first = prompt.split(None, 1)[0]
+    return first.startswith("/") and not set(first[1:]) & set("/.~")
 
 
 def capture(payload: Payload, settings: Settings, deadline: float) -> str:
@@ -163,14 +170,20 @@ def _log(home: str, event: str, error: Exception) -> None:
         places.append(f"{os.path.basename(code.co_filename)}:{cause.tb_lineno}")
         cause = cause.tb_next
     reason = type(error.__cause__).__name__ if error.__cause__ is not None else ""
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{moment} {event} {type(error).__name__} {reason} {' '.join(places[-6:])}\n"
+    _note(home, f"{event} {type(error).__name__} {reason} {' '.join(places[-6:])}")
+
+
+def _note(home: str, what: str) -> None:
+    """Appends a line to the log that `recollect status` shows; a full log makes room for a new one."""
+    line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {what}\n"
+    path = os.path.join(home, LOG_NAME)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        path = os.path.join(home, LOG_NAME)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
-        if os.fstat(descriptor).st_size < MAX_LOG_BYTES:
-            os.write(descriptor, line.encode())
+        os.write(descriptor, line.encode())
+        is_full = os.fstat(descriptor).st_size > MAX_LOG_BYTES
         os.close(descriptor)
+        if is_full:
+            os.replace(path, path + ".old")
     except OSError:  # nowhere to write: there is nobody left to tell
         return

@@ -36,12 +36,18 @@ _ESCAPES = {
     0x2029: "\n",
 }
 _ESCAPES |= dict.fromkeys(_INVISIBLE, "")
-_ESCAPES |= {code: "" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_CONTROLS = {code: "" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_ESCAPES |= _CONTROLS
 
 
 def escape(text: str) -> str:
     """`text` as data: no markup, no look-alikes of it, nothing invisible, no control characters."""
     return text.translate(_ESCAPES)
+
+
+def plain(text: str) -> str:
+    """`text` for a terminal: what was stored must not move its cursor or change its title."""
+    return text.translate(_CONTROLS)
 
 
 def iso_time(ts_ms: int | None) -> str | None:
@@ -63,7 +69,7 @@ def render_context(found: Sequence[Recollection], limit_chars: int) -> tuple[str
     for recollection in found:
         part = _entry(recollection)
         if len(part) > room:
-            break
+            continue
         room -= len(part)
         parts.append(part)
         said += [(row, recollection.score) for row in recollection.rows]

@@ -55,6 +55,10 @@ class Store(Protocol):
         """The project of a folder that was seen before."""
         ...
 
+    def project_of_root(self, root: str) -> int | None:
+        """The project with this root."""
+        ...
+
     def projects(self) -> list[tuple[int, str]]:
         """Every project's id and root."""
         ...

@@ -22,6 +22,7 @@ from tantivy import Occur, Query
 from recollect.domain import bm25, events
 from recollect.domain.stored import Hit, Weights
 from recollect.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
+from recollect.errors import IndexDamagedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ class LexicalIndex:
         """One of the two indexes, or None when it is not there (and not to be made)."""
         path = os.path.join(self.folder, name)
         if os.path.exists(os.path.join(path, "meta.json")):
-            index = _open(path)
+            try:
+                index = _open(path)
+            except ValueError as error:
+                raise damaged(error) from error
         elif create:
             for folder in (os.path.dirname(self.folder), self.folder, path):  # a mode is the last folder's only
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -108,7 +112,10 @@ class LexicalIndex:
             index = self.open(name)
             if index is None:
                 return None
-            self._opened[name] = (index, index.schema, index.searcher())
+            try:
+                self._opened[name] = (index, index.schema, index.searcher())
+            except ValueError as error:
+                raise damaged(error) from error
         _, schema, searcher = self._opened[name]
         return schema, searcher
 
@@ -205,7 +212,10 @@ class LexicalIndex:
             return []
         any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
         query = Query.boolean_query([*restrictions, (Occur.Must, any_of)])
-        found = searcher.search(query, limit, count=False).hits
+        try:
+            found = searcher.search(query, limit, count=False).hits
+        except ValueError as error:
+            raise damaged(error) from error
         places = [place for _, place in found]
         # An exchange stands for its prompt: its last row may be another project's.
         fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])
@@ -214,6 +224,11 @@ class LexicalIndex:
             Hit(int(row or 0), int(session or 0), int(exchange or 0), int(ts_ms or 0), score)
             for (score, _), row, session, exchange, ts_ms in zip(found, rows, sessions, exchanges, times, strict=True)
         ]
+
+
+def damaged(error: ValueError) -> IndexDamagedError:
+    """Tantivy's complaint about its files, with what to do."""
+    return IndexDamagedError(f"the search index is damaged ({error}); `recollect import` builds it anew from the rows")
 
 
 def _total(searcher: tantivy.Searcher) -> int:

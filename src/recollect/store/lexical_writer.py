@@ -9,6 +9,7 @@ import tantivy
 
 from recollect.domain import events
 from recollect.domain.text import analyze, with_extra_terms
+from recollect.store.lexical import damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ OWN_WEIGHT = 2
 TURNS_BEFORE = 2
 NEAR_CHARS = 400
 EVENT_CHARS = 2000
-SAID_CHARS = 4000
 SAID_WEIGHT = 3
 SAID_CLIP = 2
 """A word of an exchange counts at most twice, at weight 3; a word of the exchange before it counts 1."""
+
+MAX_EXCHANGE_ROWS = 1000
+"""Of a longer exchange the first and the last rows stand for it: it is written anew whenever it grows."""
 
 LOCK_WAIT_S = 0.2
 
@@ -61,12 +64,16 @@ class LexicalWriter:
                 break
             except ValueError as error:
                 if "lock" not in str(error).lower():
-                    raise
+                    raise damaged(error) from error
                 self._writers.clear()
                 if time.monotonic() > deadline:
                     return False
                 time.sleep(0.01)
-        last = {name: _last_row(index) for name, index in opened.items() if index is not None}
+        try:
+            last = {name: _last_row(index) for name, index in opened.items() if index is not None}
+        except ValueError as error:  # nobody else is writing: a file that is missing stays missing
+            self._writers.clear()
+            raise damaged(error) from error
         self._last_event = last["events"]
         self.last_row = min(last.values())
         self._index.refresh()  # what others have committed since is there to be found, whether or not there is more
@@ -117,13 +124,14 @@ class LexicalWriter:
         """New rows of one session, each with what it looks back at."""
         new_ids = {row.row for row in new}
         rows = [row for row in self._look_back(session_id, new, new_ids) if row.row <= new[-1].row]
-        missing = [row.row for row in rows if row.row not in texts and row.kind in _INDEXED]
-        known = _Texts({**self._reads.search_texts(missing), **texts} if missing else texts)
         exchanges = _split(rows)
+        read = {row.row for exchange in exchanges for row in _shortened(exchange) if row.kind in _INDEXED} | new_ids
+        missing = sorted(row for row in read if row not in texts)
+        known = _Texts({**self._reads.search_texts(missing), **texts} if missing else texts)
         self._add_events(exchanges, new_ids, known)
         before: set[str] = set()
         for exchange in exchanges:
-            words = _Exchange(exchange, known, before)
+            words = _Exchange(_shortened(exchange), known, before)
             if any(row.row in new_ids for row in exchange):
                 self._replace_exchange(exchange, words, new_ids)
             before = words.said_words
@@ -243,6 +251,12 @@ def _split(rows: Iterable[IndexRow]) -> list[list[IndexRow]]:
             found.append([])
         found[-1].append(row)
     return found
+
+
+def _shortened(exchange: list[IndexRow]) -> list[IndexRow]:
+    """An exchange, or the first and the last half of what it may have at most."""
+    half = MAX_EXCHANGE_ROWS // 2
+    return exchange if len(exchange) <= MAX_EXCHANGE_ROWS else exchange[:half] + exchange[-half:]
 
 
 def _document(row: IndexRow, exchange: int) -> tantivy.Document:

@@ -191,9 +191,10 @@ class SqliteStore(SqliteSearch):
             return session_id, project_id
         resolved, is_certain = batch.roots.get(cwd, (cwd, False))
         is_below = root != "/" and cwd.startswith(root + "/")  # "/" is the root of what names no folder
-        if resolved == root or (not is_certain and is_below):
+        if resolved == root:
             return session_id, project_id
-        return session_id, self._project(resolved, cwd, batch.now_ms)
+        belongs = root if is_below and not is_certain else resolved
+        return session_id, self._project(belongs, cwd, batch.now_ms)
 
     def _session(self, batch: Batch, event: NewEvent) -> tuple[int, int, str]:
         client = batch.after.client
@@ -269,6 +270,9 @@ class SqliteStore(SqliteSearch):
 def _connect(folder: str, path: str, busy_ms: int) -> tuple[apsw.Connection, bool]:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
+        status = os.stat(folder)
+        if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+            os.chmod(folder, 0o700)  # made by somebody who did not know what comes into it
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         if not os.path.exists(path):

@@ -95,10 +95,12 @@ class SqliteReads:
 
     def project_of_path(self, path: str) -> int | None:
         """The project of a folder that was seen before, or whose root is that folder."""
-        row = self._row(
-            "SELECT project_id FROM project_paths WHERE path = ?1 UNION ALL SELECT id FROM projects WHERE root = ?1",
-            (path,),
-        )
+        row = self._row("SELECT project_id FROM project_paths WHERE path = ?", (as_text(path),))
+        return row[0] if row else self.project_of_root(path)
+
+    def project_of_root(self, root: str) -> int | None:
+        """The project with this root."""
+        row = self._row("SELECT id FROM projects WHERE root = ?", (as_text(root),))
         return row[0] if row else None
 
     def projects(self) -> list[tuple[int, str]]:

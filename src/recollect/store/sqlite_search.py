@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from recollect.errors import StoreLockedError
+from recollect.errors import IndexDamagedError, StoreLockedError
 from recollect.store.lexical import LexicalIndex
 from recollect.store.sqlite_reads import SqliteReads
 
@@ -78,16 +78,12 @@ class SqliteSearch(SqliteReads):
         Returns:
             How many rows were added, or None when another process is at it (it, or the next pass, adds ours too).
         """
-        if self._index_writer is None:
-            from recollect.store.lexical_writer import LexicalWriter
-
-            writer = LexicalWriter(self, self.index)
-            if not writer.open():
-                return None
-            self._index_writer = writer
-        added = self._index_writer.add_new_rows(texts or {}, deadline)
+        writer = self._index_writer or self._take_index()
+        if writer is None:
+            return None
+        added = writer.add_new_rows(texts or {}, deadline)
         if added:
-            self._index_writer.commit()
+            writer.commit()
         return added
 
     def release_index(self) -> None:
@@ -102,23 +98,35 @@ class SqliteSearch(SqliteReads):
         Raises:
             StoreLockedError: another process is writing the index.
         """
-        from recollect.store.lexical_writer import LexicalWriter
-
         self.release_index()
-        writer = LexicalWriter(self, self.index)
-        if not self._open_writer(writer):
+        writer = self._take_index()
+        if writer is None:
             raise StoreLockedError("another process is writing the index; try again")
-        self._index_writer = writer
         writer.clear()
         added = writer.add_new_rows({})
         writer.commit()
         return added
 
-    def _open_writer(self, writer: LexicalWriter) -> bool:
-        """Takes the writers' locks; an index that cannot be opened at all is put aside: it is derived from the rows."""
+    def _take_index(self) -> LexicalWriter | None:
+        """The index's writer with its lock; None when another process has it. A damaged index is made anew."""
+        from recollect.store.lexical_writer import LexicalWriter
+
+        writer = LexicalWriter(self, self.index)
         try:
-            return writer.open()
-        except ValueError:
-            folder = os.path.join(self.folder, "index")
-            os.rename(folder, f"{folder}-damaged-{os.getpid()}")
-            return writer.open()
+            is_ours = writer.open()
+        except IndexDamagedError:
+            self._drop_index()
+            writer = LexicalWriter(self, self.index)
+            is_ours = writer.open()
+        self._index_writer = writer if is_ours else None
+        return self._index_writer
+
+    def _drop_index(self) -> None:
+        """Takes an index away that cannot be read: everything in it comes from the rows."""
+        import shutil
+
+        folder = os.path.join(self.folder, "index")
+        aside = f"{folder}-damaged-{os.getpid()}"
+        self._index = None
+        os.rename(folder, aside)
+        shutil.rmtree(aside, ignore_errors=True)

@@ -10,7 +10,7 @@ from recollect.evaluate.datasets import find_sets
 from recollect.evaluate.harness import as_json, as_text, evaluate_set
 
 
-@click.command("eval")
+@click.command("eval", short_help="Measure retrieval and redaction on data sets.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--json", "to_json", is_flag=True, help="Print JSON.")
 def evaluate(paths: tuple[Path, ...], *, to_json: bool) -> None:

@@ -6,11 +6,12 @@ import gc
 import json
 import os
 import time
+from typing import NoReturn
 
 import click
 from tqdm import tqdm
 
-from recollect.app import open_app
+from recollect.app import App, open_app
 from recollect.capture.discover import Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
 from recollect.settings import read_settings
@@ -18,7 +19,7 @@ from recollect.settings import read_settings
 _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 
 
-@click.command("import")
+@click.command("import", short_help="Read transcripts into the store.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--agent", type=click.Choice(["claude-code", "codex"]), help="Take the files for this agent's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -42,7 +43,7 @@ def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bo
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     report, problems = _read_all(transcripts, quiet=as_json)
     if as_json:
-        click.echo(json.dumps(report))
+        click.echo(json.dumps({**report, "problems": problems} if problems else report))
     else:
         _print_report(report, found_any=bool(transcripts))
     for problem in problems:
@@ -58,29 +59,38 @@ def _read_all(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float
     size = sum(found.size_bytes for found in transcripts)
     bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
 
+    gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
+    with open_app(read_settings(os.environ)) as app, bar:
+        try:
+            for found in transcripts:
+                problem = _read_one(app, found, totals, bar)
+                problems += [problem] if problem else []
+        finally:  # also when interrupted: what was read must be found
+            bar.set_description("indexing")
+            app.index_new_rows()
+            app.store.release_index()
+    totals["seconds"] = round(time.monotonic() - started, 3)
+    return totals, problems
+
+
+def _read_one(app: App, found: Found, totals: dict[str, float], bar: tqdm[NoReturn]) -> str | None:
+    """Reads one transcript into the totals; what went wrong with it, or None."""
+
     def advance(size_bytes: int) -> None:
         bar.update(size_bytes)
 
-    gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
-    with open_app(read_settings(os.environ)) as app, bar:
-        for found in transcripts:
-            before = bar.n
-            try:
-                report = app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
-            except (TranscriptError, OSError) as error:
-                problems.append(str(error) if found.path in str(error) else f"{found.path}: {error}")
-                continue
-            finally:
-                bar.update(max(0, found.size_bytes - (bar.n - before)))
-            totals["files"] += 1
-            totals["bytes"] += report.bytes_read
-            for name in _REPORT:
-                totals[name] += report.counts[name]
-        bar.set_description("indexing")
-        app.index_new_rows()
-        app.store.release_index()
-    totals["seconds"] = round(time.monotonic() - started, 3)
-    return totals, problems
+    before = bar.n
+    try:
+        report = app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
+    except (TranscriptError, OSError) as error:
+        return str(error) if found.path in str(error) else f"{found.path}: {error}"
+    finally:
+        bar.update(max(0, found.size_bytes - (bar.n - before)))
+    totals["files"] += 1
+    totals["bytes"] += report.bytes_read
+    for name in _REPORT:
+        totals[name] += report.counts[name]
+    return None
 
 
 def _print_report(report: dict[str, float], *, found_any: bool) -> None:

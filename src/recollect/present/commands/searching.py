@@ -13,7 +13,7 @@ from recollect.app import App, open_app
 from recollect.domain.events import TOOL_CALL, squeeze
 from recollect.domain.stored import Scope, StoredEvent
 from recollect.errors import NotFoundError
-from recollect.present.render import iso_time
+from recollect.present.render import iso_time, plain
 from recollect.settings import read_settings
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -49,6 +49,7 @@ def search(
         started = time.perf_counter()
         found = app.search(question, scope, limit=limit, by_session=by == "session", before_ms=_time_ms(before))
         elapsed_ms = (time.perf_counter() - started) * 1000
+        is_empty = not found and app.store.last_row() == 0
     rows = [
         {
             "id": event.id, "kind": "event", "session_id": event.session, "project": event.project,
@@ -63,11 +64,17 @@ def search(
         return
     for row in rows:
         moment, session = str(row["ts"])[:16], str(row["session_id"])[:8]
-        click.echo(f"{row['id']}  {row['score']:.2f}  {moment}  {row['type']}  session {session}")
-        click.echo(f"    {squeeze(str(row['excerpt']), 220)}")
+        where = f"  {row['project']}" if all_projects else ""
+        click.echo(plain(f"{row['id']}  {row['score']:.2f}  {moment}  {row['type']}  session {session}{where}"))
+        click.echo(f"    {plain(squeeze(str(row['excerpt']), 220))}")
     if not rows:
-        hint = "" if all_projects else "; --all-projects searches everywhere"
-        click.echo(f"Nothing found{hint}.")
+        click.echo(_nothing(is_empty=is_empty, all_projects=all_projects))
+
+
+def _nothing(*, is_empty: bool, all_projects: bool) -> str:
+    if is_empty:
+        return "The store is empty: run `recollect import` first."
+    return "Nothing found." if all_projects else "Nothing found in this project; --all-projects searches everywhere."
 
 
 @click.command()
@@ -92,8 +99,8 @@ def show(event_id: str, *, as_json: bool) -> None:
         return
     for name in ("id", "ts", "type", "tool", "file", "session_id", "project"):
         if row[name] is not None:
-            click.echo(f"{name:>10}  {row[name]}")
-    click.echo(f"\n{row['text']}")
+            click.echo(plain(f"{name:>10}  {row[name]}"))
+    click.echo(plain(f"\n{row['text']}"))
 
 
 @click.command()
@@ -114,11 +121,11 @@ def timeline(session: str, *, full: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"session_id": name, "project": project, "events": rows}, ensure_ascii=False))
         return
-    click.echo(f"session {name} in {project}: {len(rows)} events")
+    click.echo(plain(f"session {name} in {project}: {len(rows)} events"))
     for row in rows:
-        click.echo(f"{row['id']}  {str(row['ts'])[:19]}  {row['type']:<18}{row['summary']}")
+        click.echo(plain(f"{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}"))
         if full:
-            click.echo(f"{row['text']}\n")
+            click.echo(plain(f"{row['text']}\n"))
 
 
 def event_row(event: StoredEvent, *, with_text: bool) -> dict[str, object]:

@@ -17,7 +17,7 @@ from recollect.present.render import iso_time
 from recollect.settings import read_settings
 
 
-@click.command()
+@click.command(short_help="Show what is stored, what is unread, what went wrong.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
 def status(*, as_json: bool, check: bool) -> None:
@@ -96,9 +96,14 @@ def _folder_size(folder: str) -> int:
 def _last_lines(path: str, count: int = 5) -> list[str]:
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
-            return [line.rstrip("\n") for line in stream.readlines()[-count:]]
+            return [line.rstrip("\n")[:300] for line in stream.readlines()[-count:]]
     except OSError:
         return []
+
+
+def _quarantined(quarantine: dict[str, Any]) -> str:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in quarantine["reasons"].items())
+    return f"{quarantine['records']} records" + (f" ({reasons})" if reasons else "")
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -111,7 +116,7 @@ def _print(facts: dict[str, Any]) -> None:
         ("last read", facts["last_ingest"] or "never"),
         ("unread", f"{unread['bytes']} bytes in {unread['files']} files"),
         ("index", f"{facts['index_lag_rows']} rows behind"),
-        ("quarantine", f"{quarantine['records']} records {quarantine['reasons'] or ''}".rstrip()),
+        ("quarantine", _quarantined(quarantine)),
         *(("hook error", line) for line in facts["hook_errors"]),
         *(("integrity", line) for line in facts.get("integrity", ())),
     ):

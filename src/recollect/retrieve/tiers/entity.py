@@ -63,10 +63,7 @@ class EntityTier:
         }
         chosen = dict(sorted(telling.items(), key=lambda item: -item[1])[:MAX_NAMES])
         wanted = situation.wanted
-        turns = Filter(
-            wanted.scope, before_ms=wanted.before_ms, without=wanted.without, kinds=events.TURN_KINDS,
-            origins=wanted.origins,
-        )  # fmt: skip
+        turns = wanted.narrowed(events.TURN_KINDS)
         hits = self._store.search_names(chosen, turns, MAX_ROWS)
         full = bm25.SATURATION * (sum(chosen.values()) + bm25.weight(0, total, is_generic=False))
         sure = self._sure_rows(situation, chosen, turns) if hits else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from recollect.domain import events
 from recollect.domain.bm25 import full_score
-from recollect.domain.stored import Filter
 from recollect.retrieve.situation import Candidate
 
 TYPE_CHECKING = False
@@ -34,10 +33,7 @@ class FullTextTier:
     def candidates(self, situation: Situation) -> list[Candidate]:
         """Turns by window and exchange; with `with_tools` also tool calls and results."""
         wanted = situation.wanted
-        turns = Filter(
-            wanted.scope, before_ms=wanted.before_ms, without=wanted.without, kinds=events.TURN_KINDS,
-            origins=wanted.origins,
-        )  # fmt: skip
+        turns = wanted.narrowed(events.TURN_KINDS)
         window_weights = {term: situation.weights.windows[term] for term in situation.terms}
         exchange_weights = {term: situation.weights.exchanges[term] for term in situation.terms}
         full_window = full_score(window_weights.values(), situation.weights.totals["events"])
@@ -58,10 +54,7 @@ class FullTextTier:
         self, situation: Situation, weights: dict[str, float], full: float, found: dict[int, Candidate]
     ) -> None:
         wanted = situation.wanted
-        tools = Filter(
-            wanted.scope, before_ms=wanted.before_ms, without=wanted.without,
-            kinds=(events.TOOL_CALL, events.TOOL_RESULT), origins=wanted.origins,
-        )  # fmt: skip
+        tools = wanted.narrowed((events.TOOL_CALL, events.TOOL_RESULT))
         for hit in self._store.search_events(weights, tools, MAX_TOOL_ROWS):
             score = min(1.0, TOOL_WEIGHT * hit.score / full)
             found[hit.row] = Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, score)

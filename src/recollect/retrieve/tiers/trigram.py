@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from recollect.domain import events
 from recollect.domain.bm25 import full_score
-from recollect.domain.stored import Filter
 from recollect.domain.text import trigram_containment, trigrams
 from recollect.retrieve.situation import Candidate
 
@@ -43,10 +42,7 @@ class TrigramTier:
         if not unknown:
             return []
         wanted = situation.wanted
-        turns = Filter(
-            wanted.scope, before_ms=wanted.before_ms, without=wanted.without, kinds=events.TURN_KINDS,
-            origins=wanted.origins,
-        )  # fmt: skip
+        turns = wanted.narrowed(events.TURN_KINDS)
         weights = situation.weights
         total = weights.totals["events"]
         full = full_score((weights.windows[term] for term in situation.terms), total)

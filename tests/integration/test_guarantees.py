@@ -1,0 +1,185 @@
+"""Guarantees that hold across rooms: whose words are told where, what heals by itself, what is kept out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.builders import Claude, write
+from tests.processes import ask, payload, run
+
+from recollect.app import App, open_app
+from recollect.capture.discover import named_transcripts
+from recollect.errors import SettingsError
+from recollect.settings import read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def opened(**environment: str) -> App:
+    """The façade over the store of this test."""
+    return open_app(read_settings({**os.environ, **environment}))
+
+
+def read(app: App, *paths: Path) -> None:
+    """Reads transcripts and makes them searchable."""
+    for found in named_transcripts([str(path) for path in paths]):
+        app.ingest_file(found)
+    app.index_new_rows()
+    app.store.release_index()
+
+
+def told(app: App, prompt: str, cwd: Path) -> str:
+    """Everything that a new session in a folder is told about a prompt."""
+    found = app.recall(prompt, cwd=str(cwd), session="new", recent=lambda: "")
+    return "\n".join(text for recollection in found for _, text in recollection.passages)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Runs git in a folder, with a name and an address of nobody."""
+    identity = ("-c", "user.name=mara", "-c", "user.email=mara@harbour.invalid")
+    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_folder_that_became_another_repositorys_worktree_is_told_that_ones_past(tmp_path: Path) -> None:
+    """What was seen in a folder once does not decide: git does, from the first prompt on."""
+    for name in ("quay", "dike"):
+        (tmp_path / name).mkdir()
+        git(tmp_path / name, "init", "-q")
+        git(tmp_path / name, "commit", "-q", "--allow-empty", "-m", "start")
+    slot = tmp_path / "slot"
+    git(tmp_path / "quay", "worktree", "add", "-q", "--detach", str(slot))
+    quay, dike = Claude("s-quay", str(slot)), Claude("s-dike", str(tmp_path / "dike"))
+    with opened() as app:
+        read(app, write(tmp_path / "a.jsonl", quay.user("where is CraneLedger?"), quay.text("CraneLedger is quay's.")))
+        read(app, write(tmp_path / "b.jsonl", dike.user("where is CraneLedger?"), dike.text("CraneLedger is dike's.")))
+        assert "quay's" in told(app, "what about CraneLedger?", slot)
+        git(tmp_path / "quay", "worktree", "remove", "--force", str(slot))
+        git(tmp_path / "dike", "worktree", "add", "-q", "--detach", str(slot))
+        after = told(app, "what about CraneLedger?", slot)
+    assert "dike's" in after
+    assert "quay's" not in after
+
+
+@pytest.mark.parametrize("damage", ["meta", "segment"])
+def test_a_damaged_index_is_named_and_the_next_import_heals_it(past: Path, store_folder: Path, damage: str) -> None:
+    """Rows are the truth: a search says what to do, and reading anything makes the index anew."""
+    index = store_folder / "index" / "lexical-1" / "events"
+    if damage == "meta":
+        (index / "meta.json").write_text("{broken")
+    else:
+        next(index.glob("*.idx")).unlink()
+    failed = run("search", "--all-projects", "berth")
+    assert failed.returncode == 1
+    assert "recollect import" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert run("import", str(past)).returncode == 0
+    assert ask("search", "--all-projects", "berth")["results"]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_file_read_for_the_wrong_agent_can_be_read_again(tmp_path: Path) -> None:
+    """A cursor belongs to a client's reader: another reader starts from the beginning."""
+    claude = Claude()
+    path = write(tmp_path / "a.jsonl", claude.user("where is the crane?"), claude.text("On the quay."))
+    assert ask("import", "--agent", "codex", str(path))["accepted"] == 0
+    assert ask("import", "--agent", "claude-code", str(path))["accepted"] == 2
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_what_an_interrupted_import_read_can_be_found(tmp_path: Path) -> None:
+    """Ctrl-C keeps rows and index together."""
+    claude = Claude()
+    path = write(tmp_path / "a.jsonl", *(record for n in range(9000) for record in claude.exchange(f"berth {n}")))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recollect", "import", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    while process.poll() is None and not ask("status")["counts"]["events"]:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    found = ask("status")
+    assert found["counts"]["events"]
+    assert found["index_lag_rows"] == 0
+    assert ask("import", str(path))["duplicate"] == 0
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_private_words_are_dropped_from_tool_inputs_too(tmp_path: Path) -> None:
+    """An agent copies a prompt into a subagent's task; what was private stays private."""
+    claude = Claude()
+    call = claude.call("Task", "toolu_1", prompt="note <private>codename bluebird</private> end")
+    with opened() as app:
+        read(app, write(tmp_path / "a.jsonl", claude.user("go"), call))
+        texts = [event.text for row, _, _ in app.store.find_sessions("") or app.store.find_sessions(claude.session)
+                 for event in app.store.session_events(row, with_text=True)]  # fmt: skip
+    assert any("note [private] end" in (text or "") for text in texts)
+    assert not any("bluebird" in (text or "") for text in texts)
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_record_without_a_folder_is_where_the_one_before_it_was(tmp_path: Path) -> None:
+    """So an excluded folder's session is excluded whole."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    claude = Claude(cwd=str(secret))
+    last = claude.text("and this")
+    del last["cwd"]
+    with opened(RECOLLECT_EXCLUDE=str(secret)) as app:
+        read(app, write(tmp_path / "a.jsonl", claude.user("hidden"), last))
+        assert app.store.counts()["events"] == 0
+
+
+@pytest.mark.parametrize("folder", ["secret", "./secret", "../secret"])
+def test_an_exclusion_must_be_absolute(folder: str) -> None:
+    """A hook has no working directory that a relative one could mean."""
+    with pytest.raises(SettingsError, match="absolute"):
+        read_settings({"RECOLLECT_HOME": "/nonexistent", "RECOLLECT_EXCLUDE": folder})
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_prompt_that_begins_with_a_path_is_no_command(tmp_path: Path) -> None:
+    """`/home/…/planner.py: why …?` is a question; `/review why …?` is a command."""
+    claude = Claude()
+    path = write(tmp_path / "a.jsonl", claude.user("how many slots?"), claude.text("BerthPlanner keeps three slots."))
+    assert run("import", str(path)).returncode == 0
+    answers = {}
+    for start in ("/home/mara/harbour/planner.py:", "/review"):
+        body = payload("UserPromptSubmit", path, "new", prompt=f"{start} why does BerthPlanner?", cwd=claude.cwd)
+        done = subprocess.run(
+            [sys.executable, "-m", "recollect", "hook", "UserPromptSubmit"], input=body, capture_output=True, check=True
+        )
+        answers[start] = done.stdout
+    assert b"three slots" in answers["/home/mara/harbour/planner.py:"]
+    assert answers["/review"] == b""
+
+
+def test_a_hook_that_reached_its_deadline_says_so(past: Path, store_folder: Path) -> None:
+    """Failing open is never failing silently: status shows it."""
+    environment = {**os.environ, "RECOLLECT_PROMPT_DEADLINE_MS": "100"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recollect", "hook", "UserPromptSubmit"], stdin=subprocess.PIPE, env=environment
+    )
+    assert process.wait(timeout=30) == 0
+    assert process.stdin is not None
+    process.stdin.close()
+    assert past.exists()
+    assert "reached its deadline" in (store_folder / "hook-errors.log").read_text()
+    assert ask("status")["hook_errors"]
+
+
+@pytest.mark.usefixtures("past")
+def test_everything_in_the_store_is_nobody_elses(store_folder: Path) -> None:
+    """Also in a folder that somebody made before, with any umask."""
+    store_folder.chmod(0o755)
+    assert run("status").returncode == 0
+    assert store_folder.stat().st_mode & 0o077 == 0
+    for path in store_folder.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
