@@ -212,7 +212,7 @@ CONTEXT_RULES: tuple[Rule, ...] = (
     Rule("secret-plain",
          rf"(?i){_SECRET}[A-Za-z0-9_]{{0,24}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}({_WITH_DIGIT})",
          (("API_TOKEN=q9Zt4Kc8Rv1W" "p6Hd3Ys5"), ("client_secret: q9Zt4Kc8Rv1W" "p6Hd3Ys5")), _SECRET_LITERALS,
-         check=is_random, tail=_TAIL),
+         check=is_random, tail=_TAIL, reach=400),
     Rule("vendor-key",
          rf"(?i){_VENDORS}[A-Za-z0-9_.]{{0,30}}{_CLOSE}{_SEP}[\"']?([0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f-]{{22,23}}"
          rf"|[A-Za-z0-9]{{14,80}})\b", ('config.facebook.key = "3f9a1c7e5b2d8046a9e1c3f57b0d2846"',

@@ -17,7 +17,8 @@ class Rule(NamedTuple):
     `literals` are lower-case strings, at least one of which occurs (ignoring case) wherever the pattern matches.
     The last group that matched is the secret (without groups: the whole match). `check` may refuse a value, `tail`
     continues an accepted value, `closed` refuses a value inside a longer token, `final` makes a refusal hold
-    against the other rules.
+    against the other rules. `reach` (where not 0) is how many characters before and after one of its literals a match
+    can lie at most: a long text is then searched only there.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Rule(NamedTuple):
     tail: str = ""
     closed: bool = False
     final: bool = False
+    reach: int = 0
 
 
 # Invented material for samples: spelled in pieces, so that no sample is a token in this file.

@@ -22,6 +22,8 @@ _TRIGGER_REPEATS = 4
 # Two passes settle real text; the bound is for text made to be slow.
 _MAX_PASSES = 12
 _TRIGGER_MEMORY = 64 << 20
+# Shorter values would be replaced where they mean nothing.
+_MIN_ESCAPED_CHARS = 6
 _MAX_NAME_CHARS = 24
 # No format and no assignment is shorter ("pwd=abc1").
 _MIN_TEXT_CHARS = 8
@@ -32,7 +34,10 @@ _TOGETHER = '\n"'
 _REMEMBERED_CHARS = 256
 _REMEMBERED_TEXTS = 50_000
 
+_LONG_TEXT_CHARS = 2000
+
 _Selection = Callable[[str], Iterable[int]]
+_Patterns = tuple[re.Pattern[str], re.Pattern[str] | None]
 
 
 class Finding(NamedTuple):
@@ -55,7 +60,7 @@ class Redactor:
         self._engine = engine
         self._select: _Selection | None = None
         self._clean: set[str] = set()
-        self._patterns: dict[int, tuple[re.Pattern[str], re.Pattern[str] | None]] = {}
+        self._patterns: dict[int, _Patterns] = {}
 
     def redact(self, text: str) -> str:
         """Replace every secret; a placeholder already in the text stays as it is."""
@@ -69,6 +74,11 @@ class Redactor:
         return redacted
 
     def _redact_anew(self, text: str) -> str:
+        if '\\"' in text or "\\n" in text:
+            unescaped = _unescaped(text)
+            if not self._selected(unescaped):  # what hits the text hits this too: nothing in a format is a backslash
+                return text
+            text = self._redact_escaped(text, unescaped)
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
         for _ in range(_MAX_PASSES):
             if not (findings := self.scan(text)):
@@ -81,6 +91,16 @@ class Redactor:
                 end = finding.end
             pieces.append(text[end:])
             text = "".join(pieces)
+        return text
+
+    def _redact_escaped(self, text: str, unescaped: str) -> str:
+        """Replace what only shows once JSON within the text (a log line, an API's answer) is unescaped."""
+        variants = [unescaped, unescaped.replace('"', "\n")] if text[:1] in ("{", "[") else [unescaped]
+        for variant in variants:
+            for finding in self.scan(variant):
+                secret = variant[finding.start : finding.end]
+                if len(secret) >= _MIN_ESCAPED_CHARS and secret in text:
+                    text = text.replace(secret, self._placeholder(finding.rule, secret))
         return text
 
     def redact_value(self, value: object) -> object:
@@ -154,8 +174,14 @@ class Redactor:
             tail = re.compile(rule.tail, re.ASCII) if rule.tail else None
             self._patterns[index] = re.compile(rule.pattern, re.ASCII), tail
         pattern, tail = self._patterns[index]
-        position = 0
-        while match := pattern.search(text, position):
+        for begin, stop in _places(rule, text):
+            yield from self._locate_between(rule, (pattern, tail), text, begin, stop)
+
+    def _locate_between(
+        self, rule: Rule, patterns: _Patterns, text: str, position: int, stop: int
+    ) -> Iterator[tuple[int, int, bool]]:
+        pattern, tail = patterns
+        while match := pattern.search(text, position, stop):
             start, end = match.span(match.lastindex or 0)
             if _is_accepted(rule, text, start, end):
                 if tail and (more := tail.match(text, end)):
@@ -169,6 +195,39 @@ class Redactor:
                 yield start, end, False
                 # The refused value may itself name a secret, as in `token: password = "..."`.
                 position = start if start > match.start() else match.end()
+
+
+def _places(rule: Rule, text: str) -> list[tuple[int, int]]:
+    """Where a rule can match at all: everywhere, or around its literals."""
+    if not rule.reach or len(text) < _LONG_TEXT_CHARS:
+        return [(0, len(text))]
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few characters change their length: the places would be off
+        return [(0, len(text))]
+    found: list[tuple[int, int]] = []
+    for place in sorted(place for literal in rule.literals for place in _occurrences(literal, lowered)):
+        begin, stop = max(0, place - rule.reach), min(len(text), place + rule.reach)
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], stop
+        else:
+            found.append((begin, stop))
+    return found
+
+
+def _occurrences(literal: str, lowered: str) -> Iterator[int]:
+    place = lowered.find(literal)
+    while place >= 0:
+        yield place
+        place = lowered.find(literal, place + len(literal))
+
+
+def _unescaped(text: str) -> str:
+    """JSON within a text, up to three levels of it, without its escapes (chained replacements: the fastest way)."""
+    for _ in range(2):
+        text = text.replace("\\\\", "\\")
+    for escaped, plain in (('\\"', '"'), ("\\/", "/"), ("\\n", "\n"), ("\\r", "\n"), ("\\t", "\t")):
+        text = text.replace(escaped, plain)
+    return text
 
 
 def _is_plain_name(name: object) -> bool:
