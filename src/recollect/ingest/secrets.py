@@ -74,7 +74,7 @@ class Redactor:
         return redacted
 
     def _redact_anew(self, text: str) -> str:
-        if '\\"' in text or "\\n" in text:
+        if '\\"' in text or (text[:1] in ("{", "[") and "\\n" in text):
             unescaped = _unescaped(text)
             if not self._selected(unescaped):  # what hits the text hits this too: nothing in a format is a backslash
                 return text

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recollect.store.sqlite_reads import IndexRow, SqliteReads
 
 ROWS_A_STEP = 5000
-HEAP_BYTES = 30_000_000
+HEAP_BYTES = 60_000_000
 OWN_WEIGHT = 2
 """A turn's own words count twice, the words before it once."""
 
