@@ -9,28 +9,23 @@ from __future__ import annotations
 import os
 import time
 
-from recollect.domain import events
-from recollect.domain.stored import Filter, Recollection, Scope
-from recollect.domain.text import best_passage
+from recollect.domain.stored import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
-    from recollect.capture.discover import Found
-    from recollect.domain.stored import StoredEvent
+    from recollect.capture.discover import Found as Transcript
+    from recollect.domain.stored import Found, Recollection
     from recollect.ingest.pipeline import FileReport, Ingester
-    from recollect.retrieve.situation import Ranked
+    from recollect.ingest.remember import Memories
+    from recollect.retrieve.question import Question
     from recollect.settings import Settings
     from recollect.store.base import Store
 
 INDEX_EVERY_ROWS = 60_000
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
-
-PASSAGE_CHARS = 600
-RECALL_SHARE = 0.6
-"""What is much weaker than the best recollection of a prompt only dilutes it."""
 
 DATABASE_NAME = "recollect.db"
 
@@ -78,6 +73,7 @@ class App:
         self._fixed_root = fixed_root
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
+        self._memories: Memories | None = None
 
     def __enter__(self) -> App:  # noqa: PYI034 - `typing` costs a hook 10 ms
         return self
@@ -101,7 +97,7 @@ class App:
         return self._ingester
 
     def ingest_file(
-        self, found: Found, *, deadline: float | None = None, on_progress: Callable[[int], None] | None = None
+        self, found: Transcript, *, deadline: float | None = None, on_progress: Callable[[int], None] | None = None
     ) -> FileReport:
         """Reads what is new in one transcript; what was read is made searchable now and then."""
         return self.ingester().ingest_file(found.path, found.client, deadline=deadline, on_progress=on_progress)
@@ -115,6 +111,7 @@ class App:
         """Makes the rows that were added searchable; None when another process is at it."""
         added = self.store.catch_up_index(self._texts, deadline=deadline)
         self._texts.clear()
+        self.store.catch_up_memories()
         return added
 
     def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
@@ -175,94 +172,43 @@ class App:
                 return Scope.project(self.store.project_of_root(root))
         return Scope.project(self.store.project_of_path(path))
 
-    def search(
-        self, text: str, scope: Scope, *, limit: int, by_session: bool = False, before_ms: int | None = None
-    ) -> list[tuple[Ranked, StoredEvent, str]]:
-        """The best events (or one a session) for a question: what ranked it, the event, the passage to show."""
-        from recollect.capture.decode import clean_text
-        from recollect.retrieve.search import Searcher
+    def search(self, question: Question) -> list[Found]:
+        """The events and memories that answer a question, best first."""
+        from recollect.retrieve.question import answer
 
-        searcher = Searcher(self.store)
-        text = clean_text(text)
-        situation = searcher.situation(
-            text, Filter(scope, before_ms=before_ms), group_by_session=by_session, with_tools=not by_session
-        )
-        ranked = searcher.search(situation, limit=limit, now_ms=before_ms or now_ms())
-        found = self.store.events_by_row([item.candidate.row for item in ranked], with_text=True)
-        words = set(self.store.analyze(text))
-        results = []
-        for item in ranked:
-            event = found.get(item.candidate.row)
-            if event is not None:
-                passage = event.excerpt
-                if event.kind in events.TURN_KINDS:
-                    passage = best_passage(event.text or event.excerpt, words, PASSAGE_CHARS)
-                results.append((item, event, passage))
-        return results
+        return answer(self.store, question, now_ms=now_ms())
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Recollection]:
-        """What earlier sessions of this project say about a prompt: nothing below the threshold, nothing twice.
-
-        Only what a person or the agent said is ever pushed; the running session's own words never are.
-        """
-        from recollect.capture.decode import clean_text
-        from recollect.retrieve.search import RECALL_BREADTH, Searcher
+        """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""
+        from recollect.retrieve.recall import recall
 
         scope = self.scope_of(cwd)
-        if scope.project_id is None:
-            return []
-        wanted = Filter(scope, without=self.store.session_ids(session), origins=events.PUSHED_ORIGINS)
-        prompt = clean_text(prompt)
-        searcher = Searcher(self.store)
-        situation = searcher.situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
-        ranked = searcher.search(situation, limit=RECALL_BREADTH, now_ms=now_ms())
-        good = [item for item in ranked if item.strength >= self.settings.recall_threshold]
-        if not good:
-            return []
-        strongest = max(item.strength for item in good)
-        good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
-        said = self.store.rows_known(session)
-        return self._recollections(good, said, set(self.store.analyze(prompt)))
+        return recall(
+            self.store, self.settings, prompt, scope=scope, session=session, recent=recent, now_ms=now_ms()
+        )
 
-    def _recollections(self, good: Sequence[Ranked], said: set[int], words: set[str]) -> list[Recollection]:
-        """One recollection an exchange, best first: what was asked, what answers this prompt best, how it ended."""
-        found = self.store.events_by_row([item.candidate.row for item in good], with_text=True)
-        recollections: list[Recollection] = []
-        told = set(said)
-        seen: set[int] = set()
-        room = min(PASSAGE_CHARS, self.settings.recall_chars // 6)
-        for item in good:
-            event, exchange = found.get(item.candidate.row), item.candidate.exchange
-            if event is None or event.row in told or exchange in seen:
-                continue
-            seen.add(exchange)
-            parts = [part for part in self._exchange_parts(event, exchange) if part.row not in told]
-            passages = [(part.origin, best_passage(part.text or part.excerpt, words, room)) for part in parts]
-            told.update(part.row for part in parts)
-            recollections.append(Recollection(event, item.strength, passages, [part.row for part in parts]))
-            if len(recollections) >= self.settings.recall_limit:
-                break
-        return recollections
-
-    def _exchange_parts(self, event: StoredEvent, exchange: int) -> list[StoredEvent]:
-        """The prompt of an exchange, the event itself, and the agent's last words in it, in their order.
-
-        A session may move to another project in mid-exchange: what it said there stays there.
-        """
-        parts = {event.row: event}
-        opening = self.store.events_by_row([exchange], with_text=True).get(exchange)
-        if opening is not None and opening.kind == events.USER_PROMPT:
-            around = [opening, *self.store.answers(exchange, 1)]
-            parts.update({part.row: part for part in around if part.project == event.project})
-        return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))
-
-    def record_said(self, session: str, hook: str, said: list[tuple[int, float]]) -> None:
+    def record_said(self, session: str, hook: str, said: Sequence[Recollection]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""
         from recollect.errors import StoreError
 
         if self.store.is_read_only:
             return
+        rows = [(row, item.score) for item in said if item.memory is None for row in item.rows]
+        kept = [(row, item.score) for item in said if item.memory is not None for row in item.rows]
         try:
-            self.store.record_injections(session, hook, said, now_ms())
+            if rows:
+                self.store.record_injections(session, hook, rows, now_ms())
+            if kept:
+                self.store.record_memory_injections(session, hook, kept, now_ms())
         except StoreError:
             return
+
+    # -- memories --------------------------------------------------------------------------------------------------
+    @property
+    def memories(self) -> Memories:
+        """Memories by hand: keeping, reading, forgetting, moving them."""
+        if self._memories is None:
+            from recollect.ingest.remember import Memories
+
+            self._memories = Memories(self.store, now_ms)
+        return self._memories

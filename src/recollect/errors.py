@@ -2,6 +2,7 @@
 
 RecollectError
 ├── UsageError            an argument that cannot be used; the message says what to do
+├── OwnerError            a memory that another agent owns
 ├── NotFoundError         an id or session that the store does not hold
 ├── SettingsError         config.toml or an environment variable is wrong
 ├── LifecycleError        the agent's settings cannot be edited safely
@@ -22,6 +23,10 @@ class RecollectError(Exception):
 
 class UsageError(RecollectError):
     """An argument that cannot be used."""
+
+
+class OwnerError(RecollectError):
+    """A memory that another agent owns."""
 
 
 class NotFoundError(RecollectError):

@@ -17,6 +17,7 @@ from tests.batches import Transcript
 from recollect.app import App, open_app
 from recollect.domain.stored import Scope
 from recollect.present.cli import main
+from recollect.retrieve.question import Question
 from recollect.settings import read_settings
 
 SYNTAX = (
@@ -101,10 +102,10 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 def test_no_question_has_a_syntax(app: App, text: str) -> None:
     """Operators, quotes, wildcards and endless words are words: searched by passage and by session, and recalled."""
     for by_session in (False, True):
-        for item, event, passage in app.search(text, Scope.everything(), limit=5, by_session=by_session):
+        for item in app.search(Question(text, Scope.everything(), limit=5, by_session=by_session)):
             assert 0 < item.score <= 1
-            assert len(passage) <= 600
-            assert event.id
+            assert len(item.passage) <= 600
+            assert item.id
     app.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
 
 
@@ -112,7 +113,7 @@ def test_no_question_has_a_syntax(app: App, text: str) -> None:
 @given(st.text(max_size=300))
 def test_generated_questions_never_fail(app: App, text: str) -> None:
     """Any characters at all; what is found is ordered."""
-    scores = [item.score for item, _, _ in app.search(text, Scope.everything(), limit=5)]
+    scores = [item.score for item in app.search(Question(text, Scope.everything(), limit=5))]
     assert scores == sorted(scores, reverse=True)
     app.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
 
@@ -121,7 +122,7 @@ def test_generated_questions_never_fail(app: App, text: str) -> None:
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_text_never_fail(app: App, data: bytes) -> None:
     """An argument that is not UTF-8 reaches Python with lone surrogates in it."""
-    app.search(os.fsdecode(data), Scope.everything(), limit=5)
+    app.search(Question(os.fsdecode(data), Scope.everything(), limit=5))
     app.recall(os.fsdecode(data), cwd="/home/mara/quay", session="s", recent=lambda: "")
 
 
@@ -135,7 +136,7 @@ def test_a_literal_token_is_findable(app: App, tokens: list[str], noise: str) ->
     [row] = transcript.say(f"{noise} " + f" {noise} ".join(tokens))
     app.index_new_rows()
     for token in tokens:
-        found = [item.candidate.row for item, _, _ in app.search(token, Scope.everything(), limit=1000)]
+        found = [item.event.row for item in app.search(Question(token, Scope.everything(), limit=1000))]
         assert row in found, token
 
 

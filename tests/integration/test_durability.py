@@ -91,6 +91,7 @@ import os, sys, time
 from recollect.app import open_app
 from recollect.capture.discover import Found
 from recollect.domain.stored import Scope
+from recollect.retrieve.question import Question
 from recollect.settings import read_settings
 from tests.builders import Claude, write
 from pathlib import Path
@@ -104,9 +105,9 @@ with open_app(read_settings(os.environ)) as app:
             app.ingest_file(Found(str(path), "claude-code", 0, 0))
         app.index_new_rows()
         app.store.release_index()
-        app.search("why does crane fail", Scope.everything(), limit=5)
+        app.search(Question("why does crane fail", Scope.everything(), limit=5))
         app.recall("why does crane fail?", cwd=claude.cwd, session="other", recent=lambda: "")
-        app.record_said("other", "UserPromptSubmit", [(1, 0.5)])
+        app.store.record_injections("other", "UserPromptSubmit", [(1, 0.5)], 1)
         rounds += 1
 assert rounds, "no time for a single round"
 """

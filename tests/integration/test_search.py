@@ -15,6 +15,7 @@ from recollect.app import App, open_app
 from recollect.capture.discover import named_transcripts
 from recollect.capture.tail import recent_text
 from recollect.domain.stored import Recollection, Scope
+from recollect.retrieve.question import Question
 from recollect.settings import read_settings
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -56,8 +57,8 @@ def make_app(tmp_path: Path) -> Iterator[Callable[..., App]]:
 
 def sessions(app: App, question: str, **options: object) -> list[str]:
     """The sessions of the hits, best first, by the beginning of their ids."""
-    found = app.search(question, app.scope_of(PROJECT), limit=5, **options)
-    return [event.session.split("-")[0] for _, event, _ in found]
+    found = app.search(Question(question, app.scope_of(PROJECT), limit=5, **options))
+    return [item.event.session.split("-")[0] for item in found if item.event]
 
 
 def recall(app: App, prompt: str, *, cwd: str = PROJECT, session: str = "new", tail: str = "") -> list[Recollection]:
@@ -107,8 +108,8 @@ def test_a_decision_is_found_in_other_words(samples: App, question: str, session
 )
 def test_an_identifier_is_found_by_its_parts_and_spellings(samples: App, question: str, said: str) -> None:
     """CamelCase and snake_case by their parts, error texts, files and gauge names as they are."""
-    found = samples.search(question, samples.scope_of(PROJECT), limit=5)
-    assert any(said in (event.text or "") for _, event, _ in found)
+    found = samples.search(Question(question, samples.scope_of(PROJECT), limit=5))
+    assert any(said in (item.event.text or "") for item in found if item.event)
 
 
 @pytest.mark.parametrize(
@@ -123,21 +124,21 @@ def test_a_misspelt_word_finds_what_was_meant(samples: App, question: str, sessi
 
 def test_hits_carry_scores_in_order_and_a_passage(samples: App) -> None:
     """0 to 1, best first, each tier's part in it, and a passage with the words asked for."""
-    found = samples.search("redis seen-set restart", samples.scope_of(PROJECT), limit=20)
-    scores = [item.score for item, _, _ in found]
+    found = samples.search(Question("redis seen-set restart", samples.scope_of(PROJECT), limit=20))
+    scores = [item.score for item in found]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
-    assert all(0 <= part <= 1 for item, _, _ in found for part in item.tiers.values())
-    assert "seen-set" in found[0][2]
-    assert all(len(passage) <= 600 for _, _, passage in found)
+    assert all(0 <= part <= 1 for item in found for part in item.tiers.values())
+    assert "seen-set" in found[0].passage
+    assert all(len(item.passage) <= 600 for item in found)
 
 
 def test_only_what_is_older_is_found_before_a_moment(samples: App) -> None:
     """A question about September does not find October."""
     october = 1_790_812_800_000
-    found = samples.search("gauge reading ingest", samples.scope_of(PROJECT), limit=100, before_ms=october)
+    found = samples.search(Question("gauge reading ingest", samples.scope_of(PROJECT), limit=100, before_ms=october))
     assert found
-    assert all(event.ts_ms < october for _, event, _ in found)
+    assert all(item.event and item.event.ts_ms < october for item in found)
     assert not sessions(samples, "gauge", before_ms=1)
 
 
@@ -159,10 +160,10 @@ def test_chinese_text_is_found_by_part_of_a_sentence(make_app: Callable[..., App
     app = make_app()
     take_in(app, tmp_path / "t")
     for question in ("迁移失败", "数据库的迁移", "列已经存在"):
-        found = app.search(question, app.scope_of(talk.cwd), limit=3)
+        found = app.search(Question(question, app.scope_of(talk.cwd), limit=3))
         assert found, question
-        assert found[0][1].session == talk.session
-        assert any(word in found[0][2] for word in ("迁移", "存在"))
+        assert found[0].event.session == talk.session
+        assert any(word in found[0].passage for word in ("迁移", "存在"))
 
 
 RELATED = {
@@ -246,7 +247,7 @@ def test_recall_never_pushes_a_transcript_of_tool_output_only(make_app: Callable
     )  # fmt: skip
     app = make_app(RECOLLECT_RECALL_THRESHOLD="0")
     take_in(app, tmp_path / "t")
-    assert app.search("zebra masterplan", app.scope_of(talk.cwd), limit=5)
+    assert app.search(Question("zebra masterplan", app.scope_of(talk.cwd), limit=5))
     assert recall(app, "zebra masterplan", cwd=talk.cwd) == []
 
 
@@ -257,10 +258,11 @@ def test_recall_says_nothing_twice_in_a_session(make_app: Callable[..., App]) ->
     prompt = next(iter(RELATED))
     told: set[int] = set()
     for _ in range(12):
-        rows = {row for item in recall(app, prompt) for row in item.rows}
+        found = recall(app, prompt)
+        rows = {row for item in found for row in item.rows}
         assert not rows & told
         told |= rows
-        app.record_said("new", "UserPromptSubmit", [(row, 0.5) for row in rows])
+        app.record_said("new", "UserPromptSubmit", found)
     assert told
     assert recall(app, prompt) == []
     assert {row for item in recall(app, prompt, session="other") for row in item.rows} <= told
@@ -331,13 +333,13 @@ def test_another_project_leaks_nothing(two_projects: App) -> None:
     """With equal words on both sides, search and recall answer from the project that asks, and from no other."""
     for name, other in (("harbour", "foreign"), ("foreign", "harbour")):
         cwd = f"/home/mara/{name}"
-        found = two_projects.search("zebra readings redis", two_projects.scope_of(cwd), limit=50)
-        assert {event.project for _, event, _ in found} == {cwd}
+        found = two_projects.search(Question("zebra readings redis", two_projects.scope_of(cwd), limit=50))
+        assert {item.event.project for item in found if item.event} == {cwd}
         told = words_of(recall(two_projects, "Do we keep zebra readings in redis?", cwd=cwd))
         assert name in told
         assert other not in told
-    both = two_projects.search("zebra readings redis", Scope.everything(), limit=50)
-    assert {event.project for _, event, _ in both} == {"/home/mara/harbour", "/home/mara/foreign"}
+    both = two_projects.search(Question("zebra readings redis", Scope.everything(), limit=50))
+    assert {item.event.project for item in both if item.event} == {"/home/mara/harbour", "/home/mara/foreign"}
 
 
 def test_an_exchange_across_two_projects_leaks_nothing(make_app: Callable[..., App], tmp_path: Path) -> None:
@@ -352,8 +354,8 @@ def test_an_exchange_across_two_projects_leaks_nothing(make_app: Callable[..., A
     assert "harbour secret" not in words_of(
         recall(app, "where are zebra masterplan readings?", cwd="/home/mara/foreign")
     )
-    found = app.search("zebra masterplan", app.scope_of("/home/mara/foreign"), limit=9)
-    assert {event.project for _, event, _ in found} == {"/home/mara/foreign"}
+    found = app.search(Question("zebra masterplan", app.scope_of("/home/mara/foreign"), limit=9))
+    assert {item.event.project for item in found if item.event} == {"/home/mara/foreign"}
 
 
 def test_recall_is_quick(samples: App) -> None:

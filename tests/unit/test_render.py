@@ -41,6 +41,11 @@ def recollection(
     return Recollection(StoredEvent(values), score, said, list(range(row, row + len(passages))))
 
 
+def rows_of(said: list[Recollection]) -> list[int]:
+    """The rows of all that is in a block."""
+    return [row for item in said for row in item.rows]
+
+
 def openings() -> list[str]:
     """Ways to write what might be taken for a tag's first character."""
     return ["<", "\uff1c", "\ufe64", "&lt;", "&#60;", "\\u003c", "<\u200b", "\u202e>", "%3C", "<!--", "<![CDATA["]
@@ -89,7 +94,7 @@ def test_no_payload_breaks_out_of_the_block(start: int) -> None:
 def test_generated_words_stay_inside_the_block(passages: list[str], branch: str | None) -> None:
     """Whatever was said, on whatever branch: one block, and all of it is stripped again when it is read back."""
     block, said = render_context([recollection(*passages, branch=branch)], 100_000)
-    assert said == [(row, 0.5) for row in range(1, len(passages) + 1)]
+    assert rows_of(said) == list(range(1, len(passages) + 1))
     assert block.count("<") == block.count(">") == 2
     assert not without_own_blocks(block)
 
@@ -137,8 +142,8 @@ def test_the_character_limit_holds(groups: list[list[str]], limit: int) -> None:
     block, said = render_context(found, limit)
     assert len(block) <= limit
     assert bool(block) == bool(said)
-    rows = [row for row, _ in said]
-    assert rows == [row for item in found for row in item.rows][: len(rows)]
+    rows = rows_of(said)
+    assert rows == [row for item in found for row in item.rows if row in rows]  # in their order
     for item in found:
         assert (item.event.id in block) == (item.rows[0] in rows)
 
@@ -147,7 +152,7 @@ def test_a_recollection_too_long_for_the_limit_is_left_out() -> None:
     """Half a quotation is worse than none."""
     assert render_context([recollection("x" * 900)], 600) == ("", [])
     block, said = render_context([recollection("short"), recollection("x" * 900, row=9)], 600)
-    assert said == [(1, 0.5)]
+    assert rows_of(said) == [1]
     assert "xx" not in block
 
 
@@ -159,8 +164,8 @@ def test_nothing_found_is_nothing_said() -> None:
 @given(st.lists(TEXT.filter(bool), min_size=1, max_size=3))
 def test_equal_recollections_give_equal_bytes(passages: list[str]) -> None:
     """No clock, no chance: prompt caches stay valid."""
-    first = render_context([recollection(*passages)], 9000)
-    assert first == render_context([recollection(*passages)], 9000)
+    first, _ = render_context([recollection(*passages)], 9000)
+    assert first == render_context([recollection(*passages)], 9000)[0]
 
 
 def test_the_block_says_what_it_is() -> None:
@@ -174,7 +179,7 @@ def test_the_block_says_what_it_is() -> None:
     assert (blank, head) == ("", f"[{found.event.id}] 2026-09-21, branch resends")
     assert (user, agent) == ("user: Why not Redis?", "agent: It forgets at a restart.")
     assert closing == f"</{TAG} {opening.split(' ')[1]}"
-    assert said == [(1, 0.5), (2, 0.5)]
+    assert rows_of(said) == [1, 2]
 
 
 def test_an_undated_event_says_so() -> None:

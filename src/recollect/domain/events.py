@@ -26,6 +26,9 @@ KINDS = (USER_PROMPT, ASSISTANT_TEXT, ASSISTANT_THINKING, TOOL_CALL, TOOL_RESULT
 TURN_KINDS = (USER_PROMPT, ASSISTANT_TEXT)
 """What a person or the agent said: the passages that answer most questions."""
 
+SEARCHED_KINDS = (*TURN_KINDS, TOOL_CALL, TOOL_RESULT)
+"""What is searched: thoughts and boundaries are kept, and shown where they stand."""
+
 ORIGIN_USER = "user"
 ORIGIN_ASSISTANT = "assistant"
 ORIGIN_TOOL = "tool"

@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recollect.domain.memories import Memory
+
 ID_PREFIX = "ev-"
 ID_HEX_CHARS = 12
 
@@ -99,6 +101,24 @@ class Hit:
         self.row, self.session_id, self.exchange, self.ts_ms, self.score = row, session_id, exchange, ts_ms, score
 
 
+class Found:
+    """One answer of a search: an event or a memory, its score (0 to 1), what each tier gave it, and what to show."""
+
+    __slots__ = ("event", "memory", "passage", "score", "tiers")
+
+    def __init__(
+        self, score: float, tiers: Mapping[str, float], passage: str, *, event: StoredEvent | None = None,
+        memory: Memory | None = None,
+    ) -> None:  # fmt: skip
+        self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
+
+    @property
+    def id(self) -> str:
+        """The id of what was found."""
+        found = self.event or self.memory
+        return found.id if found else ""
+
+
 class Weights:
     """What a question's terms are worth: idf among windows and among exchanges, and how many of each there are."""
 
@@ -114,28 +134,46 @@ class Weights:
 class Filter:
     """Which rows a search may return. The scope is mandatory: nothing is ever searched without one.
 
-    `before_ms` leaves out what is not older; `without` names sessions (row ids) to leave out; `kinds` and `origins`
-    narrow to those (None: all).
+    `before_ms` leaves out what is not older, `since_ms` what is; `without` names sessions (row ids) to leave out,
+    `sessions` the only ones wanted; `kinds` and `origins` narrow events to those, `memory_types` and `agent` (its
+    owner) memories (None: all).
     """
 
-    __slots__ = ("before_ms", "kinds", "origins", "scope", "without")
+    __slots__ = ("agent", "before_ms", "kinds", "memory_types", "origins", "scope", "sessions", "since_ms", "without")
 
-    def __init__(
-        self, scope: Scope, *, before_ms: int | None = None, without: Sequence[int] = (),
-        kinds: Sequence[str] | None = None, origins: Sequence[str] | None = None,
+    def __init__(  # noqa: PLR0913 - each narrows by itself
+        self, scope: Scope, *, before_ms: int | None = None, since_ms: int | None = None, without: Sequence[int] = (),
+        sessions: Sequence[int] | None = None, kinds: Sequence[str] | None = None,
+        origins: Sequence[str] | None = None, memory_types: Sequence[str] | None = None, agent: str | None = None,
     ) -> None:  # fmt: skip
-        self.scope, self.before_ms, self.without = scope, before_ms, tuple(without)
-        self.kinds, self.origins = kinds, origins
+        self.scope, self.before_ms, self.since_ms, self.without = scope, before_ms, since_ms, tuple(without)
+        self.sessions = None if sessions is None else tuple(sessions)
+        self.kinds, self.origins, self.memory_types, self.agent = kinds, origins, memory_types, agent
+
+    @property
+    def is_never(self) -> bool:
+        """Whether nothing can be within the time asked for."""
+        return self.before_ms is not None and (self.before_ms <= 0 or self.before_ms <= (self.since_ms or 0))
 
     def narrowed(self, kinds: Sequence[str]) -> Filter:
-        """The same filter for these kinds only."""
-        return Filter(self.scope, before_ms=self.before_ms, without=self.without, kinds=kinds, origins=self.origins)
+        """The same filter for these kinds of events only, of those that it lets through."""
+        wanted = kinds if self.kinds is None else [kind for kind in kinds if kind in self.kinds]
+        return Filter(
+            self.scope, before_ms=self.before_ms, since_ms=self.since_ms, without=self.without, sessions=self.sessions,
+            kinds=wanted, origins=self.origins, memory_types=self.memory_types, agent=self.agent,
+        )  # fmt: skip
 
 
 class Recollection:
-    """An event worth saying again: its score (0 to 1), and the passages to quote as (origin, text), in their order."""
+    """What is worth saying again: its score (0 to 1), and the passages to quote as (origin, text), in their order.
 
-    __slots__ = ("event", "passages", "rows", "score")
+    An event with the rows of what is quoted, or a memory (then there is no event, and `rows` is its row).
+    """
 
-    def __init__(self, event: StoredEvent, score: float, passages: list[tuple[str, str]], rows: list[int]) -> None:
-        self.event, self.score, self.passages, self.rows = event, score, passages, rows
+    __slots__ = ("event", "memory", "passages", "rows", "score")
+
+    def __init__(
+        self, event: StoredEvent | None, score: float, passages: list[tuple[str, str]], rows: list[int],
+        memory: Memory | None = None,
+    ) -> None:  # fmt: skip
+        self.event, self.score, self.passages, self.rows, self.memory = event, score, passages, rows, memory

@@ -15,6 +15,7 @@ from recollect.capture.records import parse_time_ms
 from recollect.domain.stored import Scope
 from recollect.evaluate.datasets import clean_questions, find, kind_of, read_rows
 from recollect.evaluate.metrics import NAMES, interval, mean, percentile, score_ranking
+from recollect.retrieve.question import Question
 from recollect.settings import read_settings
 
 RANKED_SESSIONS = 50
@@ -79,10 +80,12 @@ def _ranked_sessions(app: App, question: dict[str, object], scope: Scope, newest
     before = question.get("before")
     before_ms = (parse_time_ms(before) if before else None) or newest + 1
     asking = question.get("self")
+    limit = RANKED_SESSIONS + bool(asking)
     found = app.search(
-        str(question["question"]), scope, limit=RANKED_SESSIONS + bool(asking), by_session=True, before_ms=before_ms
+        Question(str(question["question"]), scope, limit=limit, by_session=True, before_ms=before_ms)
     )
-    return [event.session for _, event, _ in found if event.session != asking][:RANKED_SESSIONS]
+    sessions = [item.event.session for item in found if item.event is not None]
+    return [session for session in sessions if session != asking][:RANKED_SESSIONS]
 
 
 def _figures(rows: list[dict[str, float]]) -> dict[str, object]:

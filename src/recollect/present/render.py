@@ -57,27 +57,32 @@ def iso_time(ts_ms: int | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ts_ms // 1000)) + f".{ts_ms % 1000:03d}Z"
 
 
-def render_context(found: Sequence[Recollection], limit_chars: int) -> tuple[str, list[tuple[int, float]]]:
-    """The block for a prompt, at most `limit_chars` long, and the (row id, score) of each event that is in it."""
-    if not found:
+def render_context(found: Sequence[Recollection], limit_chars: int) -> tuple[str, list[Recollection]]:
+    """The block for a prompt, at most `limit_chars` long, and the recollections that are in it."""
+    first = (found[0].event or found[0].memory) if found else None
+    if first is None:
         return "", []
-    nonce = found[0].event.key.hex()[16:24]  # keyed hash: nobody who wrote the text could know it
+    nonce = first.key.hex()[16:24]  # a keyed hash, or random: nobody who wrote the text could know it
     opening, closing = f'<{TAG} id="{nonce}">\n{HEADING}', f'\n</{TAG} id="{nonce}">'
     room = limit_chars - len(opening) - len(closing)
     parts: list[str] = []
-    said: list[tuple[int, float]] = []
+    said: list[Recollection] = []
     for recollection in found:
         part = _entry(recollection)
         if len(part) > room:
             continue
         room -= len(part)
         parts.append(part)
-        said += [(row, recollection.score) for row in recollection.rows]
+        said.append(recollection)
     return (opening + "".join(parts) + closing, said) if said else ("", [])
 
 
 def _entry(recollection: Recollection) -> str:
-    event = recollection.event
+    event, memory = recollection.event, recollection.memory
+    if event is None:
+        day = (iso_time(memory.created_ms) or "undated")[:10] if memory else ""
+        kept = f"\n\n[{memory.id}] {day}, kept as a {memory.type}" if memory else ""
+        return kept + "".join(f"\n{escape(text)}" for _, text in recollection.passages)
     day = (iso_time(event.ts_ms) or "undated")[:10]
     place = f", branch {escape(event.branch)}" if event.branch else ""
     lines = [f"\n\n[{event.id}] {day}{place}"]

@@ -28,6 +28,9 @@ BREADTH = 200
 RECALL_BREADTH = 60
 """A prompt gets three excerpts: more candidates than this only cost it time."""
 
+MAX_HOLDING = 1000
+"""Of the exchanges that hold all concepts the best so many are looked at."""
+
 WEIGHTS: Mapping[str, float] = {"fulltext": 1.0, "trigram": 0.3, "entity": 0.1}
 """What a tier's word is worth in the fused score (docs/evaluation.md holds the ablation)."""
 
@@ -48,13 +51,21 @@ class Searcher:
         self._tiers = tiers if tiers is not None else (FullTextTier(store), TrigramTier(store), EntityTier(store))
         self._weights = weights if weights is not None else WEIGHTS
 
-    def search(self, situation: Situation, *, limit: int, now_ms: int) -> list[Ranked]:
-        """The best rows for a question, best first, at most `limit`; one a session when it groups by session."""
+    def search(
+        self, situation: Situation, *, limit: int, now_ms: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Ranked]:
+        """The best rows for a question, best first, at most `limit`; one a session when it groups by session.
+
+        `required` are groups of terms: only rows count whose exchange holds every one of them.
+        """
+        exchanges = self._holding(situation, required) if required else None
         scores: dict[int, dict[str, float]] = {}
         rows: dict[int, Candidate] = {}
         strengths: dict[int, float] = {}
         for tier in self._tiers:
             for candidate in tier.candidates(situation):
+                if exchanges is not None and candidate.exchange not in exchanges:
+                    continue
                 row = candidate.row
                 rows[row] = candidate
                 scores.setdefault(row, {})[tier.name] = candidate.score
@@ -67,6 +78,11 @@ class Searcher:
                 ranked.append(Ranked(candidate, score, scores[row], strengths[row]))
         ranked.sort(key=lambda item: (-item.score, -item.candidate.ts_ms, item.candidate.row))
         return (one_a_session(ranked) if situation.group_by_session else ranked)[:limit]
+
+    def _holding(self, situation: Situation, required: Sequence[Sequence[str]]) -> set[int]:
+        weights = {term: situation.weights.exchanges.get(term, 1.0) for group in required for term in group}
+        wanted = situation.wanted
+        return {hit.exchange for hit in self._store.search_exchanges(weights, wanted, MAX_HOLDING, required)}
 
     def situation(
         self, text: str, wanted: Filter, *, group_by_session: bool = False, with_tools: bool = False,

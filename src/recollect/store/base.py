@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from recollect.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory
     from recollect.domain.sources import Batch, SourceState
-    from recollect.domain.stored import Filter, Hit, StoredEvent, Weights
+    from recollect.domain.stored import Filter, Hit, Scope, StoredEvent, Weights
 
 
 class Store(Protocol):
@@ -87,6 +88,14 @@ class Store(Protocol):
         """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
         ...
 
+    def sessions_of_client(self, client: str) -> list[int]:
+        """Row ids of one client's sessions."""
+        ...
+
+    def clients(self) -> list[str]:
+        """The clients that sessions are of."""
+        ...
+
     def last_row(self) -> int:
         """The highest row id."""
         ...
@@ -128,12 +137,16 @@ class Store(Protocol):
         """What a question's terms are worth."""
         ...
 
-    def search_events(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events whose window holds the terms, by BM25 with the given weights as idf."""
+    def search_events(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Events whose window holds the terms (and every required one), by BM25 with the given weights as idf."""
         ...
 
-    def search_exchanges(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Exchanges that hold the terms, by BM25 with the given weights as idf."""
+    def search_exchanges(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Exchanges that hold the terms (and every required one), by BM25 with the given weights as idf."""
         ...
 
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -152,9 +165,78 @@ class Store(Protocol):
         """Events with a word one edit away from a term."""
         ...
 
+    # -- memories --------------------------------------------------------------------------------------------------
+    def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
+        """Adds a memory, or gives the one that says the same in the same scope (and False)."""
+        ...
+
+    def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
+        """Memories by row id."""
+        ...
+
+    def memories_by_prefix(self, prefix: str, limit: int = 5) -> list[Memory]:
+        """Memories by the beginning of their id, whatever has become of them."""
+        ...
+
+    def list_memories(
+        self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
+    ) -> list[Memory]:
+        """Memories of a scope (a project's with those that hold everywhere), newest first; never purged ones."""
+        ...
+
+    def memory_counts(self) -> dict[str, dict[str, int]]:
+        """Live memories by type and status, and all by state."""
+        ...
+
+    def set_memory_status(self, row: int, status: str) -> None:
+        """Open or resolved."""
+        ...
+
+    def set_memory_deleted(self, row: int, deleted_ms: int | None) -> None:
+        """Forgets a memory, or (None) restores it."""
+        ...
+
+    def record_memory_access(self, rows: Iterable[int], now_ms: int) -> None:
+        """Counts that memories were read on purpose."""
+        ...
+
+    def record_memory_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which memories were said to a session."""
+        ...
+
+    def memories_known(self, session: str) -> set[int]:
+        """Rows of memories that were said to a session."""
+        ...
+
+    def purge_memory(self, row: int, now_ms: int) -> None:
+        """Takes a memory's text out of everything that is on disk."""
+        ...
+
+    def is_on_disk(self, text: str) -> bool:
+        """Whether the bytes of a text stand anywhere in the store's files."""
+        ...
+
+    def vacuum(self) -> None:
+        """Writes the rows' file anew, without what unused parts of it still hold."""
+        ...
+
+    def search_memories(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
+        ...
+
+    def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
+        """Makes new memories searchable; False when another process is at it for longer."""
+        ...
+
     # -- derived indexes, injections, end --------------------------------------------------------------------------
     def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
         """Makes new rows searchable; None when another process is at it."""
+        ...
+
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
         ...
 
     def release_index(self) -> None:

@@ -48,7 +48,8 @@ _HIT_FIELDS = ("row", "session", "exchange", "ts")
 _NUMBERS = (*_HIT_FIELDS, "project")
 
 
-def _analyzer() -> tantivy.TextAnalyzer:
+def analyzer() -> tantivy.TextAnalyzer:
+    """How words become terms, in every index: lower case, no stop words, stemmed."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     for step in (
         tantivy.Filter.remove_long(60),
@@ -85,7 +86,7 @@ class LexicalIndex:
 
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, f"lexical-{FORMAT}")
-        self._analyzer = _analyzer()
+        self._analyzer = analyzer()
         self._generic: frozenset[str] | None = None
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
 
@@ -94,7 +95,7 @@ class LexicalIndex:
         path = os.path.join(self.folder, name)
         if os.path.exists(os.path.join(path, "meta.json")):
             try:
-                index = _open(path)
+                index = open_index(path)
             except ValueError as error:
                 raise damaged(error) from error
         elif create:
@@ -122,8 +123,11 @@ class LexicalIndex:
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
         for name, (index, schema, _) in list(self._opened.items()):
-            index.reload()
-            self._opened[name] = (index, schema, index.searcher())
+            try:
+                index.reload()
+                self._opened[name] = (index, schema, index.searcher())
+            except ValueError:  # it was built anew elsewhere: open it again
+                del self._opened[name]
 
     def analyze(self, text: str) -> list[str]:
         """The terms of a question, each once, in order: stemmed, stop words out, identifiers also in parts."""
@@ -145,27 +149,31 @@ class LexicalIndex:
             found.totals[name] = total
         return found
 
-    def search_events(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events whose window holds the terms, best first: BM25 with the given weights as idf."""
+    def search_events(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Events whose window holds the terms (and every required one), best first: BM25 with the weights as idf."""
         opened = self._searcher("events")
         if opened is None or not weights:
             return []
-        return self._hits("events", _weighted(opened, "text", weights, 1.0), wanted, limit)
+        return self._hits("events", weighted(opened, "text", weights, 1.0), wanted, limit, required)
 
-    def search_exchanges(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+    def search_exchanges(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
         """Exchanges that hold the terms in what was said or (at DID_BOOST) done, best first."""
         opened = self._searcher("exchanges")
         if opened is None or not weights:
             return []
-        said = _weighted(opened, "said", weights, 1.0)
-        return self._hits("exchanges", said + _weighted(opened, "did", weights, DID_BOOST), wanted, limit)
+        said = weighted(opened, "said", weights, 1.0)
+        return self._hits("exchanges", said + weighted(opened, "did", weights, DID_BOOST), wanted, limit, required)
 
     def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
         """Events that mention the names (lower case), best first: BM25 with the given weights as idf."""
         opened = self._searcher("events")
         if opened is None or not weights:
             return []
-        return self._hits("events", _weighted(opened, "names", weights, 1.0), wanted, limit)
+        return self._hits("events", weighted(opened, "names", weights, 1.0), wanted, limit)
 
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
         """How many events there are, and how many of them mention each name."""
@@ -202,7 +210,9 @@ class LexicalIndex:
         ]
         return self._hits("events", queries, wanted, limit)
 
-    def _hits(self, name: str, queries: list[Query], wanted: Filter, limit: int) -> list[Hit]:
+    def _hits(
+        self, name: str, queries: list[Query], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
         opened = self._searcher(name)
         if opened is None or not queries:
             return []
@@ -211,6 +221,7 @@ class LexicalIndex:
         if restrictions is None:
             return []
         any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
+        restrictions += all_of(schema, ("text",) if name == "events" else ("said", "did"), required)
         query = Query.boolean_query([*restrictions, (Occur.Must, any_of)])
         try:
             found = searcher.search(query, limit, count=False).hits
@@ -236,7 +247,7 @@ def _total(searcher: tantivy.Searcher) -> int:
     return sum(searcher.doc_freq("kind", number) for number in _KINDS.values())
 
 
-def _weighted(
+def weighted(
     opened: tuple[tantivy.Schema, tantivy.Searcher], field: str, weights: Mapping[str, float], factor: float
 ) -> list[Query]:
     """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
@@ -251,7 +262,7 @@ def _weighted(
     return queries
 
 
-def _open(path: str) -> tantivy.Index:
+def open_index(path: str) -> tantivy.Index:
     """An index that is there; one in a folder that cannot be written as it is now."""
     try:
         return tantivy.Index.open(path)
@@ -287,14 +298,37 @@ def _restrictions(schema: tantivy.Schema, wanted: Filter, *, is_event: bool) -> 
         if wanted.scope.project_id is None:
             return None
         must(Query.term_query(schema, "project", wanted.scope.project_id, "basic"))
-    if wanted.before_ms is not None:
-        if wanted.before_ms <= 0:
-            return None
-        bound = tantivy.FieldType.Unsigned
-        must(Query.range_query(schema, "ts", bound, None, wanted.before_ms, include_upper=False))
+    if wanted.is_never:
+        return None
+    found += time_range(schema, wanted)
+    if wanted.sessions is not None:
+        must(Query.term_set_query(schema, "session", list(wanted.sessions)))
     if is_event:
         for field, names, numbers in (("kind", wanted.kinds, _KINDS), ("origin", wanted.origins, _ORIGINS)):
             if names is not None:
+                if not names:
+                    return None
                 must(Query.term_set_query(schema, field, [numbers[name] for name in names]))
     found += [(Occur.MustNot, Query.term_query(schema, "session", session, "basic")) for session in wanted.without]
+    return found
+
+
+def time_range(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]]:
+    """The restriction to the wanted time, if there is one, without any weight in the score."""
+    if wanted.before_ms is None and wanted.since_ms is None:
+        return []
+    low = None if wanted.since_ms is None else max(0, wanted.since_ms)
+    kind = tantivy.FieldType.Unsigned
+    between = Query.range_query(schema, "ts", kind, low, wanted.before_ms, include_upper=False)
+    return [(Occur.Must, Query.const_score_query(between, 0.0))]
+
+
+def all_of(
+    schema: tantivy.Schema, fields: Sequence[str], required: Sequence[Sequence[str]]
+) -> list[tuple[Occur, Query]]:
+    """The restriction to documents that hold every term of every group in one of the fields."""
+    found = []
+    for term in dict.fromkeys(term for group in required for term in group):
+        places = [(Occur.Should, Query.term_query(schema, field, term, "freq")) for field in fields]
+        found.append((Occur.Must, Query.const_score_query(Query.boolean_query(places), 0.0)))
     return found

@@ -16,6 +16,7 @@ import apsw
 from recollect.domain.sources import COUNTERS
 from recollect.errors import CursorMovedError, StoreError, StoreNewerError
 from recollect.store.driver import driver_errors
+from recollect.store.sqlite_memories import SqliteMemories
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_search import SqliteSearch
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Store
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -40,7 +41,7 @@ _INSERT_EVENT = (
 )
 
 
-class SqliteStore(SqliteSearch):
+class SqliteStore(SqliteSearch, SqliteMemories):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS) -> None:
@@ -55,13 +56,22 @@ class SqliteStore(SqliteSearch):
         self._paths: dict[str, int] = {}
         with driver_errors():
             self.connection, self.is_read_only = _connect(folder, self.path, busy_ms)
-            if _user_version(self.connection) != SCHEMA_VERSION:
+            version = _user_version(self.connection)
+            if version != SCHEMA_VERSION:
+                if self.is_read_only and version < SCHEMA_VERSION:
+                    raise StoreError(f"{self.path} is an older recollect's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
 
     def close(self) -> None:
         """Gives back the index's lock and closes the connection; the store can be opened again."""
         self.release_index()
         self.connection.close()
+
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
+        for index in (self._index, self._memory_index):
+            if index is not None:
+                index.refresh()
 
     def _migrate(self, busy_ms: int) -> None:
         deadline = time.monotonic() + busy_ms / 1000
@@ -281,6 +291,7 @@ def _connect(folder: str, path: str, busy_ms: int) -> tuple[apsw.Connection, boo
     connection = apsw.Connection(path)
     connection.set_busy_timeout(busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA secure_delete = ON")  # what is purged must not rest in a freed page
     connection.wal_autocheckpoint(CHECKPOINT_PAGES)
     return connection, False
 

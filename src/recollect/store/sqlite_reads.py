@@ -203,6 +203,14 @@ class SqliteReads:
         """Row ids of the sessions with this client id."""
         return [row[0] for row in self._rows("SELECT id FROM sessions WHERE name = ?", (name,))]
 
+    def sessions_of_client(self, client: str) -> list[int]:
+        """Row ids of the sessions of one client."""
+        return [row[0] for row in self._rows("SELECT id FROM sessions WHERE client = ?", (client,))]
+
+    def clients(self) -> list[str]:
+        """The clients that sessions are of."""
+        return [row[0] for row in self._rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
+
     def last_row(self) -> int:
         """The highest event row id, 0 for an empty store."""
         return int(one(self._rows("SELECT coalesce(max(id), 0) FROM events")))

@@ -38,13 +38,17 @@ class SqliteSearch(SqliteReads):
         """What a question's terms are worth."""
         return self.index.weigh(terms)
 
-    def search_events(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events whose window holds the terms."""
-        return self.index.search_events(weights, wanted, limit)
+    def search_events(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Events whose window holds the terms, and every required one."""
+        return self.index.search_events(weights, wanted, limit, required)
 
-    def search_exchanges(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Exchanges that hold the terms."""
-        return self.index.search_exchanges(weights, wanted, limit)
+    def search_exchanges(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Exchanges that hold the terms, and every required one."""
+        return self.index.search_exchanges(weights, wanted, limit, required)
 
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
         """How many events there are, and how many mention each name."""

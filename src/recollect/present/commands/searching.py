@@ -11,9 +11,10 @@ import click
 
 from recollect.app import App, open_app
 from recollect.domain.events import TOOL_CALL, squeeze
-from recollect.domain.stored import Scope, StoredEvent
+from recollect.domain.stored import Found, Scope, StoredEvent
 from recollect.errors import NotFoundError
 from recollect.present.render import iso_time, plain
+from recollect.retrieve.question import TYPES, Question
 from recollect.settings import read_settings
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -26,10 +27,14 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--project", type=click.Path(), help="Search the project of this folder.")
 @click.option("--by", type=click.Choice(["session"]), help="One row a session, by its best passage.")
 @click.option("--before", metavar="TIME", help="Only what is older (ISO 8601, UTC when it has no zone).")
+@click.option("--since", metavar="TIME", help="Only what is not older.")
+@click.option("--type", "types", type=click.Choice(TYPES), multiple=True, help="Only this kind of event or memory.")
+@click.option("--session", help="Only this session (any unique beginning of its id).")
+@click.option("--agent", help="Only this agent's sessions, or the memories that it owns.")
 @_JSON
 def search(
     text: tuple[str, ...], limit: int, *, all_projects: bool, project: str | None, by: str | None, before: str | None,
-    as_json: bool,
+    since: str | None, types: tuple[str, ...], session: str | None, agent: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Search what was said and done, best first.
 
@@ -40,6 +45,7 @@ def search(
       recollect search "why celery and not rq"
       recollect search --all-projects --by session "flaky migration test"
       recollect search --before 2026-10-01 --json "retry policy"
+      recollect search --type decision --type pattern "error handling"
     """
     if all_projects and project:
         raise click.UsageError("choose one of --all-projects and --project")
@@ -47,25 +53,22 @@ def search(
     with open_app(read_settings(os.environ)) as app:
         scope = Scope.everything() if all_projects else app.scope_of(_clean(os.path.abspath(project or os.getcwd())))
         started = time.perf_counter()
-        found = app.search(question, scope, limit=limit, by_session=by == "session", before_ms=_time_ms(before))
+        found = app.search(
+            Question(
+                question, scope, limit=limit, by_session=by == "session", types=types, session=session, agent=agent,
+                before_ms=_time_ms(before, "--before"), since_ms=_time_ms(since, "--since"),
+            )
+        )  # fmt: skip
         elapsed_ms = (time.perf_counter() - started) * 1000
         is_empty = not found and app.store.last_row() == 0
-    rows = [
-        {
-            "id": event.id, "kind": "event", "session_id": event.session, "project": event.project,
-            "ts": iso_time(event.ts_ms), "type": event.kind, "score": round(item.score, 4),
-            "tiers": {name: round(score, 4) for name, score in item.tiers.items()}, "summary": event.summary,
-            "excerpt": passage,
-        }
-        for item, event, passage in found
-    ]  # fmt: skip
+    rows = [found_row(item) for item in found]
     if as_json:
         click.echo(json.dumps({"results": rows, "ms": round(elapsed_ms, 3)}, ensure_ascii=False))
         return
     for row in rows:
-        moment, session = str(row["ts"])[:16], str(row["session_id"])[:8]
-        where = f"  {row['project']}" if all_projects else ""
-        click.echo(plain(f"{row['id']}  {row['score']:.2f}  {moment}  {row['type']}  session {session}{where}"))
+        of_session = f"  session {str(row['session_id'])[:8]}" if row["session_id"] else ""
+        where = f"  {row['project'] or 'everywhere'}" if all_projects else ""
+        click.echo(plain(f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{of_session}{where}"))
         click.echo(f"    {plain(squeeze(str(row['excerpt']), 220))}")
     if not rows:
         click.echo(_nothing(is_empty=is_empty, all_projects=all_projects))
@@ -155,13 +158,28 @@ def _clean(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "replace")
 
 
-def _time_ms(text: str | None) -> int | None:
+def found_row(item: Found) -> dict[str, object]:
+    """One answer as every door shows it: an event, or a memory (which has no session)."""
+    event, memory = item.event, item.memory
+    row: dict[str, object] = {
+        "id": item.id, "kind": "memory" if memory else "event", "session_id": event.session if event else None,
+        "project": event.project if event else memory and memory.project, "ts": None, "type": None,
+        "score": round(item.score, 4), "tiers": {name: round(score, 4) for name, score in item.tiers.items()},
+    }  # fmt: skip
+    if event is not None:
+        row |= {"ts": iso_time(event.ts_ms), "type": event.kind, "summary": event.summary}
+    elif memory is not None:
+        row |= {"ts": iso_time(memory.created_ms), "type": memory.type, "summary": memory.summary}
+    return row | {"excerpt": item.passage}
+
+
+def _time_ms(text: str | None, option: str) -> int | None:
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(
-            f"{text!r} is not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z", param_hint="--before"
+            f"{text!r} is not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z", param_hint=option
         ) from error
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

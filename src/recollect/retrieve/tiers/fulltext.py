@@ -44,7 +44,7 @@ class FullTextTier:
             [(hit, hit.score / full_window) for hit in windows],
             [(hit, hit.score / full_exchange) for hit in exchanges],
             full_window, full_exchange, by_session=situation.group_by_session,
-            with_lone=wanted.origins is None,
+            with_lone=wanted.origins is None and wanted.kinds is None,
         )  # fmt: skip
         if situation.with_tools:
             self._add_tools(situation, window_weights, full_window, found)

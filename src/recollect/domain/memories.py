@@ -1,0 +1,144 @@
+"""Memories: what was decided, what failed, what is so; rows of their own, each with the events that bear it out.
+
+A memory is never edited: a new text is a new memory that supersedes the old one, and the chain between them stays.
+Forgetting is soft (it can be restored); purging takes the text itself away and leaves a stone with its id.
+"""
+
+from __future__ import annotations
+
+from recollect.domain.events import squeeze
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TYPES = ("decision", "failure", "pattern", "dependency", "context", "discovery")
+"""Every type of memory, in the order of their numbers in the store (append only)."""
+
+DEFAULT_TYPE = "context"
+STATUSES = ("open", "resolved")
+ID_PREFIX = "mem-"
+ID_HEX_CHARS = 12
+KEY_BYTES = 16
+MAX_TEXT_CHARS = 8000
+"""A memory is one thing said shortly; what is longer belongs into a document of the project."""
+
+MAX_AGENT_CHARS = 120
+MAX_EVIDENCE = 50
+SUMMARY_CHARS = 160
+
+
+class Memory:
+    """One memory as kept.
+
+    Attributes:
+        row: The store's row id.
+        key: 16 bytes that no other memory has; the beginning of it is the id.
+        project: Root of its project; None: it holds everywhere.
+        agent: Who owns it, if somebody does: only the owner forgets it.
+        origin: Whose words it is (domain.events.ORIGINS).
+        supersedes: Row of the memory that this one took the place of; `superseded_by`: of the one that took its.
+        deleted_ms: When it was forgotten; `purged_ms`: when its text was taken away.
+        evidence: Ids of events that bear it out.
+    """
+
+    __slots__ = (
+        "access_count", "agent", "created_ms", "deleted_ms", "evidence", "key", "origin", "project", "purged_ms", "row",
+        "status", "superseded_by", "supersedes", "text", "type",
+    )  # fmt: skip
+
+    def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
+        self.row: int = values["row"]  # type: ignore[assignment]
+        self.key: bytes = values["key"]  # type: ignore[assignment]
+        self.type: str = values["type"]  # type: ignore[assignment]
+        self.text: str = values["text"]  # type: ignore[assignment]
+        self.project: str | None = values["project"]  # type: ignore[assignment]
+        self.agent: str | None = values["agent"]  # type: ignore[assignment]
+        self.origin: str = values["origin"]  # type: ignore[assignment]
+        self.status: str = values["status"]  # type: ignore[assignment]
+        self.created_ms: int = values["created_ms"]  # type: ignore[assignment]
+        self.supersedes: int | None = values["supersedes"]  # type: ignore[assignment]
+        self.superseded_by: int | None = values["superseded_by"]  # type: ignore[assignment]
+        self.deleted_ms: int | None = values["deleted_ms"]  # type: ignore[assignment]
+        self.purged_ms: int | None = values["purged_ms"]  # type: ignore[assignment]
+        self.access_count: int = values["access_count"]  # type: ignore[assignment]
+        self.evidence = list(evidence)
+
+    @property
+    def id(self) -> str:
+        """The short id that people and agents see; any unique prefix of it finds the memory too."""
+        return memory_id(self.key)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is searched and said: neither forgotten nor superseded nor purged."""
+        return self.deleted_ms is None and self.superseded_by is None and self.purged_ms is None
+
+    @property
+    def state(self) -> str:
+        """What has become of it, in a word."""
+        if self.purged_ms is not None:
+            return "purged"
+        if self.deleted_ms is not None:
+            return "forgotten"
+        return "superseded" if self.superseded_by is not None else "live"
+
+    @property
+    def summary(self) -> str:
+        """One line of at most 160 characters."""
+        return squeeze(self.text, SUMMARY_CHARS)
+
+
+class NewMemory:
+    """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere.
+
+    `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces.
+    """
+
+    __slots__ = (
+        "agent", "created_ms", "digest", "evidence", "key", "origin", "project", "status", "supersedes",
+        "text", "type",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913 - one row, one constructor
+        self, *, key: bytes, digest: bytes, type: str, text: str, project: str | None, agent: str | None, origin: str,  # noqa: A002 - the field's own word
+        status: str, created_ms: int, evidence: Sequence[str] = (), supersedes: int | None = None,
+    ) -> None:  # fmt: skip
+        self.key, self.digest, self.type, self.text, self.project = key, digest, type, text, project
+        self.agent, self.origin, self.status, self.created_ms = agent, origin, status, created_ms
+        self.evidence, self.supersedes = tuple(evidence), supersedes
+
+
+class MemoryHit:
+    """A memory that answers a question, and the index's raw score (comparable within one query only)."""
+
+    __slots__ = ("row", "score")
+
+    def __init__(self, row: int, score: float) -> None:
+        self.row, self.score = row, score
+
+
+class MemoryFilter:
+    """Which memories a listing shows, beside its scope: by default the live ones.
+
+    `is_global_only` leaves out those of projects.
+    """
+
+    __slots__ = ("agent", "is_global_only", "status", "type", "with_forgotten", "with_superseded")
+
+    def __init__(
+        self, *, type: str | None = None, agent: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
+        with_forgotten: bool = False, with_superseded: bool = False, is_global_only: bool = False,
+    ) -> None:  # fmt: skip
+        self.type, self.agent, self.status = type, agent, status
+        self.with_forgotten, self.with_superseded, self.is_global_only = with_forgotten, with_superseded, is_global_only
+
+
+def memory_id(key: bytes) -> str:
+    """The id of a key."""
+    return ID_PREFIX + key.hex()[:ID_HEX_CHARS]
+
+
+def normalized(text: str) -> str:
+    """What makes two texts the same memory: their words, whatever the case and the spacing."""
+    return " ".join(text.split()).casefold()

@@ -1,0 +1,145 @@
+"""Exported memories into a store: each line by itself, whatever is wrong with the others."""
+
+from __future__ import annotations
+
+from recollect.domain import events, memories
+from recollect.domain.memories import NewMemory
+from recollect.errors import RecollectError, UsageError
+from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, ImportReport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from recollect.domain.memories import Memory
+    from recollect.store.base import Store
+
+MAX_TIME_MS = 253_402_300_800_000
+"""The end of the year 9999: no clock says more."""
+
+
+class MemoryImport:
+    """One import. `clean` redacts a text, `add` stores a memory; a trial only counts."""
+
+    def __init__(
+        self, store: Store, clean: Callable[[str], str], add: Callable[[NewMemory], tuple[Memory, bool]], *,
+        is_trial: bool,
+    ) -> None:  # fmt: skip
+        self._store, self._clean, self._add, self._is_trial = store, clean, add, is_trial
+        self._seen: set[bytes] = set()
+        self._report = ImportReport()
+
+    def run(self, values: Iterable[tuple[int, object]]) -> ImportReport:
+        """Every line in its order, so that what is superseded comes before what supersedes it.
+
+        Raises:
+            UsageError: the first line is not the head of an export that this version can read.
+        """
+        is_first = True
+        for number, value in values:
+            if is_first:
+                _require_head(value)
+                is_first = False
+                continue
+            try:
+                self._one(_fields(value))
+            except (RecollectError, ValueError) as error:
+                self._report.problems.append((number, str(error)))
+        if is_first:
+            raise UsageError("this is no export: it is empty")
+        self._store.catch_up_memories()
+        return self._report
+
+    def _one(self, fields: Mapping[str, object]) -> None:
+        key = _key(fields.get("key"))
+        known = self._by_key(key)
+        if known is not None or key in self._seen:
+            is_stone = known is not None and known.purged_ms is not None
+            self._report.purged += is_stone
+            self._report.known += not is_stone
+            return
+        new = self._new(key, fields)
+        self._seen.add(key)
+        is_new = True
+        if self._is_trial:
+            self._clean(new.text)
+        else:
+            memory, is_new = self._add(new)
+            deleted_ms = _time(fields, "deleted_ms")
+            if is_new and deleted_ms is not None:
+                self._store.set_memory_deleted(memory.row, deleted_ms)
+        self._report.added += is_new
+        self._report.known += not is_new
+
+    def _by_key(self, key: bytes) -> Memory | None:
+        found = self._store.memories_by_prefix(key.hex(), limit=1)
+        return found[0] if found else None
+
+    def _new(self, key: bytes, fields: Mapping[str, object]) -> NewMemory:
+        old = fields.get("supersedes")
+        superseded = self._by_key(_key(old)) if old is not None else None
+        created_ms = _time(fields, "created_ms")
+        if created_ms is None:
+            raise UsageError("created_ms is missing")
+        return NewMemory(
+            key=key, digest=b"", type=_word(fields, "type", memories.TYPES), text=_text(fields, "text"),
+            project=_text(fields, "project") if fields.get("project") is not None else None,
+            agent=_text(fields, "agent") if fields.get("agent") is not None else None,
+            origin=_word(fields, "origin", events.ORIGINS), status=_word(fields, "status", memories.STATUSES),
+            created_ms=created_ms, evidence=_evidence(fields.get("evidence")),
+            supersedes=superseded.row if superseded is not None and superseded.superseded_by is None else None,
+        )  # fmt: skip
+
+
+def _require_head(value: object) -> None:
+    if not isinstance(value, dict) or value.get("recollect") != EXPORT_FORMAT:
+        raise UsageError("this is no export of memories: `recollect export` writes one")
+    if value.get("version") != EXPORT_VERSION:
+        version = value.get("version")
+        raise UsageError(f"an export of version {version!r}; this recollect reads {EXPORT_VERSION}: upgrade it")
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise UsageError("not a JSON object")
+    return value
+
+
+def _key(value: object) -> bytes:
+    if not isinstance(value, str) or len(value) != 2 * memories.KEY_BYTES:
+        raise UsageError("the key is not 32 hex digits")
+    try:
+        return bytes.fromhex(value)
+    except ValueError as error:
+        raise UsageError("the key is not 32 hex digits") from error
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is not a text")
+    return value
+
+
+def _word(fields: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> str:
+    value = fields.get(name)
+    if value not in allowed:
+        raise UsageError(f"{name} is not one of {', '.join(allowed)}")
+    return str(value)
+
+
+def _time(fields: Mapping[str, object], name: str) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TIME_MS:
+        raise UsageError(f"{name} is not a time in milliseconds")
+    return value
+
+
+def _evidence(value: object) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) and item.startswith("ev-") for item in value):
+        raise UsageError("evidence is not a list of event ids")
+    return value[: memories.MAX_EVIDENCE]

@@ -1,0 +1,106 @@
+"""What earlier sessions say about a prompt: nothing below the threshold, nothing twice, nothing of the session itself.
+
+Only what a person or the agent said is ever pushed, and memories that were kept on purpose.
+"""
+
+from __future__ import annotations
+
+from recollect.capture.decode import clean_text
+from recollect.domain import events
+from recollect.domain.stored import Filter, Recollection
+from recollect.domain.text import best_passage
+from recollect.retrieve.memories import search_memories
+from recollect.retrieve.question import PASSAGE_CHARS
+from recollect.retrieve.search import RECALL_BREADTH, Searcher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recollect.domain.stored import Scope, StoredEvent
+    from recollect.retrieve.memories import RankedMemory
+    from recollect.retrieve.situation import Ranked
+    from recollect.settings import Settings
+    from recollect.store.base import Store
+
+RECALL_SHARE = 0.6
+"""What is much weaker than the best recollection of a prompt only dilutes it."""
+
+MAX_MEMORIES = 20
+
+
+def recall(
+    store: Store, settings: Settings, prompt: str, *, scope: Scope, session: str, recent: Callable[[], str], now_ms: int
+) -> list[Recollection]:
+    """The recollections worth giving with a prompt, best first."""
+    wanted = Filter(scope, without=store.session_ids(session), origins=events.PUSHED_ORIGINS)
+    prompt = clean_text(prompt)
+    searcher = Searcher(store)
+    situation = searcher.situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+    ranked = searcher.search(situation, limit=RECALL_BREADTH, now_ms=now_ms) if scope.project_id is not None else []
+    threshold = settings.recall_threshold
+    good = [item for item in ranked if item.strength >= threshold]
+    kept = search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
+    kept = [item for item in kept if item.strength >= threshold]
+    if not good and not kept:
+        return []
+    strongest = max([item.strength for item in good] + [item.strength for item in kept])
+    said = _Said(store, settings, set(store.analyze(prompt)))
+    found = said.events([item for item in good if item.strength >= RECALL_SHARE * strongest], store.rows_known(session))
+    found += said.memories([item for item in kept if item.strength >= RECALL_SHARE * strongest], session)
+    found.sort(key=lambda pair: -pair[0])
+    return [recollection for _, recollection in found][: settings.recall_limit]
+
+
+class _Said:
+    """Turns what was found into what is said: pairs of the score that orders them and the recollection."""
+
+    def __init__(self, store: Store, settings: Settings, words: set[str]) -> None:
+        self._store, self._words, self._limit = store, words, settings.recall_limit
+        self._room = min(PASSAGE_CHARS, settings.recall_chars // 6)
+
+    def memories(self, kept: Sequence[RankedMemory], session: str) -> list[tuple[float, Recollection]]:
+        """Memories that this session has not been told."""
+        if not kept:
+            return []
+        told = self._store.memories_known(session)
+        found = []
+        for item in [item for item in kept if item.memory.row not in told][: self._limit]:
+            passage = best_passage(item.memory.text, self._words, self._room)
+            passages = [(item.memory.type, passage)]
+            found.append((item.score, Recollection(None, item.strength, passages, [item.memory.row], item.memory)))
+        return found
+
+    def events(self, good: Sequence[Ranked], said: set[int]) -> list[tuple[float, Recollection]]:
+        """One recollection an exchange, best first: what was asked, what answers this prompt best, how it ended."""
+        found = self._store.events_by_row([item.candidate.row for item in good], with_text=True)
+        recollections: list[tuple[float, Recollection]] = []
+        told = set(said)
+        seen: set[int] = set()
+        for item in good:
+            event, exchange = found.get(item.candidate.row), item.candidate.exchange
+            if event is None or event.row in told or exchange in seen:
+                continue
+            seen.add(exchange)
+            parts = [part for part in self._exchange_parts(event, exchange) if part.row not in told]
+            passages = [
+                (part.origin, best_passage(part.text or part.excerpt, self._words, self._room)) for part in parts
+            ]
+            told.update(part.row for part in parts)
+            rows = [part.row for part in parts]
+            recollections.append((item.score, Recollection(event, item.strength, passages, rows)))
+            if len(recollections) >= self._limit:
+                break
+        return recollections
+
+    def _exchange_parts(self, event: StoredEvent, exchange: int) -> list[StoredEvent]:
+        """The prompt of an exchange, the event itself, and the agent's last words in it, in their order.
+
+        A session may move to another project in mid-exchange: what it said there stays there.
+        """
+        parts = {event.row: event}
+        opening = self._store.events_by_row([exchange], with_text=True).get(exchange)
+        if opening is not None and opening.kind == events.USER_PROMPT:
+            around = [opening, *self._store.answers(exchange, 1)]
+            parts.update({part.row: part for part in around if part.project == event.project})
+        return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))

@@ -1,0 +1,236 @@
+"""The memories' own small lexical index: one document a memory, replaced when the memory changes.
+
+What is no longer live keeps an empty document, so that the highest change number in the index says how far it is. Term
+weights come from the events (`Store.weigh`): memories alone are too few to tell rare words from common ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import tantivy
+from tantivy import Occur, Query
+
+from recollect.domain import memories
+from recollect.domain.memories import MemoryHit
+from recollect.domain.text import with_extra_terms
+from recollect.store.lexical import WORDS, all_of, analyzer, damaged, open_index, time_range, weighted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recollect.domain.stored import Filter
+    from recollect.store.sqlite_memories import SqliteMemories
+
+FORMAT = 1
+HEAP_BYTES = 15_000_000
+"""The least that Tantivy takes."""
+
+ROWS_A_STEP = 2000
+TEXT_WEIGHT = 3
+"""A memory's words count three times: it is short, and as dense as what an exchange is about."""
+
+_TYPES = {name: number for number, name in enumerate(memories.TYPES)}
+
+
+class MemoryDocument:
+    """What the index needs of one memory; `project_id` 0: it holds everywhere."""
+
+    row: int
+    change: int
+    type: str
+    text: str
+    project_id: int
+    agent: str
+    origin: int
+    created_ms: int
+    is_live: int
+
+    def __init__(self, columns: Sequence[object]) -> None:
+        self.row, self.change, self.type, self.text, self.project_id = columns[:5]  # type: ignore[assignment]
+        self.agent, self.origin, self.created_ms, self.is_live = columns[5:]  # type: ignore[assignment]
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    for name in ("row", "change", "project", "ts"):
+        builder.add_unsigned_field(name, fast=True, indexed=True)
+    for name in ("kind", "origin"):
+        builder.add_unsigned_field(name, indexed=True)
+    for name in ("key", "agent"):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("text", tokenizer_name=WORDS, index_option="freq")
+    return builder.build()
+
+
+class MemoryIndex:
+    """The index of one store's memories."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.join(folder, f"memories-{FORMAT}")
+        self._opened: tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher] | None = None
+
+    def _searcher(self) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
+        if self._opened is None:
+            if not os.path.exists(os.path.join(self.folder, "meta.json")):
+                return None
+            try:
+                index = self._registered(open_index(self.folder))
+                self._opened = (index, index.schema, index.searcher())
+            except ValueError as error:
+                raise damaged(error) from error
+        return self._opened[1], self._opened[2]
+
+    def _registered(self, index: tantivy.Index) -> tantivy.Index:
+        index.register_tokenizer(WORDS, analyzer())
+        return index
+
+    def refresh(self) -> None:
+        """Lets the next search see what was committed since."""
+        if self._opened is not None:
+            index, schema, _ = self._opened
+            try:
+                index.reload()
+                self._opened = (index, schema, index.searcher())
+            except ValueError:  # its files were taken away (it was built anew): open it again
+                self._opened = None
+
+    def last_change(self) -> int:
+        """The change number up to which memories are in the index."""
+        opened = self._searcher()
+        if opened is None:
+            return 0
+        try:
+            found = opened[1].search(Query.all_query(), 1, count=False, order_by_field="change").hits
+        except ValueError as error:
+            raise damaged(error) from error
+        return int(found[0][0]) if found else 0
+
+    def search(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms (and of each required group all), best first."""
+        opened = self._searcher()
+        if opened is None or not weights:
+            return []
+        schema, searcher = opened
+        terms = weighted(opened, "text", weights, 1.0)
+        restrictions = _restrictions(schema, wanted)
+        if not terms or restrictions is None:
+            return []
+        parts = [*restrictions, (Occur.Must, Query.boolean_query([(Occur.Should, term) for term in terms]))]
+        parts += all_of(schema, ("text",), required)
+        try:
+            found = searcher.search(Query.boolean_query(parts), limit, count=False).hits
+        except ValueError as error:
+            raise damaged(error) from error
+        rows = searcher.fast_field_values("row", [place for _, place in found])
+        return [MemoryHit(int(row or 0), float(score)) for (score, _), row in zip(found, rows, strict=True)]
+
+    def catch_up(self, reads: SqliteMemories, wait_s: float) -> bool:
+        """Adds what was written since; False when another process is at it for longer than `wait_s`.
+
+        Raises:
+            IndexDamagedError: the index cannot be read.
+        """
+        writer = self._writer(wait_s)
+        if writer is None:
+            return False
+        self.refresh()
+        last = self.last_change()
+        while documents := reads.memory_documents(last, ROWS_A_STEP):
+            for document in documents:
+                writer.delete_documents_by_term("key", str(document.row))
+                writer.add_document(_document(document))
+            last = documents[-1].change
+        self._commit(writer)
+        return True
+
+    def rebuild(self, reads: SqliteMemories, wait_s: float = 5.0) -> None:
+        """Writes the index anew: of what is gone from the rows nothing is left in its files.
+
+        Raises:
+            StoreLockedError: another process is writing it.
+        """
+        from recollect.errors import StoreLockedError
+
+        writer = self._writer(wait_s)
+        if writer is None:
+            raise StoreLockedError("another process is writing the memories' index; try again")
+        writer.delete_all_documents()
+        last = 0
+        while documents := reads.memory_documents(last, ROWS_A_STEP):
+            for document in documents:
+                writer.add_document(_document(document))
+            last = documents[-1].change
+        writer.commit()
+        writer.garbage_collect_files()
+        self._commit(writer)
+
+    def drop(self) -> None:
+        """Takes an index away that cannot be read: everything in it comes from the rows."""
+        import shutil
+
+        self._opened = None
+        aside = f"{self.folder}-damaged-{os.getpid()}"
+        os.rename(self.folder, aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _commit(self, writer: tantivy.IndexWriter) -> None:
+        writer.commit()
+        writer.wait_merging_threads()  # gives the lock back
+        self.refresh()
+
+    def _writer(self, wait_s: float) -> tantivy.IndexWriter | None:
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                if os.path.exists(os.path.join(self.folder, "meta.json")):
+                    index = self._registered(open_index(self.folder))
+                else:
+                    os.makedirs(os.path.dirname(self.folder), mode=0o700, exist_ok=True)
+                    os.makedirs(self.folder, mode=0o700, exist_ok=True)
+                    index = self._registered(tantivy.Index(_schema(), path=self.folder))
+                return index.writer(HEAP_BYTES, 1)
+            except ValueError as error:
+                if "lock" not in str(error).lower():
+                    raise damaged(error) from error
+                if time.monotonic() > deadline:
+                    return None
+                time.sleep(0.01)
+
+
+def _document(memory: MemoryDocument) -> tantivy.Document:
+    document = tantivy.Document()
+    document.add_text("key", str(memory.row))
+    document.add_unsigned("row", memory.row)
+    document.add_unsigned("change", memory.change)
+    document.add_unsigned("project", memory.project_id)
+    document.add_unsigned("ts", max(0, memory.created_ms))
+    document.add_unsigned("kind", _TYPES.get(memory.type, len(_TYPES)))
+    document.add_unsigned("origin", memory.origin)
+    document.add_text("agent", memory.agent if memory.is_live else "")
+    document.add_text("text", " ".join([with_extra_terms(memory.text)] * TEXT_WEIGHT) if memory.is_live else "")
+    return document
+
+
+def _restrictions(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] | None:
+    """What a memory must be; None when none can be. Sessions and kinds of events are not asked of memories."""
+    found: list[tuple[Occur, Query]] = []
+
+    def must(query: Query) -> None:
+        found.append((Occur.Must, Query.const_score_query(query, 0.0)))
+
+    if not wanted.scope.is_everything:
+        own = [wanted.scope.project_id] if wanted.scope.project_id is not None else []
+        must(Query.term_set_query(schema, "project", [0, *own]))
+    if wanted.is_never:
+        return None
+    found += time_range(schema, wanted)
+    if wanted.memory_types is not None:
+        must(Query.term_set_query(schema, "kind", [_TYPES[name] for name in wanted.memory_types]))
+    if wanted.agent is not None:
+        must(Query.term_query(schema, "agent", wanted.agent, "basic"))
+    return found

@@ -1,0 +1,275 @@
+"""Memories in the SQLite store: their rows, and keeping their index up to them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+
+from recollect.domain import events, memories
+from recollect.domain.memories import Memory
+from recollect.errors import IndexDamagedError, StoreLockedError, UsageError
+from recollect.store.driver import driver_errors
+from recollect.store.memory_index import MemoryIndex
+from recollect.store.sqlite_reads import SqliteReads, as_text, one
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recollect.domain.memories import MemoryFilter, MemoryHit, NewMemory
+    from recollect.domain.stored import Filter, Scope
+    from recollect.store.memory_index import MemoryDocument
+
+_COLUMNS = (
+    "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
+    "deleted_ms", "purged_ms", "access_count",
+)  # fmt: skip
+_SELECT = (
+    "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"
+    " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count,"
+    " (SELECT json_group_array(event) FROM memory_evidence WHERE memory_id = m.id)"
+    " FROM memories m LEFT JOIN projects p ON p.id = m.project_id"
+)
+_NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
+_LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
+_ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+CHECKPOINT_TRIES = 3
+"""Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
+
+
+
+class SqliteMemories(SqliteReads):
+    """What the store does with memories."""
+
+    folder: str
+    is_read_only: bool
+    _memory_index: MemoryIndex | None = None
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """One write transaction."""
+        raise NotImplementedError
+
+    @property
+    def memory_index(self) -> MemoryIndex:
+        """The memories' lexical index, opened on first use."""
+        if self._memory_index is None:
+            self._memory_index = MemoryIndex(os.path.join(self.folder, "index"))
+        return self._memory_index
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+    def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
+        """Adds a memory: the row, and True; the one that says the same in the same scope (or has its key), and False.
+
+        A memory that supersedes another takes its place in the same transaction.
+
+        Raises:
+            UsageError: what it would supersede was superseded or purged meanwhile.
+        """
+        with self.transaction():
+            project_id = self._memory_project(new.project, new.created_ms)
+            if new.supersedes is not None:
+                self._require_last(new.supersedes)
+            known = self._known_memory(new, project_id)
+            if known is not None:
+                return self.memories_by_row([known])[known], False
+            self.connection.execute(
+                "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
+                f" supersedes) VALUES (?, {_NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    new.key, new.digest, new.type, new.text, project_id, new.agent, _ORIGIN_NUMBERS[new.origin],
+                    new.status, new.created_ms, new.supersedes,
+                ),
+            )  # fmt: skip
+            row = self.connection.last_insert_rowid()
+            if new.supersedes is not None:
+                self._change(new.supersedes, "superseded_by = ?", row)
+            self.connection.executemany(
+                "INSERT OR IGNORE INTO memory_evidence (memory_id, event) VALUES (?, ?)",
+                [(row, event) for event in new.evidence],
+            )
+        return self.memories_by_row([row])[row], True
+
+    def _require_last(self, row: int) -> None:
+        found = self.memories_by_row([row])[row]
+        if found.superseded_by is not None or found.purged_ms is not None:
+            raise UsageError(f"{found.id} is {found.state}; only the last of a chain can be superseded")
+
+    def _memory_project(self, root: str | None, now_ms: int) -> int | None:
+        if root is None:
+            return None
+        values = (as_text(root), now_ms)
+        self.connection.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", values)
+        return int(one(self.connection.execute("SELECT id FROM projects WHERE root = ?", values[:1])))
+
+    def _known_memory(self, new: NewMemory, project_id: int | None) -> int | None:
+        found = self._row("SELECT id FROM memories WHERE key = ?", (new.key,)) or self._row(
+            f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {_LIVE}"  # noqa: S608 - fixed text
+            " AND id IS NOT ? ORDER BY id LIMIT 1",
+            (new.digest, project_id, new.agent, new.supersedes),
+        )
+        return int(found[0]) if found else None
+
+    def _change(self, row: int, what: str, *values: object) -> None:
+        self.connection.execute(f"UPDATE memories SET change = {_NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text
+
+    def set_memory_status(self, row: int, status: str) -> None:
+        """Whether a memory is still open or resolved."""
+        with self.transaction():
+            self._change(row, "status = ?", status)
+
+    def set_memory_deleted(self, row: int, deleted_ms: int | None) -> None:
+        """Forgets a memory, or (None) restores it."""
+        with self.transaction():
+            self._change(row, "deleted_ms = ?", deleted_ms)
+
+    def record_memory_access(self, rows: Iterable[int], now_ms: int) -> None:
+        """Counts that memories were read on purpose."""
+        with self.transaction():
+            self.connection.execute(
+                "UPDATE memories SET access_count = access_count + 1, accessed_ms = ?"
+                " WHERE id IN (SELECT value FROM json_each(?))",
+                (now_ms, json.dumps(list(rows))),
+            )
+
+    def record_memory_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which memories (row id, score) were said to a session."""
+        with self.transaction():
+            self.connection.executemany(
+                "INSERT INTO memory_injections (session, memory_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
+                [(session, row, hook, score, now_ms) for row, score in said],
+            )
+
+    def purge_memory(self, row: int, now_ms: int) -> None:
+        """Takes a memory's text out of the rows, the write-ahead log and the index; its id stays as a stone.
+
+        Raises:
+            StoreLockedError: another process is in the way; what was done stays done, run it again for the rest.
+        """
+        with self.transaction():
+            self._change(row, "text = '', digest = zeroblob(16), agent = NULL, purged_ms = ?", now_ms)
+            self.connection.execute("DELETE FROM memory_evidence WHERE memory_id = ?", (row,))
+        self.memory_index.rebuild(self)
+        self._empty_log()
+
+    def _empty_log(self) -> None:
+        for _ in range(CHECKPOINT_TRIES):
+            if not self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+                return
+        raise StoreLockedError("another process is reading the store's log; end the agent's sessions and purge again")
+
+    def is_on_disk(self, text: str) -> bool:
+        """Whether the bytes of a text stand anywhere in the store's files, its log and the memories' index."""
+        paths = [self.path, self.path + "-wal"]
+        for folder, _, names in os.walk(self.memory_index.folder):
+            paths += [os.path.join(folder, name) for name in names]
+        return any(_holds(path, text.encode()) for path in paths)
+
+    def vacuum(self) -> None:
+        """Writes the whole database anew, without what was left in unused parts of its pages."""
+        with driver_errors():
+            self.connection.execute("VACUUM")
+        self._empty_log()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
+        """Memories by their row ids; ids that are not there are left out."""
+        sql = f"{_SELECT} WHERE m.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
+        return {row[0]: _memory(row) for row in self._rows(sql, (json.dumps(list(rows)),))}
+
+    def memories_by_prefix(self, prefix: str, limit: int = 5) -> list[Memory]:
+        """Memories whose id starts with `prefix` (`mem-` and hex digits); at most `limit`."""
+        digits = prefix.removeprefix(memories.ID_PREFIX).lower()
+        if not digits or len(digits) > 2 * memories.KEY_BYTES or not set(digits) <= set("0123456789abcdef"):
+            return []
+        low, high = (bytes.fromhex(digits.ljust(2 * memories.KEY_BYTES, digit)) for digit in "0f")
+        sql = _SELECT + " WHERE m.key BETWEEN ? AND ? LIMIT ?"
+        return [_memory(row) for row in self._rows(sql, (low, high, limit))]
+
+    def list_memories(
+        self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
+    ) -> list[Memory]:
+        """Memories of a scope (a project's with those that hold everywhere), newest first."""
+        clauses = ["m.purged_ms IS NULL"]
+        values: list[object] = []
+        if wanted.is_global_only:
+            clauses.append("m.project_id IS NULL")
+        elif not scope.is_everything:
+            clauses.append("(m.project_id IS NULL OR m.project_id = ?)")
+            values.append(scope.project_id)
+        for column in ("type", "agent", "status"):
+            if getattr(wanted, column) is not None:
+                clauses.append(f"m.{column} = ?")
+                values.append(getattr(wanted, column))
+        clauses += [] if wanted.with_forgotten else ["m.deleted_ms IS NULL"]
+        clauses += [] if wanted.with_superseded else ["m.superseded_by IS NULL"]
+        order = "ASC" if oldest_first else "DESC"
+        sql = f"{_SELECT} WHERE {' AND '.join(clauses)} ORDER BY m.created_ms {order}, m.id {order} LIMIT ?"
+        return [_memory(row) for row in self._rows(sql, (*values, limit))]
+
+    def memory_counts(self) -> dict[str, dict[str, int]]:
+        """Live memories by type and by status, and all by what has become of them."""
+        rows = self._rows(
+            "SELECT type, status, CASE WHEN purged_ms IS NOT NULL THEN 'purged' WHEN deleted_ms IS NOT NULL THEN"
+            " 'forgotten' WHEN superseded_by IS NOT NULL THEN 'superseded' ELSE 'live' END, count(*)"
+            " FROM memories GROUP BY 1, 2, 3"
+        )
+        counts: dict[str, dict[str, int]] = {"by_type": {}, "by_status": {}, "by_state": {}}
+        for kind, status, state, count in rows:
+            counts["by_state"][state] = counts["by_state"].get(state, 0) + count
+            if state == "live":
+                counts["by_type"][kind] = counts["by_type"].get(kind, 0) + count
+                counts["by_status"][status] = counts["by_status"].get(status, 0) + count
+        return counts
+
+    def memories_known(self, session: str) -> set[int]:
+        """Rows of memories that were said to a session."""
+        return {row[0] for row in self._rows("SELECT memory_id FROM memory_injections WHERE session = ?", (session,))}
+
+    def memory_documents(self, after_change: int, limit: int) -> list[MemoryDocument]:
+        """The memories that were written after a change number, as their index needs them."""
+        from recollect.store.memory_index import MemoryDocument
+
+        sql = (
+            "SELECT id, change, type, text, coalesce(project_id, 0), coalesce(agent, ''), origin, created_ms,"  # noqa: S608 - fixed text
+            f" {_LIVE} FROM memories WHERE change > ? ORDER BY change LIMIT ?"
+        )
+        return [MemoryDocument(row) for row in self._rows(sql, (after_change, limit))]
+
+    # -- searching -------------------------------------------------------------------------------------------------
+    def search_memories(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms, best first."""
+        return self.memory_index.search(weights, wanted, limit, required)
+
+    def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
+        """Makes new memories searchable; False when another process is at it for longer than `wait_s`."""
+        if self.is_read_only or self.memory_index.last_change() >= self.last_change():
+            return True
+        try:
+            return self.memory_index.catch_up(self, wait_s)
+        except IndexDamagedError:
+            self.memory_index.drop()
+            self._memory_index = None
+            return self.memory_index.catch_up(self, wait_s)
+
+    def last_change(self) -> int:
+        """The number of the last write to any memory."""
+        return int(one(self._rows("SELECT coalesce(max(change), 0) FROM memories")))
+
+
+def _holds(path: str, data: bytes) -> bool:
+    import mmap
+
+    try:
+        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(data) >= 0
+    except (OSError, ValueError):  # gone meanwhile, or empty
+        return False
+
+
+def _memory(row: Sequence[object]) -> Memory:
+    values = dict(zip(_COLUMNS, row, strict=False))
+    values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
+    return Memory(values, json.loads(str(row[-1])))
