@@ -89,6 +89,22 @@ class StoredEvent:
         return events.summary(self.kind, self.tool, self.excerpt, failed=self.failed)
 
 
+class SessionSummary:
+    """What a list of sessions says of each: its first prompt stands for what it was about ('' without one)."""
+
+    __slots__ = ("client", "count", "first_ms", "last_ms", "name", "project", "prompt", "row")
+
+    def __init__(self, columns: Sequence[object]) -> None:
+        self.row: int = columns[0]  # type: ignore[assignment]
+        self.name: str = columns[1]  # type: ignore[assignment]
+        self.client: str = columns[2]  # type: ignore[assignment]
+        self.project: str = columns[3]  # type: ignore[assignment]
+        self.first_ms: int = columns[4] or 0  # type: ignore[assignment]
+        self.last_ms: int = columns[5] or 0  # type: ignore[assignment]
+        self.count: int = columns[6]  # type: ignore[assignment]
+        self.prompt = str(columns[7] or "")
+
+
 class Hit:
     """One row of an index that answers a query, with the index's raw score (comparable within one query only).
 

@@ -156,6 +156,11 @@ def coined_names(text: str) -> list[str]:
     return list(found)
 
 
+def tokens(text: str | int) -> int:
+    """About how many tokens a text (or so many characters) costs a model: four characters each."""
+    return -(-(text if isinstance(text, int) else len(text)) // 4)
+
+
 def trigrams(text: str) -> set[str]:
     """The character trigrams of the words of a text, each padded as pg_trgm pads it (two blanks before, one after)."""
     found: set[str] = set()

@@ -63,8 +63,7 @@ def render_context(found: Sequence[Recollection], limit_chars: int) -> tuple[str
     if first is None:
         return "", []
     nonce = first.key.hex()[16:24]  # a keyed hash, or random: nobody who wrote the text could know it
-    opening, closing = f'<{TAG} id="{nonce}">\n{HEADING}', f'\n</{TAG} id="{nonce}">'
-    room = limit_chars - len(opening) - len(closing)
+    room = limit_chars - len(block("", nonce))
     parts: list[str] = []
     said: list[Recollection] = []
     for recollection in found:
@@ -74,7 +73,12 @@ def render_context(found: Sequence[Recollection], limit_chars: int) -> tuple[str
         room -= len(part)
         parts.append(part)
         said.append(recollection)
-    return (opening + "".join(parts) + closing, said) if said else ("", [])
+    return (block("".join(parts), nonce), said) if said else ("", [])
+
+
+def block(quoted: str, nonce: str) -> str:
+    """Escaped quotations as one block of data; whoever wrote them cannot know the nonce, and so cannot end it."""
+    return f'<{TAG} id="{nonce}">\n{HEADING}{quoted}\n</{TAG} id="{nonce}">'
 
 
 def _entry(recollection: Recollection) -> str:

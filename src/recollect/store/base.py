@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from recollect.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory
     from recollect.domain.sources import Batch, SourceState
-    from recollect.domain.stored import Filter, Hit, Scope, StoredEvent, Weights
+    from recollect.domain.stored import Filter, Hit, Scope, SessionSummary, StoredEvent, Weights
 
 
 class Store(Protocol):
@@ -90,6 +90,14 @@ class Store(Protocol):
 
     def sessions_of_client(self, client: str) -> list[int]:
         """Row ids of one client's sessions."""
+        ...
+
+    def session_of_event(self, row: int) -> int | None:
+        """The row id of the session that an event belongs to."""
+        ...
+
+    def recent_sessions(self, scope: Scope, limit: int) -> list[SessionSummary]:
+        """The sessions of a scope that were begun last, newest first."""
         ...
 
     def clients(self) -> list[str]:

@@ -6,7 +6,7 @@ import json
 
 from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
-from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, StoredEvent
+from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, SessionSummary, StoredEvent
 from recollect.errors import StoreError
 from recollect.store.driver import driver_errors
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import apsw
+
+    from recollect.domain.stored import Scope
 
 _EVENT_COLUMNS = (
     "row", "key", "kind", "origin", "session", "client", "project", "ts_ms", "order_ms", "tool", "file", "branch",
@@ -210,6 +212,24 @@ class SqliteReads:
     def clients(self) -> list[str]:
         """The clients that sessions are of."""
         return [row[0] for row in self._rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
+
+    def session_of_event(self, row: int) -> int | None:
+        """The row id of the session that an event belongs to."""
+        found = self._row("SELECT session_id FROM events WHERE id = ?", (row,))
+        return found[0] if found else None
+
+    def recent_sessions(self, scope: Scope, limit: int) -> list[SessionSummary]:
+        """The sessions of a scope that were begun last, newest first: what is cheap to know of each."""
+        where = "" if scope.is_everything else "WHERE project_id = ?1"
+        sql = (
+            "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
+            " (SELECT max(order_ms) FROM events WHERE session_id = s.id),"
+            " (SELECT count(*) FROM events WHERE session_id = s.id),"
+            " (SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0 ORDER BY order_ms, id LIMIT 1)"
+            f" FROM (SELECT * FROM sessions {where} ORDER BY id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
+        )
+        found = [SessionSummary(row) for row in self._rows(sql, (scope.project_id, limit))]
+        return sorted(found, key=lambda session: -session.last_ms)
 
     def last_row(self) -> int:
         """The highest event row id, 0 for an empty store."""

@@ -1,0 +1,333 @@
+"""The tools that read: an index of hits, what stands around one, whole texts, sessions unwound.
+
+Every answer says what it costs and where to go on. What is quoted is escaped and stands in one block as data, which
+is taken out again when the transcript is read: memory must not feed on its own echo.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from recollect.domain import events
+from recollect.domain.events import squeeze
+from recollect.domain.text import tokens
+from recollect.errors import NotFoundError, StoreError
+from recollect.present.moments import moment_ms
+from recollect.present.render import block, escape, iso_time
+from recollect.retrieve import reading
+from recollect.retrieve.question import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recollect.app import App
+    from recollect.domain.memories import Memory
+    from recollect.domain.stored import Found, StoredEvent
+    from recollect.present.mcp_session import Session
+    from recollect.present.mcp_tools import Arguments
+
+KINDS = events.KINDS
+ANSWER_CHARS = 32_000
+"""8,000 tokens: clients warn at 10,000."""
+
+LINE_CHARS = 200
+AROUND = 6
+REPLAY_EVENTS = 200
+TIMELINE_EVENTS = 100
+TIMELINE_SESSIONS = 20
+EMPTY = (
+    "Nothing is stored yet. The sessions that are on this machine are read by `recollect import` (ask the user to run"
+    " it); new ones are stored by the hooks as they end."
+)
+MAX_NAME_CHARS = 80
+_SHORT_TIME = 16
+
+
+# -- search ------------------------------------------------------------------------------------------------------------
+def search_memory(session: Session, arguments: Arguments) -> str:
+    """The index of hits: one line each."""
+    from recollect.app import now_ms
+
+    app, now = session.app, now_ms()
+    before, since = arguments.text("before"), arguments.text("since")
+    query = arguments.texts("query")
+    question = Question(
+        query if len(query) > 1 else query[0], session.scope(arguments.text("project")),
+        limit=arguments.number("limit", 10), types=arguments.texts("type"), session=arguments.text("session"),
+        agent=arguments.text("agent"), before_ms=moment_ms(before, "before", now) if before else None,
+        since_ms=moment_ms(since, "since", now) if since else None,
+    )  # fmt: skip
+    if question.session is not None:
+        reading.session_by_id(app.store, question.session)
+    found = app.search(question)
+    if not found:
+        return _nothing_found(app, arguments)
+    with_project = arguments.text("project") is not None
+    lines = [_hit(item, session.name, with_project=with_project) for item in found]
+    head = f"{len(found)} hits, best first. Full text: get_memories; around an event: get_context, expand_memory."
+    return _answer(app, head, "\n" + "\n".join(lines))
+
+
+def _nothing_found(app: App, arguments: Arguments) -> str:
+    if app.store.last_row() == 0 and not app.store.memory_counts()["by_state"]:
+        return EMPTY
+    narrow = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
+    hints = [f"leave out {', '.join(narrow)}"] if narrow else []
+    if len(arguments.texts("query")) > 1:
+        hints.append("ask for fewer concepts")
+    hints += [] if arguments.text("project") else ["project: 'all' searches every project"]
+    return "Nothing found. Other words may find it" + "".join(f"; {hint}" for hint in hints) + "."
+
+
+def _hit(item: Found, session: str, *, with_project: bool) -> str:
+    event, memory = item.event, item.memory
+    if memory is not None:
+        where = f"  {escape(memory.project or 'every project')}" if with_project else ""
+        about = f"{_time(memory.created_ms)}  {memory.type}{where}  ~{tokens(memory.text)} tok"
+    elif event is not None:
+        of = "this session" if event.session == session else f"session {escape(event.session[:8])}"
+        where = f"  {escape(event.project)}" if with_project else ""
+        about = f"{_time(event.ts_ms)}  {event.kind}  {of}{where}  ~{tokens(event.text_chars)} tok"
+    else:
+        about = ""
+    return f"{item.id}  {about}\n  {escape(squeeze(item.passage, LINE_CHARS))}"
+
+
+# -- whole texts -------------------------------------------------------------------------------------------------------
+def get_memories(session: Session, arguments: Arguments) -> str:
+    """The whole texts of some ids; an unknown one does not spoil the others."""
+    app, ids = session.app, list(dict.fromkeys(arguments.texts("ids")))
+    room = ANSWER_CHARS // len(ids)
+    parts: list[str] = []
+    problems: list[str] = []
+    for ident in ids:
+        try:
+            parts.append(_whole(app, ident, arguments.number("offset", 0) if len(ids) == 1 else 0, room))
+        except NotFoundError as error:
+            problems.append(str(error))
+    if not parts:
+        raise NotFoundError("; ".join(problems))
+    return _answer(app, "\n".join(problems), "\n".join(parts))
+
+
+def _whole(app: App, ident: str, offset: int, room: int) -> str:
+    if reading.is_memory_id(ident):
+        memory = app.memories.get(ident)
+        _count_access(app, [memory])
+        return f"\n{_memory_head(memory)}\n{_part(memory.id, memory.text, offset, room)}"
+    event = reading.event_by_id(app.store, ident)
+    return f"\n{_event_head(event)}\n{_part(event.id, event.text or event.excerpt, offset, room)}"
+
+
+def _part(ident: str, text: str, offset: int, room: int) -> str:
+    part = text[offset : offset + room]
+    left = len(text) - offset - len(part)
+    more = f"\n… {left} more characters: get_memories(ids=[{ident!r}], offset={offset + len(part)})" if left > 0 else ""
+    return escape(part) + more
+
+
+def expand_memory(session: Session, arguments: Arguments) -> str:
+    """An event with its exchange, or a memory with its chain and evidence."""
+    app, ident = session.app, arguments.text("id") or ""
+    if reading.is_memory_id(ident):
+        return _expand_memory(app, app.memories.get(ident))
+    event = reading.event_by_id(app.store, ident)
+    told, place = reading.session_of(app.store, event)
+    exchange = reading.exchange_around(told, place)
+    spoken = [other for other in exchange if other.kind in events.TURN_KINDS or other.row == event.row]
+    texts = {other.row: other for other in reading.with_texts(app.store, spoken)}
+    room = ANSWER_CHARS // (2 * max(1, len(spoken)))
+    parts = [
+        f"\n{_event_head(other)}\n{_part(other.id, texts[other.row].text or other.excerpt, 0, max(room, 600))}"
+        if other.row in texts else f"\n{_line(other)}"
+        for other in exchange
+    ]  # fmt: skip
+    head = f"The exchange of {event.id} in session {_name(event.session)}; the way to it: replay_session({event.id!r})."
+    return _answer(app, head, _cut(parts, "get_context"))
+
+
+def _expand_memory(app: App, memory: Memory) -> str:
+    _count_access(app, [memory])
+    parts = [f"\n{_memory_head(memory)}\n{escape(memory.text)}"]
+    chain = [other for other in app.memories.chain(memory.id) if other.row != memory.row]
+    for other in chain:
+        way = "was" if other.row < memory.row else "became"
+        parts.append(f"\n{way} {_memory_head(other)}\n{escape(other.text)}")
+    for ident in memory.evidence:
+        found = app.store.events_by_prefix(ident, limit=1)
+        words = f"{_event_head(found[0])}\n{escape(found[0].excerpt)}" if found else f"{ident}, not in this store"
+        parts.append(f"\nborne out by {words}")
+    return _answer(app, "", _cut(parts, "get_memories"))
+
+
+def _count_access(app: App, memories: Sequence[Memory]) -> None:
+    """Losing a count must not lose the answer."""
+    from recollect.app import now_ms
+
+    if app.store.is_read_only:
+        return
+    try:
+        app.store.record_memory_access([memory.row for memory in memories], now_ms())
+    except StoreError:
+        return
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+def get_context(session: Session, arguments: Arguments) -> str:
+    """The events around one, in their order."""
+    app, ident = session.app, arguments.text("id") or ""
+    if reading.is_memory_id(ident):
+        return _expand_memory(app, app.memories.get(ident))
+    event = reading.event_by_id(app.store, ident)
+    told, place = reading.session_of(app.store, event)
+    start = max(0, place - arguments.number("before", AROUND))
+    chosen = told[start : place + 1 + arguments.number("after", AROUND)]
+    span = f"Events {start + 1} to {start + len(chosen)} of {len(told)}"
+    head = f"{span} of session {_name(event.session)}; {event.id} is marked >."
+    return _answer(app, head, _told(app, chosen, arguments, mark=event.row))
+
+
+def replay_session(session: Session, arguments: Arguments) -> str:
+    """A session from its start to an event, or all of it."""
+    app, ident = session.app, (arguments.text("id") or "").strip()
+    try:
+        event = reading.event_by_id(app.store, ident)
+        told, place = reading.session_of(app.store, event)
+        told, name, mark = told[: place + 1], event.session, event.row
+    except NotFoundError:
+        if ident.startswith("ev-"):
+            raise
+        row, name, _ = reading.session_by_id(app.store, ident)
+        told, mark = app.store.session_events(row), -1
+    offset = arguments.number("offset", 0)
+    chosen = told[offset : offset + arguments.number("limit", REPLAY_EVENTS)]
+    if not chosen:
+        return f"Session {_name(name)} has {len(told)} events up to there; offset {offset} is after its end."
+    head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
+    return _answer(app, head, _told(app, chosen, arguments, mark=mark, offset=offset, total=len(told)))
+
+
+def get_timeline(session: Session, arguments: Arguments) -> str:
+    """The latest sessions, or the events of one."""
+    app, name = session.app, arguments.text("session")
+    if name is None:
+        return _sessions(session, arguments)
+    row, name, _ = reading.session_by_id(app.store, name)
+    kinds = arguments.texts("type")
+    told = [event for event in app.store.session_events(row) if not kinds or event.kind in kinds]
+    offset = arguments.number("offset", 0)
+    chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
+    if not chosen:
+        return f"Session {_name(name)} has {len(told)} such events; none after {offset}."
+    head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
+    return _answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
+
+
+def _sessions(session: Session, arguments: Arguments) -> str:
+    app = session.app
+    limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
+    found = app.store.recent_sessions(session.scope(arguments.text("project")), offset + limit)[offset:]
+    if not found:
+        return EMPTY if app.store.last_row() == 0 else "No sessions of this project; project: 'all' lists every one."
+    lines = [
+        f"\n{escape(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {escape(one.client)}  {one.count} events"
+        f"{'  this session' if one.name == session.name else ''}\n  {escape(squeeze(one.prompt, LINE_CHARS))}"
+        for one in found
+    ]
+    head = f"{len(found)} sessions, newest first; get_timeline(session=…) tells one."
+    return _answer(app, head, _cut(lines, "offset"))
+
+
+def _told(
+    app: App, chosen: Sequence[StoredEvent], arguments: Arguments, *, mark: int = -1, offset: int = 0, total: int = 0
+) -> str:
+    """Events one after the other, whole or one line each, as far as the answer may reach; then where to go on."""
+    is_full = arguments.flag("full")
+    shown = reading.with_texts(app.store, chosen) if is_full else chosen
+    parts: list[str] = []
+    room = ANSWER_CHARS
+    for event in shown:
+        sign = ">" if event.row == mark else " "
+        text = f"\n{sign}{_event_head(event)}\n{_part(event.id, event.text or '', 0, ANSWER_CHARS // 4)}"
+        part = text if is_full else f"\n{sign}{_line(event)}"
+        room -= len(part)
+        if room < 0 and parts:
+            break
+        parts.append(part)
+    end = offset + len(parts)
+    is_cut = len(parts) < len(shown) or end < total
+    return "".join(parts) + (f"\n… {max(total, offset + len(shown)) - end} more: offset={end}" if is_cut else "")
+
+
+def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
+    """What is stored, in a few lines."""
+    store = session.app.store
+    counts, kept = store.counts(), store.memory_counts()
+    if not counts["events"] and not kept["by_state"]:
+        return EMPTY
+    kinds = ", ".join(f"{count} {name}" for name, count in sorted(kept["by_type"].items())) or "none"
+    lag = store.index_lag()
+    agents, newest = ", ".join(store.clients()) or "none", _time(store.last_ms())
+    stored = f"{counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"
+    is_known = session.scope(None).project_id is not None
+    lines = [
+        f"{stored} (agents: {agents}); the newest is of {newest}.",
+        f"Memories: {kinds}.",
+        f"This project: {session.folder}{'' if is_known else ' (nothing of it is stored yet)'}",
+    ]
+    if lag:
+        lines.append(f"{lag} events are not searchable yet; they will be in a moment.")
+    if counts["quarantine"]:
+        lines.append(f"{counts['quarantine']} records could not be read: `recollect doctor` tells.")
+    return "\n".join(lines)
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+def _time(ts_ms: int | None) -> str:
+    return (iso_time(ts_ms) or "undated")[:_SHORT_TIME].replace("T", " ")
+
+
+def _name(session: str) -> str:
+    """A session's id in our own words: it comes from a transcript, and has one line."""
+    return escape(squeeze(session, MAX_NAME_CHARS))
+
+
+def _line(event: StoredEvent) -> str:
+    return f"{event.id}  {_time(event.ts_ms)}  {event.kind}  ~{tokens(event.text_chars)} tok  {escape(event.summary)}"
+
+
+def _event_head(event: StoredEvent) -> str:
+    failed = " failed" if event.failed and event.kind == events.TOOL_RESULT else ""
+    places = [event.tool, event.file, event.branch and f"branch {event.branch}"]
+    about = "".join(f"  {escape(place)}" for place in places if place)
+    return f"[{event.id}] {_time(event.ts_ms)}  {event.kind}{failed}{about}  session {escape(event.session[:8])}"
+
+
+def _memory_head(memory: Memory) -> str:
+    owner = f"  owner {escape(memory.agent)}" if memory.agent else ""
+    state = "" if memory.is_live else f"  {memory.state}"
+    where = escape(memory.project) if memory.project else "every project"
+    return f"[{memory.id}] {_time(memory.created_ms)}  {memory.type}  {memory.status}{state}{owner}  {where}"
+
+
+def _cut(parts: Sequence[str], how: str) -> str:
+    """As many parts as an answer may hold."""
+    room, kept = ANSWER_CHARS, 0
+    for part in parts:
+        room -= len(part)
+        if room < 0 and kept:
+            break
+        kept += 1
+    left = len(parts) - kept
+    return "".join(parts[:kept]) + (f"\n… {left} more are left out; {how} shows them" if left else "")
+
+
+def _answer(app: App, head: str, quoted: str) -> str:
+    """What a tool says: its own words, what the answer costs, and the quotations as one block of data."""
+    key = bytes(app.store.meta("key"))  # type: ignore[call-overload]
+    nonce = blake2b(quoted.encode("utf-8", "replace"), digest_size=4, key=key).hexdigest()
+    body = block(quoted, nonce)
+    return f"{head}{' ' if head else ''}(~{tokens(head) + tokens(body)} tokens)\n{body}"
+
+
