@@ -24,6 +24,9 @@ EXPORT_FORMAT = "memories"
 EXPORT_VERSION = 1
 INDEX_WAIT_S = 2.0
 MAX_LISTED = 1_000_000
+PRIVATE = "[private]"
+"""What is left of words that nobody wants kept."""
+
 _LONG_ENOUGH_TO_LOOK_FOR = 12
 
 
@@ -172,7 +175,7 @@ class Memories:
         if self._redactor is None:
             self._redactor = Redactor(bytes(self._store.meta("key")))  # type: ignore[call-overload]
         text = self._redactor.redact(strip_private(clean_text(text))).strip()
-        if not text:
+        if text in ("", PRIVATE):
             raise UsageError("a memory needs words: give it a text")
         if len(text) > memories.MAX_TEXT_CHARS:
             raise UsageError(

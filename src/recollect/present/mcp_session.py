@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recollect.present.worker import Worker
     from recollect.settings import Settings
 
-FAILED = "recollect could not answer this; what went wrong is logged: `recollect doctor` says what to do. Go on without it."
+FAILED = "recollect could not answer this. What went wrong is logged (`recollect doctor` shows it); go on without it."
 ALL_PROJECTS = "all"
 
 
@@ -102,9 +102,10 @@ class Session:
         if len(found) == 1:
             return Scope.project(found[0])
         names = ", ".join(sorted(root for row, root in known if not found or row in found)[:20])
+        how_many = "several projects are" if found else "no project is"
         raise UsageError(
-            f"{'several projects are' if found else 'no project is'} called {project!r}; use one of: {names or 'none yet'}"
-            f" - or {ALL_PROJECTS!r}, or leave it out for this project"
+            f"{how_many} called {project!r}; use one of: {names or 'none yet'}, or {ALL_PROJECTS!r}; or leave it out"
+            " for this project"
         )
 
     def tools(self) -> list[dict[str, object]]:

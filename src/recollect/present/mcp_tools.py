@@ -194,7 +194,7 @@ _ALL = (
             Parameter("since", "string", "Not older than this: 2026-10-01, 2026-10-01T12:00Z, or 7d, 12h, 3w ago."),
             Parameter("before", "string", "Older than this (same forms)."),
             Parameter("project", "string", "Another project's folder or name, or 'all'. Default: this project."),
-            Parameter("agent", "string", "Only this client's sessions (claude-code, codex, …) or this owner's memories."),
+            Parameter("agent", "string", "Only this client's sessions (codex, …), or this owner's memories."),
         ), is_loaded=True,
     ),
     Tool(

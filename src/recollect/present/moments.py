@@ -14,7 +14,7 @@ _DAYS = {"today": 0, "yesterday": 1}
 
 
 def moment_ms(text: str, name: str, now_ms: int) -> int:
-    """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00Z` (UTC when it has no zone), or of `7d`, `12h`, `3 weeks ago`.
+    """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00` (UTC when it has no zone), `yesterday`, `7d`, `3 weeks ago`.
 
     Raises:
         UsageError: it is none of these; `name` is the argument's.

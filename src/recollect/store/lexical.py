@@ -318,8 +318,8 @@ def time_range(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Quer
     if wanted.before_ms is None and wanted.since_ms is None:
         return []
     low = None if wanted.since_ms is None else max(0, wanted.since_ms)
-    kind = tantivy.FieldType.Unsigned
-    between = Query.range_query(schema, "ts", kind, low, wanted.before_ms, include_upper=False)
+    last = None if wanted.before_ms is None else wanted.before_ms - 1
+    between = Query.range_query(schema, "ts", tantivy.FieldType.Unsigned, low, last)
     return [(Occur.Must, Query.const_score_query(between, 0.0))]
 
 

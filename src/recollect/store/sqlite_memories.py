@@ -245,9 +245,11 @@ class SqliteMemories(SqliteReads):
 
     def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
         """Makes new memories searchable; False when another process is at it for longer than `wait_s`."""
-        if self.is_read_only or self.memory_index.last_change() >= self.last_change():
+        if self.is_read_only:
             return True
         try:
+            if self.memory_index.last_change() >= self.last_change():
+                return True
             return self.memory_index.catch_up(self, wait_s)
         except IndexDamagedError:
             self.memory_index.drop()
