@@ -14,12 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recollect.domain.stored import Scope
+    from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
     from recollect.retrieve.situation import Ranked, Situation
     from recollect.store.base import Store
 
 PASSAGE_CHARS = 600
+PROMPT_CHARS = 200
+OVERFETCH = 3
+"""Rows asked for an answer: those that only stand beside the words of another one are left out."""
+
 MAX_CONCEPTS = 8
 TYPES = (*events.SEARCHED_KINDS, *memories.TYPES)
 """What an answer may be asked to be: a kind of event or a type of memory."""
@@ -77,8 +81,9 @@ def answer(store: Store, question: Question, *, now_ms: int) -> list[Found]:
     now_ms = question.before_ms or now_ms
     found: list[Found] = []
     if asks_events:
-        ranked = searcher.search(situation, limit=question.limit, now_ms=now_ms, required=required)
-        found += _events(store, ranked, text)
+        more = 1 if question.by_session else OVERFETCH
+        ranked = searcher.search(situation, limit=more * question.limit, now_ms=now_ms, required=required)
+        found += _Events(store, situation.terms, ranked).answers(by_session=question.by_session)
     if asks_memories:
         found += _memories(store, situation, question.limit, now_ms, required)
     return sorted(found, key=lambda item: -item.score)[: question.limit]
@@ -101,18 +106,51 @@ def _filter(store: Store, question: Question) -> Filter:
     )  # fmt: skip
 
 
-def _events(store: Store, ranked: list[Ranked], text: str) -> list[Found]:
-    rows = store.events_by_row([item.candidate.row for item in ranked], with_text=True)
-    words = set(store.analyze(text))
-    found = []
-    for item in ranked:
-        event = rows.get(item.candidate.row)
-        if event is not None:
-            passage = event.excerpt
-            if event.kind in events.TURN_KINDS:
-                passage = best_passage(event.text or event.excerpt, words, PASSAGE_CHARS)
+class _Events:
+    """Ranked rows as answers, each with the passage that shows why.
+
+    A row may be found by what stands before it in its window, or by its exchange. Of an exchange such rows come once,
+    and show the prompt that opened it; rows that hold the words themselves all come.
+    """
+
+    def __init__(self, store: Store, terms: Sequence[str], ranked: Sequence[Ranked]) -> None:
+        self._terms, self._ranked = set(terms), ranked
+        self._rows = store.events_by_row([item.candidate.row for item in ranked], with_text=True)
+        openings = {item.candidate.exchange for item in ranked} - set(self._rows)
+        self._openings = self._rows | store.events_by_row(openings, with_text=True)
+
+    def answers(self, *, by_session: bool) -> list[Found]:
+        """The rows that are told apart by something, best first."""
+        found = []
+        seen: set[int] = set()
+        for item in self._ranked:
+            event, exchange = self._rows.get(item.candidate.row), item.candidate.exchange
+            if event is None:
+                continue
+            passage = self._passage(event)
+            if not self._holds(passage):
+                if exchange in seen and not by_session:
+                    continue
+                passage = self._after_prompt(event, exchange, passage)
+            seen.add(exchange)
             found.append(Found(item.score, item.tiers, passage, event=event))
-    return found
+        return found
+
+    def _passage(self, event: StoredEvent) -> str:
+        if event.kind not in events.TURN_KINDS:
+            return event.excerpt
+        return best_passage(event.text or event.excerpt, self._terms, PASSAGE_CHARS)
+
+    def _holds(self, passage: str) -> bool:
+        words = passage.casefold()
+        return any(term in words for term in self._terms)
+
+    def _after_prompt(self, event: StoredEvent, exchange: int, passage: str) -> str:
+        opening = self._openings.get(exchange)
+        if opening is None or opening.row == event.row or opening.project != event.project:
+            return passage
+        prompt = best_passage(opening.text or opening.excerpt, self._terms, PROMPT_CHARS)
+        return f"{prompt} → {passage}"[:PASSAGE_CHARS]
 
 
 def _memories(
