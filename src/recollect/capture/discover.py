@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 
-from recollect.capture import claude_code, codex
+from recollect.capture import claude_code, codex, gemini, opencode, opencode_store
 from recollect.capture.decode import decode_record
 from recollect.capture.files import READ_ERRORS, open_transcript
+from recollect.capture.unfold import is_plain, status_of
 from recollect.errors import RecordError, TranscriptError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from recollect.capture.records import Reader
 
-READERS: Mapping[str, Reader] = {claude_code.CLIENT: claude_code.read_record, codex.CLIENT: codex.read_record}
+READERS: Mapping[str, Reader] = {
+    claude_code.CLIENT: claude_code.read_record,
+    codex.CLIENT: codex.read_record,
+    gemini.CLIENT: gemini.read_record,
+    opencode.CLIENT: opencode.read_record,
+}
 """Client → its reader. A new client is one file and one row here."""
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {claude_code.CLIENT: claude_code.FIELDS}
@@ -26,34 +32,55 @@ _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 class Found:
-    """One transcript: its path, its client, and its size on disk in bytes with its age (for progress and order)."""
+    """One transcript: its path, its client, and its size on disk in bytes with its age (for progress and order).
+
+    A database of many sessions is one of them. `is_plain` says whether what is read of it counts bytes on disk; what
+    is packed or unfolded has been read as a whole, or not.
+    """
 
     __slots__ = ("client", "mtime_ns", "path", "size_bytes")
 
     def __init__(self, path: str, client: str, size_bytes: int, mtime_ns: int) -> None:
         self.path, self.client, self.size_bytes, self.mtime_ns = path, client, size_bytes, mtime_ns
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its lines lie in the file as they are."""
+        return is_plain(self.path)
+
 
 def client_roots(home: str, environment: Mapping[str, str]) -> dict[str, list[str]]:
-    """The folders in which each known client keeps its transcripts."""
+    """The folders (or databases) in which each known client keeps its transcripts."""
     claude = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
     codex_home = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
+    gemini_home = environment.get("GEMINI_CLI_HOME") or home  # stands for the home folder, not for ~/.gemini
+    data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    opencode_data = os.path.join(data, "opencode")
+    database = environment.get("OPENCODE_DB", "")
+    named = [os.path.join(opencode_data, database)] if opencode_store.is_database(database) else []
     return {
         claude_code.CLIENT: [os.path.join(claude, "projects")],
         codex.CLIENT: [os.path.join(codex_home, "sessions"), os.path.join(codex_home, "archived_sessions")],
+        gemini.CLIENT: [os.path.join(gemini_home, ".gemini", "tmp")],
+        opencode.CLIENT: [opencode_data, *named],
     }
 
 
 def known_transcripts(home: str, environment: Mapping[str, str], agent: str | None = None) -> list[Found]:
-    """Every transcript of every known client (or of `agent`), oldest first, so that originals come before forks."""
+    """Every transcript of every known client (or of `agent`), oldest first, so that originals come before forks.
+
+    Every SessionStart does this: it lists folders and looks at files, and opens none.
+    """
     found = [
         item
         for client, roots in client_roots(home, environment).items()
         if agent in (None, client)
         for root in roots
-        for item in _walk(root, client)
+        for path in _LISTINGS.get(client, _files_of_lines)(root)
+        for item in _entry(path, client)
     ]
-    return sorted(found, key=lambda item: (item.mtime_ns, item.path))
+    unique = {item.path: item for item in found}
+    return sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path))
 
 
 def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Found]:
@@ -70,29 +97,55 @@ def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Fo
         elif os.path.exists(real):
             found += _entry(real, agent or sniff(real) or claude_code.CLIENT)
         else:
-            raise UsageError(f"{path}: no such file or folder; name .jsonl or .jsonl.gz files, or folders of them")
+            raise UsageError(f"{path}: no such file or folder; name transcripts, or folders of them")
     unique = {item.path: item for item in found}
     return sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path))
 
 
+def _files_of_lines(root: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
+
+
+_LISTINGS: Mapping[str, Callable[[str], Iterator[str]]] = {
+    gemini.CLIENT: gemini.transcripts,
+    opencode.CLIENT: opencode_store.transcripts,
+}
+"""Client → the paths of its transcripts below one of its roots, where they are not simply all files of lines."""
+
+
 def _walk(root: str, client: str | None) -> list[Found]:
+    """The transcripts in a folder that somebody named, wherever in it they are."""
     found: list[Found] = []
     for folder, folders, names in os.walk(root):
         folders.sort()
         for name in sorted(names):
-            if name.endswith(_SUFFIXES):
-                path = os.path.join(folder, name)
+            path = os.path.join(folder, name)
+            if _may_be(path, client):
                 known = client or sniff(path)
                 found += _entry(path, known) if known else []
     return found
 
 
+def _may_be(path: str, client: str | None) -> bool:
+    """Whether a file's name is one that the client (or any) gives to transcripts."""
+    name = os.path.basename(path)
+    if client in (None, opencode.CLIENT) and (
+        opencode_store.is_session_file(path) or (name.startswith("opencode") and opencode_store.is_database(name))
+    ):
+        return True
+    if client in (None, gemini.CLIENT) and gemini.is_recording(name):
+        return True
+    return client != opencode.CLIENT and name.endswith(_SUFFIXES)
+
+
 def _entry(path: str, client: str) -> list[Found]:
     try:
-        status = os.lstat(path)
-    except OSError:  # gone between listing and looking: nothing to read
+        status = status_of(path, client)
+    except TranscriptError:  # gone between listing and looking, or nothing that is read
         return []
-    return [Found(path, client, status.st_size, status.st_mtime_ns)]
+    return [Found(path, client, status.size_bytes, status.mtime_ns)]
 
 
 def sniff(path: str) -> str | None:
@@ -102,9 +155,14 @@ def sniff(path: str) -> str | None:
     """
     try:
         with open_transcript(path) as stream:
-            lines = stream.read(SNIFF_BYTES).splitlines()
+            head = stream.read(SNIFF_BYTES)
     except (*READ_ERRORS, TranscriptError):
         return claude_code.CLIENT
+    if head.startswith(opencode_store.SQLITE_MAGIC) or opencode_store.is_session_file(path):
+        return opencode.CLIENT
+    if path.endswith(".json"):  # one document: all of it need not be in what was read
+        return gemini.CLIENT if b'"projectHash"' in head else None
+    lines = head.splitlines()
     decoded = False
     for line in lines[:50]:
         try:
@@ -114,6 +172,8 @@ def sniff(path: str) -> str | None:
         decoded = True
         if "payload" in record or "record_type" in record or record.get("type") == "session_meta":
             return codex.CLIENT
+        if "projectHash" in record or "$set" in record:
+            return gemini.CLIENT
         if "sessionId" in record or "uuid" in record:
             return claude_code.CLIENT
     return None if decoded else claude_code.CLIENT

@@ -30,6 +30,9 @@ READ_ERRORS = (OSError, EOFError, zlib.error)
 MAX_LINE_BYTES = 16 << 20
 """A longer record is one row with its size and hash; its content is skipped and counted."""
 
+MAX_DOCUMENT_BYTES = 256 << 20
+"""A transcript that is one document is held in memory; no session of any client comes near this."""
+
 
 class Line:
     """One complete line: `data` without its line break, or None with `size` and `digest` when it is too long."""
@@ -57,19 +60,55 @@ def open_transcript(path: str) -> BinaryIO:
         is_link = getattr(error, "errno", None) == errno.ELOOP
         reason = "a symbolic link, which is not followed" if is_link else getattr(error, "strerror", None) or error
         raise TranscriptError(f"{path}: {reason}") from error
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+    try:
+        _check(path, os.fstat(descriptor))
+    except TranscriptError:
         os.close(descriptor)
-        raise TranscriptError(f"{path}: not a regular file")
-    if os.geteuid() not in (0, status.st_uid):
-        os.close(descriptor)
-        raise TranscriptError(f"{path}: belongs to another user")
+        raise
     raw = os.fdopen(descriptor, "rb", buffering=0)
     if not path.endswith(".gz"):
         return raw
     packed = gzip.GzipFile(fileobj=raw)
     packed.myfileobj = raw  # so that closing one closes the other
     return packed  # type: ignore[return-value]
+
+
+def check_ours(path: str) -> os.stat_result:
+    """The status of a file that something else will open (a database library follows links and waits for FIFOs).
+
+    Raises:
+        TranscriptError: not there, a symlink, not a regular file, or another user's file.
+    """
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
+        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    _check(path, status)
+    return status
+
+
+def _check(path: str, status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise TranscriptError(f"{path}: a symbolic link, which is not followed")
+    if not stat.S_ISREG(status.st_mode):
+        raise TranscriptError(f"{path}: not a regular file")
+    if os.geteuid() not in (0, status.st_uid):
+        raise TranscriptError(f"{path}: belongs to another user")
+
+
+def read_whole(path: str) -> bytes:
+    """A document, as it is.
+
+    Raises:
+        TranscriptError: as `open_transcript`, or larger than any document of any client.
+    """
+    try:
+        with open_transcript(path) as stream:
+            if os.fstat(stream.fileno()).st_size > MAX_DOCUMENT_BYTES:
+                raise TranscriptError(f"{path}: larger than {MAX_DOCUMENT_BYTES >> 20} MB")
+            return stream.read()
+    except READ_ERRORS as error:
+        raise TranscriptError(f"{path}: cannot be read: {error}") from error
 
 
 class LineReader:

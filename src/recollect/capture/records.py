@@ -28,16 +28,17 @@ class ReaderState:
     """What a reader must remember between records of one file; kept with the cursor, in the same transaction.
 
     `calls` maps an open tool call's id to [tool, file]; the other fields are for formats that name the session,
-    the folder or the branch only once, at the head of the file.
+    the folder, the branch or the subagent only once, at the head of the file.
     """
 
-    __slots__ = ("branch", "calls", "cwd", "session_id")
+    __slots__ = ("agent_id", "branch", "calls", "cwd", "session_id")
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         values = values or {}
         self.session_id = str(values.get("session_id") or "")
         self.cwd = _text_or_none(values.get("cwd"))
         self.branch = _text_or_none(values.get("branch"))
+        self.agent_id = _text_or_none(values.get("agent_id"))
         calls = values.get("calls")
         self.calls: dict[str, list[str | None]] = dict(calls) if isinstance(calls, dict) else {}
 

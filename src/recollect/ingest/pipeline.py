@@ -13,8 +13,9 @@ import time
 
 from recollect.capture.decode import OVERSIZE, TOO_DEEP, TORN, clean_text, decode_record
 from recollect.capture.discover import FIELDS, READERS
-from recollect.capture.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, LineReader, digest_of, open_transcript
+from recollect.capture.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, LineReader, digest_of
 from recollect.capture.records import ReaderState
+from recollect.capture.unfold import holds_sessions, is_plain, is_there, open_lines, place_of, sessions_in, status_of
 from recollect.domain.sources import COUNTERS, Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, TranscriptError
 from recollect.ingest.prepare import Preparer
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from recollect.capture.files import Line
+    from recollect.capture.unfold import Status
     from recollect.domain.events import Event
     from recollect.domain.sources import NewEvent
     from recollect.ingest.exclusion import Places
@@ -85,26 +87,60 @@ class Ingester:
             StoreError: the store failed; what was committed stays.
         """
         report = FileReport()
+        read = self._pass_over_sessions if holds_sessions(path, client) else self._pass
         for _ in range(MAX_RETRIES):
             try:
-                self._pass(path, client, report, deadline, on_progress)
+                read(path, client, report, deadline, on_progress)
                 break
             except CursorMovedError:
                 continue
         return report
 
-    def _pass(
+    def _pass_over_sessions(
         self, path: str, client: str, report: FileReport, deadline: float | None,
         on_progress: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
-        status = _status(path)
-        state = self._store.source(path)
-        if state is not None and state.client != client:  # read as another client's before: nothing of it is known yet
-            state = state.next_generation(client)
-        if state is not None and _is_unchanged(state, status) and not self._is_torn_for_good(state, status):
+        """A database of many sessions: each is a source, and the database's own row only says when all were read."""
+        status = status_of(path, client)
+        state = self._known(path, client)
+        if state is not None and self._is_read(state, status):
             report.is_complete = True
             return
-        with open_transcript(path) as stream:
+        state, failed = state or SourceState(path, client), None
+        state.size_bytes, state.mtime_ns, state.tail_bytes = status.size_bytes, status.mtime_ns, 0
+        sessions = sessions_in(path)
+        if deadline is not None:  # time is short: what is newest is asked for first
+            sessions.reverse()
+        for session, session_status in sessions:
+            try:
+                self._pass(session, client, report, deadline, on_progress, session_status)
+            except TranscriptError as error:  # one that cannot be read must not keep the others from being read
+                failed = failed or error
+            if deadline is not None and time.monotonic() > deadline:
+                report.is_complete = False
+                return
+            known = self._store.source(session)
+            state.tail_bytes += known.tail_bytes if known else 0
+        if failed is not None:
+            raise failed
+        self.store_batch(Batch(state, [], {}, self._now_ms()))
+        report.is_complete = True
+
+    def _known(self, path: str, client: str) -> SourceState | None:
+        """The cursor of a source; of one that was read as another client's before nothing is known yet."""
+        state = self._store.source(path)
+        return state if state is None or state.client == client else state.next_generation(client)
+
+    def _pass(
+        self, path: str, client: str, report: FileReport, deadline: float | None,
+        on_progress: Callable[[int], None] | None, status: Status | None = None,
+    ) -> None:  # fmt: skip
+        status = status or status_of(path, client)
+        state = self._known(path, client)
+        if state is not None and self._is_read(state, status):
+            report.is_complete = True
+            return
+        with open_lines(path, client) as stream:
             state, head, window = self._position(state, path, client, stream)
             reader = LineReader(stream, state.offset)
             work = _Pass(self, state, head, window, report)
@@ -118,7 +154,7 @@ class Ingester:
             except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
                 work.commit(None, on_progress)
                 raise
-            is_over = path.endswith(".gz") or self._now_ms() - status.st_mtime_ns // 1_000_000 > TORN_IDLE_MS
+            is_over = path.endswith(".gz") or self._is_idle(status)
             if reader.tail_bytes and is_over:
                 work.add_unfinished(reader)
             else:
@@ -126,8 +162,16 @@ class Ingester:
             work.commit(status, on_progress)
         report.is_complete = True
 
-    def _is_torn_for_good(self, state: SourceState, status: os.stat_result) -> bool:
-        return state.tail_bytes > 0 and self._now_ms() - status.st_mtime_ns // 1_000_000 > TORN_IDLE_MS
+    def _is_read(self, state: SourceState, status: Status) -> bool:
+        """Whether a pass would find nothing new; an unfinished part of a session changes without a sign of it."""
+        if (state.size_bytes, state.mtime_ns) != (status.size_bytes, status.mtime_ns):
+            return False
+        if not state.tail_bytes:
+            return True
+        return not self._is_idle(status) and (is_plain(state.path) or holds_sessions(state.path, state.client))
+
+    def _is_idle(self, status: Status) -> bool:
+        return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
     def _position(
         self, state: SourceState | None, path: str, client: str, stream: BinaryIO
@@ -148,7 +192,7 @@ class Ingester:
 
     def _renamed(self, path: str, client: str, head: bytes) -> SourceState | None:
         for state in self._store.sources_like(digest_of(head)) if head else ():
-            if state.client == client and state.id is not None and not os.path.lexists(state.path):
+            if state.client == client and state.id is not None and not is_there(state.path):
                 self._store.move_source(state.id, path)
                 return self._store.source(path)
         return None
@@ -194,7 +238,7 @@ class _Pass:
         self._ingester, self._head, self._window, self._report = ingester, head, window, report
         self.state = state.copy()
         self._reader = READERS[state.client]
-        self._reader_state = ReaderState(state.reader_state)
+        self._reader_state = ReaderState(state.reader_state or place_of(state.path, state.client))
         self._fallback_session = clean_text(os.path.basename(state.path)).split(".")[0]
         self._records: list[NewRecord] = []
         self._bytes = 0
@@ -268,10 +312,10 @@ class _Pass:
             rows.append(prepare(event, self.state.order_ms))
         return rows
 
-    def commit(self, status: os.stat_result | None, on_progress: Callable[[int], None] | None) -> None:
+    def commit(self, status: Status | None, on_progress: Callable[[int], None] | None) -> None:
         """Commits what was read. With `status` the file was read to its end as it was then."""
         state = self.state
-        state.size_bytes, state.mtime_ns = (status.st_size, status.st_mtime_ns) if status else (-1, 0)
+        state.size_bytes, state.mtime_ns = (status.size_bytes, status.mtime_ns) if status else (-1, 0)
         if state.offset == 0 and not self._records and state.id is None and not state.tail_bytes:
             return
         state.head_bytes = min(len(self._head), state.offset)
@@ -288,17 +332,6 @@ class _Pass:
         if on_progress is not None:
             on_progress(self._bytes)
         self._records, self._bytes = [], 0
-
-
-def _status(path: str) -> os.stat_result:
-    try:
-        return os.stat(path, follow_symlinks=False)
-    except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
-        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _is_unchanged(state: SourceState, status: os.stat_result) -> bool:
-    return state.size_bytes == status.st_size and state.mtime_ns == status.st_mtime_ns
 
 
 def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bool:
