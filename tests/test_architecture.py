@@ -9,10 +9,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from recollect import __version__
 from recollect.present.cli import cli
+from recollect.present.mcp_tools import TOOLS
 from recollect.present.reference import reference
 from recollect.settings import FIELDS
 
@@ -183,6 +185,13 @@ def test_the_version_is_said_once() -> None:
         assert first == __version__
 
 
+def commands() -> dict[str, click.Command]:
+    """Every command by its name."""
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
 def test_the_reference_is_current_and_whole() -> None:
     """docs/reference.md is what the code generates: every setting and every command is in it."""
     page = ROOT.joinpath("docs", "reference.md").read_text(encoding="utf-8")
@@ -190,5 +199,16 @@ def test_the_reference_is_current_and_whole() -> None:
     for field in FIELDS:
         assert f"| `{field.variable}` | `{field.name}` |" in page
         assert field.help in page
-    for name in cli.commands:
+    for tool in TOOLS:
+        assert f"\n### {tool}\n" in page
+    for name, command in commands().items():
         assert f"\n### recollect {name}\n" in page
+        assert f"recollect {name}" in (command.help or "") + (command.epilog or ""), f"{name} shows no example"
+
+
+def test_every_command_that_reports_has_json() -> None:
+    """All but the doors for agents, whose output is a protocol."""
+    without = {
+        name for name, command in commands().items() if not any("--json" in one.opts for one in command.params)
+    }
+    assert without == {"hook", "mcp"}

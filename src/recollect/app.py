@@ -133,6 +133,12 @@ class App:
             self._ingest_quietly(found.path, deadline, found.client)
         self._index_quietly(deadline)
 
+    def ingest_spool(self, deadline: float | None = None) -> int:
+        """Observations that wait in the spool become events: how many were new."""
+        from recollect.ingest.spool import ingest_spool
+
+        return ingest_spool(self.ingester(), self.store, self.settings.home, deadline=deadline).accepted
+
     def _with_subagents(self, paths: Iterable[str]) -> list[str]:
         found: list[str] = []
         for path in paths:

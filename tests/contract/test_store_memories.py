@@ -150,6 +150,29 @@ def test_forgetting_is_soft(store: Store, kept: Memories) -> None:
         kept.forget("mem-ffff")
 
 
+def test_what_is_said_again_is_not_brought_back_beside_it(kept: Memories) -> None:
+    """Two live memories that say the same would be one in an export."""
+    first, _ = kept.add("gauge nine is broken", project=QUAY)
+    kept.forget(first.id)
+    second, _ = kept.add("Gauge nine is broken", project=QUAY)
+    with pytest.raises(UsageError, match=second.id):
+        kept.restore(first.id)
+    kept.forget(second.id)
+    assert kept.restore(first.id).is_live
+
+
+def test_a_chain_survives_a_clock_that_steps_back(store: Store) -> None:
+    """An export is in the order of writing, whatever the clock said."""
+    clock = Clock()
+    kept = Memories(store, clock)
+    first, _ = kept.add("gauge times are local", project=QUAY)
+    clock.now_ms -= 90_000
+    second = kept.update(first.id, text="gauge times are UTC")
+    exported = list(kept.export(EVERYTHING))
+    assert [value["key"] for value in exported[1:]] == [first.key.hex(), second.key.hex()]
+    assert exported[2]["supersedes"] == first.key.hex()
+
+
 def test_only_the_owner_changes_or_forgets_a_memory(kept: Memories) -> None:
     """Another agent, or one that does not say who it is, is refused; a person at the command line is not."""
     memory, _ = kept.add("gauge nine is broken", project=QUAY, agent="ann")
@@ -267,6 +290,10 @@ def test_an_export_comes_back_as_it_was(
         {"key": "0" * 32, "type": "decision", "text": "gauge", "origin": "user", "status": "open", "created_ms": True},
         {"key": "0" * 32, "type": "decision", "text": "gauge", "origin": "user", "status": "open", "created_ms": 1,
          "evidence": "ev-1"},
+        {"key": "0" * 32, "type": "decision", "text": "gauge", "origin": "user", "status": "open", "created_ms": 1,
+         "project": ""},
+        {"key": "0" * 32, "type": "decision", "text": "gauge", "origin": "user", "status": "open", "created_ms": 1,
+         "agent": "a\nb"},
     ],
 )  # fmt: skip
 def test_a_bad_line_does_not_spoil_the_others(store: Store, kept: Memories, line: object) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from recollect.capture.decode import clean_text
+from recollect.capture.projects import MAX_PATH_CHARS
 from recollect.domain import events, memories
 from recollect.domain.memories import NewMemory
 from recollect.errors import RecollectError, UsageError
-from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, ImportReport
+from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, ImportReport, owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,8 +85,7 @@ class MemoryImport:
             raise UsageError("created_ms is missing")
         return NewMemory(
             key=key, digest=b"", type=_word(fields, "type", memories.TYPES), text=_text(fields, "text"),
-            project=_text(fields, "project") if fields.get("project") is not None else None,
-            agent=_text(fields, "agent") if fields.get("agent") is not None else None,
+            project=_project(fields), agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
             origin=_word(fields, "origin", events.ORIGINS), status=_word(fields, "status", memories.STATUSES),
             created_ms=created_ms, evidence=_evidence(fields.get("evidence")),
             supersedes=superseded.row if superseded is not None and superseded.superseded_by is None else None,
@@ -119,6 +120,16 @@ def _text(fields: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{name} is not a text")
     return value
+
+
+def _project(fields: Mapping[str, object]) -> str | None:
+    """The root as it is: the folder may be another machine's."""
+    if fields.get("project") is None:
+        return None
+    root = clean_text(_text(fields, "project"))
+    if not root.startswith("/") or len(root) > MAX_PATH_CHARS or not root.isprintable():
+        raise UsageError("project is not the path of a folder")
+    return root
 
 
 def _word(fields: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> str:

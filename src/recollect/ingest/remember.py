@@ -83,7 +83,7 @@ class Memories:
         """
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type, memories.TYPES), text=text,
-            project=None if project is None else project_root(clean_text(project)), agent=_agent(agent), origin=origin,
+            project=None if project is None else project_root(clean_text(project)), agent=owner(agent), origin=origin,
             status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
             evidence=self._evidence(evidence),
         )  # fmt: skip
@@ -134,12 +134,15 @@ class Memories:
 
         Raises:
             NotFoundError: no such memory, or several.
-            UsageError: it was purged.
+            UsageError: it was purged, or one that says the same is live.
         """
         found = self.get(prefix)
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
         if found.deleted_ms is not None:
+            twin = self._store.live_twin(found.row)
+            if twin is not None:
+                raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
             self._store.set_memory_deleted(found.row, None)
             self._index()
         return self._store.memories_by_row([found.row])[found.row]
@@ -278,8 +281,12 @@ def _known(name: str, value: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def _agent(agent: str | None) -> str | None:
-    """The name of an owner: one short line, or none."""
+def owner(agent: str | None) -> str | None:
+    """The name of an owner: one short line, or none.
+
+    Raises:
+        UsageError: it is something else.
+    """
     if agent is None:
         return None
     name = clean_text(agent).strip()

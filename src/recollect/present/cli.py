@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
-import sys
 
 import click
 
 from recollect import __version__
 from recollect.errors import RecollectError, UsageError
-from recollect.present.commands.evaluate import evaluate
-from recollect.present.commands.importing import import_
-from recollect.present.commands.lifecycle import init, uninstall
-from recollect.present.commands.searching import search, show, timeline
-from recollect.present.commands.status import status
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Set up": {
+        "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "uninstall": "lifecycle",
+    },
+    "Read transcripts": {"import": "importing", "observe": "observing"},
+    "Find and read": {"search": "searching", "show": "searching", "timeline": "searching"},
+    "Memories by hand": dict.fromkeys(
+        ("remember", "memories", "update", "forget", "restore", "purge", "export", "import-memories"), "remembering"
+    ),
+    "Measure": {"eval": "evaluate"},
+    "For agents": {"mcp": "doors", "hook": "doors"},
+}  # fmt: skip
+"""Every command by section, with the module in `commands` that holds it: only the one that is asked for is imported."""
 
 
-@click.group(context_settings={"max_content_width": 100})
+class Sections(click.Group):
+    """A group that imports a command when it is asked for, and lists all of them in sections."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Every name."""
+        return [name for commands in SECTIONS.values() for name in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """The command of a name, or None."""
+        for commands in SECTIONS.values():
+            if cmd_name in commands:
+                module = importlib.import_module(f"recollect.present.commands.{commands[cmd_name]}")
+                found = vars(module).values()
+                return next(one for one in found if isinstance(one, click.Command) and one.name == cmd_name)
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the sections."""
+        for title, names in SECTIONS.items():
+            commands = [command for name in names if (command := self.get_command(ctx, name))]
+            with formatter.section(title):
+                formatter.write_dl([(command.name or "", command.get_short_help_str(80)) for command in commands])
+
+
+@click.group(cls=Sections, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="recollect")
 def cli() -> None:
     """Long-term memory for coding agents.
@@ -26,35 +59,17 @@ def cli() -> None:
 
     \b
     First steps:
-      recollect init      connect Claude Code
-      recollect import    read the sessions that are already there
+      recollect init      connect Claude Code and read the sessions that are already there
       recollect search "why did we pick the queue"
+      recollect doctor    whenever something seems wrong
     """
-
-
-@cli.command(short_help="Answer an agent's hook (payload on stdin).")
-@click.argument("event")
-def hook(event: str) -> None:
-    """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout.
-
-    \b
-    Example:
-      echo '{"hook_event_name": "UserPromptSubmit", "prompt": "…", "cwd": "'$PWD'"}' | recollect hook UserPromptSubmit
-    """
-    from recollect.present.hooks import main as hook_main
-
-    sys.exit(hook_main([event]))
-
-
-for command in (init, uninstall, import_, search, show, timeline, status, evaluate):
-    cli.add_command(command)
 
 
 def main() -> int:
     """Runs the command line. Exit codes: 0 done, 1 it failed (the message says why), 2 wrong usage, 130 interrupted."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `recollect timeline … | head` ends as any other command does
     try:
-        cli.main(prog_name="recollect", standalone_mode=False)
+        code = cli.main(prog_name="recollect", standalone_mode=False)  # what a command exits with, else None
     except RecollectError as error:
         click.echo(f"recollect: {error}", err=True)
         return 2 if isinstance(error, UsageError) else 1
@@ -65,6 +80,4 @@ def main() -> int:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)
         click.echo("interrupted" if is_interrupt else "nothing was changed", err=True)
         return 130 if is_interrupt else 1
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    return 0
+    return code if isinstance(code, int) else 0

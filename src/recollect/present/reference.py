@@ -5,9 +5,15 @@ from __future__ import annotations
 import click
 
 from recollect.present.cli import cli
-from recollect.present.hooks import HANDLERS
+from recollect.present.hook_handlers import HANDLERS
 from recollect.present.lifecycle import EVENT_TIMEOUTS
+from recollect.present.mcp_tools import TOOLS
 from recollect.settings import FIELDS
+
+_TYPES = {
+    "string": "text", "strings": "list of texts", "query": "text or list of texts", "integer": "whole number",
+    "boolean": "true or false",
+}  # fmt: skip
 
 _HEAD = """# Reference
 
@@ -24,6 +30,42 @@ Read once a run: the environment over `config.toml` in RECOLLECT_HOME over the d
 """
 
 
+_TOOLS = """
+## MCP tools
+
+Served by `recollect mcp` on standard input and output. Arguments in bold are required. A tool named `hook` is the
+client's own door to `recollect hook`.
+"""
+
+_COMMANDS = """
+## Commands
+
+Every command takes `--help`; those that report take `--json` and then print nothing but JSON on standard output.
+
+| exit code | meaning |
+|---|---|
+| 0 | done; a search that finds nothing is done, too |
+| 1 | it failed, and the message says what to do; of `doctor`: at least one error was found |
+| 2 | wrong usage: an unknown option, an argument that cannot be used |
+| 130 | interrupted |
+"""
+
+
+def _tools() -> str:
+    """Every tool of the MCP server, as a client lists it."""
+    parts = [_TOOLS]
+    for tool in TOOLS.values():
+        loaded = " Always loaded." if tool.is_loaded else ""
+        parts.append(f"\n### {tool.name}\n\n{tool.description}{loaded}\n")
+        if tool.parameters:
+            parts.append("\n| argument | type | what it is |\n|---|---|---|\n")
+        for parameter in tool.parameters:
+            name = f"**{parameter.name}**" if parameter.is_required else parameter.name
+            choices = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
+            parts.append(f"| {name} | {_TYPES[parameter.kind]} | {parameter.help}{choices} |\n")
+    return "".join(parts)
+
+
 def reference() -> str:
     """The whole page."""
     parts = [_HEAD]
@@ -36,10 +78,13 @@ def reference() -> str:
     for event, (handler, deadline) in HANDLERS.items():
         does = (handler.__doc__ or "").partition(":")[2].strip().split("\n")[0].rstrip(".")
         parts.append(f"| `{event}` | {does} | `{deadline}` | {EVENT_TIMEOUTS[event]} s |\n")
-    parts.append("\n## Commands\n")
+    parts.append(_tools())
+    parts.append(_COMMANDS)
     context = click.Context(cli, info_name="recollect", max_content_width=100, terminal_width=100)
-    for name in sorted(cli.commands):
-        command = cli.commands[name]
+    for name in sorted(cli.list_commands(context)):
+        command = cli.get_command(context, name)
+        if command is None:
+            continue
         with click.Context(command, info_name=name, parent=context, max_content_width=100, terminal_width=100) as inner:
             parts.append(f"\n### recollect {name}\n\n```\n{command.get_help(inner)}\n```\n")
     return "".join(parts)

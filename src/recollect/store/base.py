@@ -186,6 +186,10 @@ class Store(Protocol):
         """Memories by the beginning of their id, whatever has become of them."""
         ...
 
+    def live_twin(self, row: int) -> Memory | None:
+        """The live memory that says the same in the same scope, of the same owner, if there is one."""
+        ...
+
     def list_memories(
         self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
     ) -> list[Memory]:

@@ -186,6 +186,16 @@ class SqliteMemories(SqliteReads):
         sql = _SELECT + " WHERE m.key BETWEEN ? AND ? LIMIT ?"
         return [_memory(row) for row in self._rows(sql, (low, high, limit))]
 
+    def live_twin(self, row: int) -> Memory | None:
+        """The live memory that says the same in the same scope, of the same owner, if there is one."""
+        found = self._row(
+            "SELECT o.id FROM memories m JOIN memories o ON o.digest = m.digest AND o.project_id IS m.project_id"
+            " AND o.agent IS m.agent AND o.id != m.id WHERE m.id = ? AND o.deleted_ms IS NULL"
+            " AND o.superseded_by IS NULL AND o.purged_ms IS NULL LIMIT 1",
+            (row,),
+        )
+        return self.memories_by_row([found[0]])[found[0]] if found else None
+
     def list_memories(
         self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
     ) -> list[Memory]:
@@ -203,8 +213,8 @@ class SqliteMemories(SqliteReads):
                 values.append(getattr(wanted, column))
         clauses += [] if wanted.with_forgotten else ["m.deleted_ms IS NULL"]
         clauses += [] if wanted.with_superseded else ["m.superseded_by IS NULL"]
-        order = "ASC" if oldest_first else "DESC"
-        sql = f"{_SELECT} WHERE {' AND '.join(clauses)} ORDER BY m.created_ms {order}, m.id {order} LIMIT ?"
+        order = "m.id" if oldest_first else "m.created_ms DESC, m.id DESC"  # a chain is in the order of its rows
+        sql = f"{_SELECT} WHERE {' AND '.join(clauses)} ORDER BY {order} LIMIT ?"
         return [_memory(row) for row in self._rows(sql, (*values, limit))]
 
     def memory_counts(self) -> dict[str, dict[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -9,13 +10,19 @@ from datetime import UTC, datetime
 
 import click
 
-from recollect.app import App, open_app
+from recollect.app import App, now_ms, open_app
 from recollect.domain.events import TOOL_CALL, squeeze
+from recollect.domain.memories import Memory
 from recollect.domain.stored import Found, Scope, StoredEvent
-from recollect.errors import NotFoundError
+from recollect.errors import NotFoundError, StoreError
+from recollect.present.commands.arguments import clean_argument
+from recollect.present.commands.remembering import memory_line, memory_row
 from recollect.present.render import iso_time, plain
 from recollect.retrieve.question import TYPES, Question
 from recollect.settings import read_settings
+
+_Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
+"""A row as JSON, which of its fields people see, and further lines with their names."""
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -49,9 +56,10 @@ def search(
     """
     if all_projects and project:
         raise click.UsageError("choose one of --all-projects and --project")
-    question = _clean(" ".join(text))
+    question = clean_argument(" ".join(text))
     with open_app(read_settings(os.environ)) as app:
-        scope = Scope.everything() if all_projects else app.scope_of(_clean(os.path.abspath(project or os.getcwd())))
+        folder = clean_argument(os.path.abspath(project or os.getcwd()))
+        scope = Scope.everything() if all_projects else app.scope_of(folder)
         started = time.perf_counter()
         found = app.search(
             Question(
@@ -80,30 +88,65 @@ def _nothing(*, is_empty: bool, all_projects: bool) -> str:
     return "Nothing found." if all_projects else "Nothing found in this project; --all-projects searches everywhere."
 
 
-@click.command()
-@click.argument("event_id", metavar="ID")
+@click.command(short_help="Show one event or memory with its whole text.")
+@click.argument("found_id", metavar="ID")
 @_JSON
-def show(event_id: str, *, as_json: bool) -> None:
-    """Show one event with its whole text. ID may be any unique beginning.
+def show(found_id: str, *, as_json: bool) -> None:
+    """Show one event (ev-…) or memory (mem-…) with its whole text. ID may be any unique beginning.
+
+    A memory is shown with its chain (what it superseded, what superseded it) and the events that bear it out.
 
     \b
-    Example:
+    Examples:
       recollect show ev-3f9a
+      recollect show mem-71c0
     """
+    prefix = clean_argument(found_id)
     with open_app(read_settings(os.environ)) as app:
-        found = app.store.events_by_prefix(_clean(event_id))
-    if not found:
-        raise NotFoundError(f"no event {event_id}; `recollect search` prints ids (ev-…)")
-    if len(found) > 1:
-        raise NotFoundError(f"{event_id} could be {', '.join(event.id for event in found)}; write more of it")
-    row = {"session_id": found[0].session, "project": found[0].project, **event_row(found[0], with_text=True)}
+        found: list[StoredEvent | Memory] = [*app.store.events_by_prefix(prefix), *app.store.memories_by_prefix(prefix)]
+        if not found:
+            raise NotFoundError(f"no event or memory {prefix}; `recollect search` prints ids (ev-…, mem-…)")
+        if len(found) > 1:
+            raise NotFoundError(f"{prefix} could be {', '.join(one.id for one in found)}; write more of it")
+        show_one = _show_memory(app, found[0]) if isinstance(found[0], Memory) else _show_event(found[0])
+    row, names, more = show_one
     if as_json:
         click.echo(json.dumps(row, ensure_ascii=False))
         return
-    for name in ("id", "ts", "type", "tool", "file", "session_id", "project"):
+    for name in names:
         if row[name] is not None:
-            click.echo(plain(f"{name:>10}  {row[name]}"))
+            click.echo(plain(f"{name:>12}  {row[name]}"))
+    for name, line in more:
+        click.echo(plain(f"{name:>12}  {line}"))
     click.echo(plain(f"\n{row['text']}"))
+
+
+def _show_event(event: StoredEvent) -> _Shown:
+    row = {"session_id": event.session, "project": event.project, **event_row(event, with_text=True)}
+    return row, ("id", "ts", "type", "tool", "file", "session_id", "project"), []
+
+
+def _show_memory(app: App, memory: Memory) -> _Shown:
+    """A memory with its chain and its evidence; showing it counts as reading it."""
+    chain = app.memories.chain(memory.key.hex())
+    place = [other.row for other in chain].index(memory.row)
+    borne_out = {ident: app.store.events_by_prefix(ident, limit=1) for ident in memory.evidence}
+    row = memory_row(memory) | {
+        "chain": [memory_row(other) for other in chain],
+        "evidence": [
+            {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
+        ],
+    }  # fmt: skip
+    more = [("before", memory_line(other)) for other in chain[:place]]
+    more += [("after", memory_line(other)) for other in chain[place + 1 :]]
+    more += [
+        ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
+        for ident, events in borne_out.items()
+    ]
+    if not app.store.is_read_only:
+        with contextlib.suppress(StoreError):  # losing a count must not lose the answer
+            app.store.record_memory_access([memory.row], now_ms())
+    return row, ("id", "ts", "type", "status", "state", "project", "agent", "access_count"), more
 
 
 @click.command()
@@ -118,7 +161,7 @@ def timeline(session: str, *, full: bool, as_json: bool) -> None:
       recollect timeline 6295e04b
     """
     with open_app(read_settings(os.environ)) as app:
-        row_id, name, project = _session(app, _clean(session))
+        row_id, name, project = _session(app, clean_argument(session))
         found = app.store.session_events(row_id, with_text=full)
     rows = [event_row(event, with_text=full) for event in found]
     if as_json:
@@ -151,11 +194,6 @@ def _session(app: App, prefix: str) -> tuple[int, str, str]:
     if len(found) > 1:
         raise NotFoundError(f"{prefix} could be {', '.join(name for _, name, _ in found)}; write more of it")
     return found[0]
-
-
-def _clean(argument: str) -> str:
-    """An argument as the store holds text: bytes that are not UTF-8 are replaced, as they are in transcripts."""
-    return os.fsencode(argument).decode("utf-8", "replace")
 
 
 def found_row(item: Found) -> dict[str, object]:

@@ -1,0 +1,37 @@
+"""`recollect hook` and `recollect mcp`: the doors for agents, for whoever looks at them from the command line."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command(short_help="Answer an agent's hook (payload on stdin).")
+@click.argument("event")
+def hook(event: str) -> None:
+    """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout.
+
+    \b
+    Example:
+      echo '{"hook_event_name": "UserPromptSubmit", "prompt": "…", "cwd": "'$PWD'"}' | recollect hook UserPromptSubmit
+    """
+    from recollect.present.hooks import main as hook_main
+
+    sys.exit(hook_main([event]))
+
+
+@click.command(short_help="Serve an agent's tools over MCP (stdio).")
+def mcp() -> None:
+    """Serve memory to an agent over the Model Context Protocol, on standard input and output.
+
+    `recollect init` writes this into the agent's settings; it ends with the agent. While it runs, one server of the
+    machine also reads what other sessions have written.
+
+    \b
+    Example:
+      claude mcp add recollect -- recollect mcp
+    """
+    from recollect.present.mcp import main as serve
+
+    sys.exit(serve())

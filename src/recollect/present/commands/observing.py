@@ -1,0 +1,144 @@
+"""`recollect observe`: observations of agents that leave no transcript, from standard input into the spool."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from recollect.app import open_app
+from recollect.capture.decode import decode_record, plain_decoder
+from recollect.capture.observed import EXAMPLE
+from recollect.capture.spool import discard_dead, spool_counts
+from recollect.errors import RecordError, UsageError
+from recollect.ingest.spool import Intake, SpoolReport, ingest_spool, take_in
+from recollect.present.hooks import GUARD
+from recollect.settings import Settings, read_settings
+
+MAX_INPUT_BYTES = 64 << 20
+RETRY_WAIT_S = 10.0
+_SHOWN_PROBLEMS = 20
+
+_Numbered = list[tuple[int, object]]
+_Problems = list[tuple[int, str]]
+
+
+@click.command(short_help="Take observations of agents without transcripts (JSON on stdin).")
+@click.option("--agent", default="", help="Whose they are, where they do not say so.")
+@click.option("--now", is_flag=True, help="Also move the spool into the store at once.")
+@click.option("--retry", is_flag=True, help="Read nothing: try all dead letters again.")
+@click.option("--discard", is_flag=True, help="Read nothing: delete all dead letters.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before --discard.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def observe(*, agent: str, now: bool, retry: bool, discard: bool, yes: bool, as_json: bool) -> None:
+    """Keep what an agent that leaves no transcript says about itself.
+
+    Standard input holds one JSON object, an array of them, or JSON Lines. An observation has `agent`, `session_id` and
+    `text`, and perhaps `kind` (user_prompt, assistant_text, assistant_thinking, tool_call, tool_result, compaction;
+    default assistant_text), `cwd` (default: this folder), `tool`, `tool_input`, `file`, `failed`, `exit_code`,
+    `branch`, `ts` (ISO 8601 or milliseconds) and `id` (the same id in the same session is stored once).
+
+    It is redacted and put into RECOLLECT_HOME/spool within milliseconds; the next hook, worker or `recollect import`
+    moves it into the store. What cannot be stored is kept in spool/dead. Exit code 1: some could not be kept.
+
+    \b
+    Examples:
+      echo '{"agent": "cursor", "session_id": "7f3a", "text": "A queue keeps order."}' | recollect observe
+      recollect observe --agent aider < observations.jsonl
+      recollect observe --retry
+    """
+    if retry + discard + now > 1:
+        raise click.UsageError("choose one of --now, --retry and --discard")
+    settings = read_settings(os.environ)
+    if discard:
+        _discard(settings, yes=yes, as_json=as_json)
+    elif retry:
+        _finish(settings, None, _move(settings, retry=True), as_json=as_json)
+    elif not os.environ.get(GUARD):
+        intake = _take(settings, agent)
+        _finish(settings, intake, _move(settings, retry=False) if now else None, as_json=as_json)
+
+
+def _take(settings: Settings, agent: str) -> Intake:
+    if sys.stdin.isatty():
+        raise UsageError(f"observations come on standard input, such as {EXAMPLE}")
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    if len(data) > MAX_INPUT_BYTES:
+        raise UsageError(f"more than {MAX_INPUT_BYTES >> 20} MB at once; send it in parts")
+    if not data.strip():
+        raise UsageError(f"nothing on standard input; an observation looks like {EXAMPLE}")
+    values, problems = _decode(data)
+    intake = take_in(settings, values, agent=agent, cwd=os.getcwd())
+    intake.problems = sorted(intake.problems + problems)
+    return intake
+
+
+def _decode(data: bytes) -> tuple[_Numbered, _Problems]:
+    """The values with their numbers: one object, the items of an array, or lines."""
+    try:
+        whole = plain_decoder()(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except (ValueError, RecursionError, RecordError):
+        return _decode_lines(data)
+    return list(enumerate(whole, 1)) if isinstance(whole, list) else [(1, whole)], []
+
+
+def _decode_lines(data: bytes) -> tuple[_Numbered, _Problems]:
+    values: _Numbered = []
+    problems: _Problems = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                values.append((number, decode_record(line, None)))
+            except RecordError as error:
+                problems.append((number, error.reason))
+    return values, problems
+
+
+def _move(settings: Settings, *, retry: bool) -> SpoolReport:
+    """The spool into the store, and its rows into the index."""
+    with open_app(settings) as app:
+        report = ingest_spool(app.ingester(), app.store, settings.home, retry_all=retry, wait_s=RETRY_WAIT_S)
+        app.index_new_rows()
+    return report
+
+
+def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None, *, as_json: bool) -> None:
+    """Says what was done; exit code 1 when something could not be."""
+    facts: dict[str, object] = {}
+    lines: list[str] = []
+    if intake is not None:
+        problems = [{"number": number, "reason": reason} for number, reason in intake.problems]
+        facts |= {"kept": intake.kept, "excluded": intake.excluded, "problems": problems}
+        lines.append(f"{intake.kept} kept" + (f", {intake.excluded} not wanted here" if intake.excluded else ""))
+    if moved is not None:
+        counts = spool_counts(settings.home)
+        names = ("waiting", "dead", "reasons")
+        facts |= {"stored": moved.accepted, "known": moved.duplicate, **{name: counts[name] for name in names}}
+        lines.append(f"{moved.accepted} events stored, {moved.duplicate} known already, {counts['waiting']} waiting")
+        lines += [f"dead: {count} ({reason})" for reason, count in dict(counts["reasons"]).items()]  # type: ignore[call-overload]
+    click.echo(json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(lines))
+    if intake is not None and intake.problems:
+        _complain(intake.problems)
+    if moved is not None and (moved.refused or not moved.is_complete):
+        raise click.exceptions.Exit(1)
+
+
+def _complain(problems: _Problems) -> NoReturn:
+    for number, reason in problems[:_SHOWN_PROBLEMS]:
+        click.echo(f"recollect: observation {number}: {reason}", err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        click.echo(f"recollect: and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
+    click.echo(f"recollect: a right one looks like {EXAMPLE}", err=True)
+    raise click.exceptions.Exit(1)
+
+
+def _discard(settings: Settings, *, yes: bool, as_json: bool) -> None:
+    counts = spool_counts(settings.home)
+    if counts["dead_files"] and not yes:
+        click.confirm(f"Delete {counts['dead']} dead letters for good?", abort=True, err=as_json)
+    discarded = discard_dead(settings.home)
+    facts = {"discarded": counts["dead"] if discarded else 0}
+    click.echo(json.dumps(facts) if as_json else f"{facts['discarded']} dead letters deleted")

@@ -1,0 +1,299 @@
+"""Memories by hand: keep, list, change, forget, purge, and carry them from one store to another."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from recollect.app import App, open_app
+from recollect.domain import memories as words
+from recollect.domain.memories import Memory, MemoryFilter
+from recollect.domain.stored import Scope
+from recollect.ingest.remember import ImportReport, PurgeReport
+from recollect.present.commands.arguments import clean_argument, memory_text
+from recollect.present.memory_files import read_export, write_export
+from recollect.present.render import iso_time, plain
+from recollect.settings import read_settings
+
+_SHOWN_PROBLEMS = 20
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_ID = click.argument("memory_id", metavar="ID")
+_TYPE = click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
+_STATUS = click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
+_OWNER = click.option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
+
+
+def _open() -> App:
+    return open_app(read_settings(os.environ))
+
+
+@click.command(short_help="Keep one thing that later sessions should know.")
+@click.argument("text", nargs=-1)
+@_TYPE
+@click.option("--global", "is_global", is_flag=True, help="It holds in every project.")
+@click.option("--project", type=click.Path(), metavar="FOLDER", help="It holds in this folder's project.")
+@click.option("--agent", metavar="ID", help="The agent that owns it: no other agent changes or forgets it.")
+@click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
+@_JSON
+def remember(
+    text: tuple[str, ...], type: str | None, *, is_global: bool, project: str | None, agent: str | None,  # noqa: A002 - the option's own word
+    evidence: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
+    """Keep TEXT (`-`: standard input) as a memory of this folder's project; secrets in it are redacted.
+
+    Say one thing, with its reason. The same text again is known already. TYPE is decision, failure, pattern,
+    dependency, context (the default) or discovery.
+
+    \b
+    Examples:
+      recollect remember --type decision "Deduplicate by upsert: a cache is lost at a restart."
+      recollect remember --global "Commit messages are imperative, without a prefix."
+      git log -1 --format=%B | recollect remember --evidence ev-3f9a -
+    """
+    if is_global and project is not None:
+        raise click.UsageError("choose one of --global and --project")
+    root = None if is_global else clean_argument(os.path.abspath(project or os.getcwd()))
+    with _open() as app:
+        memory, is_new = app.memories.add(
+            memory_text(text), type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
+        )
+    if as_json:
+        click.echo(json.dumps({"is_new": is_new, **memory_row(memory)}, ensure_ascii=False))
+    else:
+        click.echo(memory.id if is_new else f"known already: {memory.id}")
+
+
+@click.command(short_help="List memories, newest first.")
+@_TYPE
+@_STATUS
+@click.option("--agent", metavar="ID", help="Only those that this agent owns.")
+@click.option("--project", type=click.Path(), metavar="FOLDER", help="Those of this folder's project.")
+@click.option("--all-projects", is_flag=True, help="Those of every project.")
+@click.option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
+@click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
+@click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
+@click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
+@_JSON
+def memories(
+    type: str | None, status: str | None, agent: str | None, project: str | None, *, all_projects: bool,  # noqa: A002 - the option's own word
+    is_global: bool, forgotten: bool, superseded: bool, limit: int, as_json: bool,
+) -> None:  # fmt: skip
+    """List the memories of this folder's project and those that hold everywhere, one line each.
+
+    \b
+    Examples:
+      recollect memories --type decision
+      recollect memories --all-projects --forgotten --json
+    """
+    if all_projects + is_global + (project is not None) > 1:
+        raise click.UsageError("choose one of --all-projects, --global and --project")
+    wanted = MemoryFilter(
+        type=type, agent=agent, status=status, with_forgotten=forgotten, with_superseded=superseded,
+        is_global_only=is_global,
+    )  # fmt: skip
+    with _open() as app:
+        found = app.memories.listed(_scope(app, project, all_projects=all_projects), wanted, limit)
+    if as_json:
+        click.echo(json.dumps({"memories": [memory_row(memory) for memory in found]}, ensure_ascii=False))
+        return
+    for memory in found:
+        click.echo(plain(memory_line(memory)))
+    if not found:
+        click.echo('No memories here. Keep one: recollect remember "…"')
+
+
+@click.command(short_help="Correct a memory: the old one stays in its chain.")
+@_ID
+@click.argument("text", nargs=-1)
+@_TYPE
+@_STATUS
+@_OWNER
+@_JSON
+def update(
+    memory_id: str, text: tuple[str, ...], type: str | None, status: str | None, agent: str | None, *, as_json: bool  # noqa: A002 - the option's own word
+) -> None:
+    """Give the memory ID another TEXT (`-`: standard input), type or status.
+
+    Another text or type is a new memory that supersedes the old one; a status is set in place.
+
+    \b
+    Examples:
+      recollect update mem-3f9a "The queue is gone: one table with a lease."
+      recollect update mem-3f9a --status resolved
+    """
+    new = memory_text(text) if text else None
+    with _open() as app:
+        old = app.memories.get(clean_argument(memory_id))
+        memory = app.memories.update(
+            old.key.hex(), text=new, type=type, status=status, agent=agent, is_person=agent is None
+        )
+    supersedes = memory.supersedes == old.row
+    line = f"{memory.id} supersedes {old.id}" if supersedes else f"{memory.id} is {memory.status}"
+    if not supersedes and memory.row != old.row:
+        line = f"known already: {memory.id}; {old.id} stays as it is"
+    if as_json:
+        click.echo(json.dumps({"superseded": old.id if supersedes else None, **memory_row(memory)}, ensure_ascii=False))
+    else:
+        click.echo(line)
+
+
+@click.command(short_help="Take a memory out of every search; it can be restored.")
+@_ID
+@_OWNER
+@_JSON
+def forget(memory_id: str, agent: str | None, *, as_json: bool) -> None:
+    """Take the memory ID out of every search. `recollect restore ID` brings it back, `recollect purge ID` erases it.
+
+    \b
+    Example:
+      recollect forget mem-3f9a
+    """
+    with _open() as app:
+        memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None)
+    _say(memory, f"{memory.id} is forgotten; `recollect restore {memory.id}` brings it back", as_json=as_json)
+
+
+@click.command(short_help="Bring a forgotten memory back.")
+@_ID
+@_JSON
+def restore(memory_id: str, *, as_json: bool) -> None:
+    """Bring the forgotten memory ID back.
+
+    \b
+    Example:
+      recollect restore mem-3f9a
+    """
+    with _open() as app:
+        memory = app.memories.restore(clean_argument(memory_id))
+    _say(memory, f"{memory.id} is {memory.state}", as_json=as_json)
+
+
+@click.command(short_help="Erase a memory's text from disk, for good.")
+@_ID
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@_JSON
+def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
+    """Erase the text of the memory ID from everything that recollect keeps on disk, and look whether it is gone.
+
+    Its id stays, so that an import does not bring it back. Nothing undoes this; `recollect forget ID` can be undone.
+
+    \b
+    Example:
+      recollect purge mem-3f9a
+    """
+    with _open() as app:
+        memory = app.memories.get(clean_argument(memory_id))
+        if not yes and memory.purged_ms is None:
+            click.echo(plain(memory_line(memory)), err=as_json)
+            click.confirm("Erase it for good?", abort=True, err=as_json)
+        report = app.memories.purge(memory.key.hex())
+    if as_json:
+        click.echo(json.dumps({"id": report.id, "is_gone": report.is_gone, "was_compacted": report.was_compacted}))
+    else:
+        click.echo(_erased(report))
+
+
+@click.command(short_help="Write memories as JSON Lines.")
+@click.argument("file", required=False, type=click.Path())
+@click.option("--project", type=click.Path(), metavar="FOLDER", help="Those of this folder's project.")
+@click.option("--all-projects", is_flag=True, help="Those of every project.")
+@click.option("--force", is_flag=True, help="Replace FILE even if it is no earlier export.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report on FILE as JSON.")
+def export(file: str | None, project: str | None, *, all_projects: bool, force: bool, as_json: bool) -> None:
+    """Write memories to FILE (`-` or nothing: standard output), oldest first, forgotten and superseded ones too.
+
+    Those of this folder's project and those that hold everywhere. Each line is one JSON object, the first says which
+    format it is; `recollect import-memories` reads it. Purged ones are not in it, and neither are access counts.
+
+    \b
+    Examples:
+      recollect export memories.jsonl
+      recollect export --all-projects | gzip > memories.jsonl.gz
+    """
+    if all_projects and project is not None:
+        raise click.UsageError("choose one of --all-projects and --project")
+    with _open() as app:
+        lines = list(app.memories.export(_scope(app, project, all_projects=all_projects)))
+    count = write_export(file, lines, force=force) - 1
+    if file not in (None, "-"):
+        report = {"memories": count, "file": file}
+        click.echo(json.dumps(report) if as_json else f"{count} memories written to {click.format_filename(str(file))}")
+
+
+@click.command("import-memories", short_help="Read exported memories into this store.")
+@click.argument("file", type=click.Path())
+@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@_JSON
+def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
+    """Read memories that `recollect export` wrote from FILE (`-`: standard input).
+
+    Those that are known already, or were purged here, are left as they are: reading a file twice is reading it once.
+    Each line stands for itself; bad ones are named, and the exit code is 1.
+
+    \b
+    Examples:
+      recollect import-memories memories.jsonl
+      gunzip -c memories.jsonl.gz | recollect import-memories --dry-run -
+    """
+    bad: list[tuple[int, str]] = []
+    with _open() as app:
+        report = app.memories.import_values(read_export(file, bad), is_trial=dry_run)
+    report.problems = sorted(report.problems + bad)
+    _print_import(report, is_trial=dry_run, as_json=as_json)
+    if report.problems:
+        raise click.exceptions.Exit(1)
+
+
+def memory_row(memory: Memory) -> dict[str, object]:
+    """One memory as every command shows it."""
+    return {
+        "id": memory.id, "type": memory.type, "status": memory.status, "state": memory.state,
+        "ts": iso_time(memory.created_ms), "project": memory.project, "agent": memory.agent, "origin": memory.origin,
+        "text": memory.text, "evidence": memory.evidence, "access_count": memory.access_count,
+    }  # fmt: skip
+
+
+def memory_line(memory: Memory) -> str:
+    """One memory on one line: id, type, day, where it holds, what it says, what has become of it."""
+    where = os.path.basename(memory.project) or memory.project if memory.project else "everywhere"
+    marks = [memory.state] if memory.state != "live" else []
+    marks += ["resolved"] if memory.status == "resolved" else []
+    marks += [f"of {memory.agent}"] if memory.agent else []
+    about = f" [{', '.join(marks)}]" if marks else ""
+    return f"{memory.id}  {memory.type:<10}  {str(iso_time(memory.created_ms))[:10]}  {where}  {memory.summary}{about}"
+
+
+def _say(memory: Memory, line: str, *, as_json: bool) -> None:
+    click.echo(json.dumps(memory_row(memory), ensure_ascii=False) if as_json else line)
+
+
+def _erased(report: PurgeReport) -> str:
+    if report.is_gone:
+        return f"{report.id} is erased: its text is nowhere in the store's files; only the id is kept"
+    return (
+        f"{report.id} is erased, but the same words still stand in the store: a transcript said them, or another memory"
+        " does (recollect search --all-projects finds them)"
+    )
+
+
+def _print_import(report: ImportReport, *, is_trial: bool, as_json: bool) -> None:
+    problems = [{"line": number, "reason": reason} for number, reason in report.problems]
+    if as_json:
+        facts = {"added": report.added, "known": report.known, "purged": report.purged, "is_dry_run": is_trial}
+        click.echo(json.dumps({**facts, "problems": problems}, ensure_ascii=False))
+    else:
+        purged = f", {report.purged} left out because they were purged here" if report.purged else ""
+        click.echo(f"{report.added} {'would be ' if is_trial else ''}added, {report.known} known already{purged}")
+    for number, reason in report.problems[:_SHOWN_PROBLEMS]:
+        click.echo(plain(f"recollect: line {number}: {reason}"), err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        click.echo(f"recollect: and {len(problems) - _SHOWN_PROBLEMS} more lines", err=True)
+
+
+def _scope(app: App, project: str | None, *, all_projects: bool) -> Scope:
+    if all_projects:
+        return Scope.everything()
+    return app.scope_of(clean_argument(os.path.abspath(project or os.getcwd())))
