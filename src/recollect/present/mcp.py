@@ -7,6 +7,7 @@ the heavy work for all sessions of the machine while this one holds the lock.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -56,8 +57,7 @@ and code disagree, trust the code and say so. An empty answer means that nothing
 
 def main() -> int:
     """Serves one client until it goes; 0."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever else is printed must not get between the messages
+    out = _protocol_output()
     with Session(os.environ, os.getcwd()) as session:
         try:
             for line in _lines():
@@ -70,24 +70,35 @@ def main() -> int:
     return 0
 
 
-def _lines() -> Iterator[bytes]:
-    """The lines of standard input; one that is too long is left out. Ends with the input or with the parent."""
+def _protocol_output() -> int:
+    """Standard output, for the protocol alone: whatever else is printed goes where errors go."""
+    out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without standard error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return out
+
+
+def _lines() -> Iterator[bytes | None]:
+    """The lines of standard input, None for one that is too long. Ends with the input or with the parent."""
     parent = os.getppid()
-    kept, is_too_long = b"", False
+    parts: list[bytes] = []
+    size_bytes = 0
     while os.getppid() == parent:
         if not select.select([0], [], [], PARENT_CHECK_S)[0]:
             continue
         part = os.read(0, READ_BYTES)
         if not part:
             return
-        *whole, rest = part.split(b"\n")
-        for line in whole:
-            if not is_too_long:
-                yield kept + line
-            kept, is_too_long = b"", False
-        kept = b"" if is_too_long else kept + rest
-        if len(kept) > MAX_LINE_BYTES:
-            kept, is_too_long = b"", True
+        *ends, rest = part.split(b"\n")
+        for end in ends:
+            yield b"".join((*parts, end)) if size_bytes <= MAX_LINE_BYTES else None
+            parts, size_bytes = [], 0
+        parts.append(rest)
+        size_bytes += len(rest)
+        if size_bytes > MAX_LINE_BYTES:
+            parts.clear()
 
 
 def _write(out: int, data: bytes) -> None:
@@ -96,8 +107,10 @@ def _write(out: int, data: bytes) -> None:
         data = data[os.write(out, data) :]
 
 
-def answered(session: Session, line: bytes) -> object:
-    """The answer to one line: an object, a list for a batch, or None when there is nothing to answer."""
+def answered(session: Session, line: bytes | None) -> object:
+    """The answer to one line (None: one too long to read): an object, a list for a batch, None for nothing to say."""
+    if line is None:
+        return _error(None, INVALID_REQUEST, f"a line of more than {MAX_LINE_BYTES >> 20} MB")
     if not line.strip():
         return None
     try:
@@ -120,7 +133,9 @@ def _one(session: Session, message: object) -> dict[str, object] | None:
         return None  # a notification: `initialized`, `cancelled`, …; nothing here runs long enough to be cancelled
     if isinstance(ident, bool) or not isinstance(ident, str | int):
         return _error(None, INVALID_REQUEST, "an id is a text or a whole number")
-    params = message.get("params", {})
+    params = message.get("params")
+    if params is None:  # some clients write it when there are none
+        params = {}
     if not isinstance(params, dict):
         return _error(ident, INVALID_PARAMS, "params is not an object")
     return _result(session, message["method"], params, ident)

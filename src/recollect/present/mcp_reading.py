@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from recollect.present.mcp_tools import Arguments
 
 KINDS = events.KINDS
-ANSWER_CHARS = 32_000
-"""8,000 tokens: clients warn at 10,000."""
+ANSWER_CHARS = 30_000
+"""7,500 tokens, as a block's text is counted once it is escaped: clients warn at 10,000."""
 
 LINE_CHARS = 200
 AROUND = 6
@@ -41,6 +41,8 @@ EMPTY = (
     " it); new ones are stored by the hooks as they end."
 )
 MAX_NAME_CHARS = 80
+MAX_PLACE_CHARS = 200
+MAX_PROBLEM_CHARS = 100
 _SHORT_TIME = 16
 
 
@@ -66,7 +68,7 @@ def search_memory(session: Session, arguments: Arguments) -> str:
     with_project = arguments.text("project") is not None
     lines = [_hit(item, session.name, with_project=with_project) for item in found]
     head = f"{len(found)} hits, best first. Full text: get_memories; around an event: get_context, expand_memory."
-    return _answer(app, head, "\n" + "\n".join(lines))
+    return _answer(app, head, _cut(lines, "a smaller limit"))
 
 
 def _nothing_found(app: App, arguments: Arguments) -> str:
@@ -91,7 +93,7 @@ def _hit(item: Found, session: str, *, with_project: bool) -> str:
         about = f"{_time(event.ts_ms)}  {event.kind}  {of}{where}  ~{tokens(event.text_chars)} tok"
     else:
         about = ""
-    return f"{item.id}  {about}\n  {escape(squeeze(item.passage, LINE_CHARS))}"
+    return f"\n{item.id}  {about}\n  {escape(squeeze(item.passage, LINE_CHARS))}"
 
 
 # -- whole texts -------------------------------------------------------------------------------------------------------
@@ -105,10 +107,10 @@ def get_memories(session: Session, arguments: Arguments) -> str:
         try:
             parts.append(_whole(app, ident, arguments.number("offset", 0) if len(ids) == 1 else 0, room))
         except NotFoundError as error:
-            problems.append(str(error))
+            problems.append(squeeze(str(error), MAX_PROBLEM_CHARS))
     if not parts:
         raise NotFoundError("; ".join(problems))
-    return _answer(app, "\n".join(problems), "\n".join(parts))
+    return _answer(app, escape("\n".join(problems)), _cut(parts, "asking for fewer at once"))
 
 
 def _whole(app: App, ident: str, offset: int, room: int) -> str:
@@ -121,10 +123,13 @@ def _whole(app: App, ident: str, offset: int, room: int) -> str:
 
 
 def _part(ident: str, text: str, offset: int, room: int) -> str:
+    """A text from an offset on, as much of it as there is room for, and how to go on."""
     part = text[offset : offset + room]
+    while len(shown := escape(part)) > room:  # markup grows when it is escaped
+        part = part[: len(part) * room // len(shown)]
     left = len(text) - offset - len(part)
     more = f"\n… {left} more characters: get_memories(ids=[{ident!r}], offset={offset + len(part)})" if left > 0 else ""
-    return escape(part) + more
+    return shown + more
 
 
 def expand_memory(session: Session, arguments: Arguments) -> str:
@@ -149,11 +154,12 @@ def expand_memory(session: Session, arguments: Arguments) -> str:
 
 def _expand_memory(app: App, memory: Memory) -> str:
     _count_access(app, [memory])
-    parts = [f"\n{_memory_head(memory)}\n{escape(memory.text)}"]
+    room = ANSWER_CHARS // 4
+    parts = [f"\n{_memory_head(memory)}\n{_part(memory.id, memory.text, 0, room)}"]
     chain = [other for other in app.memories.chain(memory.id) if other.row != memory.row]
     for other in chain:
         way = "was" if other.row < memory.row else "became"
-        parts.append(f"\n{way} {_memory_head(other)}\n{escape(other.text)}")
+        parts.append(f"\n{way} {_memory_head(other)}\n{_part(other.id, other.text, 0, room)}")
     for ident in memory.evidence:
         found = app.store.events_by_prefix(ident, limit=1)
         words = f"{_event_head(found[0])}\n{escape(found[0].excerpt)}" if found else f"{ident}, not in this store"
@@ -231,7 +237,7 @@ def _sessions(session: Session, arguments: Arguments) -> str:
     if not found:
         return EMPTY if app.store.last_row() == 0 else "No sessions of this project; project: 'all' lists every one."
     lines = [
-        f"\n{escape(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {escape(one.client)}  {one.count} events"
+        f"\n{_name(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {escape(one.client)}  {one.count} events"
         f"{'  this session' if one.name == session.name else ''}\n  {escape(squeeze(one.prompt, LINE_CHARS))}"
         for one in found
     ]
@@ -274,7 +280,7 @@ def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG00
     lines = [
         f"{stored} (agents: {agents}); the newest is of {newest}.",
         f"Memories: {kinds}.",
-        f"This project: {session.folder}{'' if is_known else ' (nothing of it is stored yet)'}",
+        f"This project: {escape(session.folder)}{'' if is_known else ' (nothing of it is stored yet)'}",
     ]
     if lag:
         lines.append(f"{lag} events are not searchable yet; they will be in a moment.")
@@ -300,14 +306,14 @@ def _line(event: StoredEvent) -> str:
 def _event_head(event: StoredEvent) -> str:
     failed = " failed" if event.failed and event.kind == events.TOOL_RESULT else ""
     places = [event.tool, event.file, event.branch and f"branch {event.branch}"]
-    about = "".join(f"  {escape(place)}" for place in places if place)
+    about = "".join(f"  {escape(squeeze(place, MAX_PLACE_CHARS))}" for place in places if place)
     return f"[{event.id}] {_time(event.ts_ms)}  {event.kind}{failed}{about}  session {escape(event.session[:8])}"
 
 
 def _memory_head(memory: Memory) -> str:
     owner = f"  owner {escape(memory.agent)}" if memory.agent else ""
     state = "" if memory.is_live else f"  {memory.state}"
-    where = escape(memory.project) if memory.project else "every project"
+    where = escape(squeeze(memory.project, MAX_PLACE_CHARS)) if memory.project else "every project"
     return f"[{memory.id}] {_time(memory.created_ms)}  {memory.type}  {memory.status}{state}{owner}  {where}"
 
 

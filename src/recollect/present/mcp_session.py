@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from recollect.domain.stored import Scope
 from recollect.errors import RecollectError, UsageError
 from recollect.present.hooks import guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
+from recollect.present.render import escape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 FAILED = "recollect could not answer this. What went wrong is logged (`recollect doctor` shows it); go on without it."
 ALL_PROJECTS = "all"
+MAX_ERROR_CHARS = 2000
 
 
 class Session:
@@ -34,6 +38,7 @@ class Session:
         self.name = environment.get("CLAUDE_CODE_SESSION_ID", "")
         self._settings: Settings | None = None
         self._app: App | None = None
+        self._file: tuple[int, int] | None = None
         self._worker: Worker | None = None
 
     def __enter__(self) -> Session:  # noqa: PYI034 - `typing` costs 10 ms
@@ -65,10 +70,14 @@ class Session:
         Raises:
             RecollectError: the settings or the store cannot be read.
         """
+        if self._app is not None and _file(self.settings) != self._file:  # somebody put another store in its place
+            self._app.close()
+            self._app = None
         if self._app is None:
             from recollect.app import open_app
 
             self._app = open_app(self.settings)
+            self._file = _file(self.settings)
         else:
             self._app.store.refresh()
         return self._app
@@ -129,7 +138,7 @@ class Session:
                 return tool.run(self, Arguments(tool, arguments))
             except RecollectError as error:
                 is_error = True
-                return str(error)
+                return escape(str(error))[:MAX_ERROR_CHARS]  # it may quote what is stored
 
         text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)
@@ -138,6 +147,17 @@ class Session:
         from recollect.present.hook_tool import hook_tool
 
         return hook_tool(arguments, self.settings) if isinstance(arguments, dict) else ""
+
+
+def _file(settings: Settings) -> tuple[int, int] | None:
+    """Which file the store is in, so that another one is recognised."""
+    from recollect.app import DATABASE_NAME
+
+    try:
+        status = os.stat(os.path.join(settings.home, DATABASE_NAME))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _content(text: str, *, is_error: bool = False) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`recollect status`: what is stored, what is not read yet, and what went wrong."""
+"""`recollect status`: what is stored, what is not read yet, who is connected, what runs, and what went wrong."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import Any
 import click
 
 from recollect.app import App, open_app
-from recollect.capture.discover import known_transcripts
+from recollect.capture.spool import spool_counts
 from recollect.domain.events import KINDS
 from recollect.domain.sources import COUNTERS
+from recollect.present.checks.activity import last_hook_ms, last_lines
+from recollect.present.checks.base import Machine, counted, in_units
+from recollect.present.checks.storage import unread_transcripts
+from recollect.present.checks.wiring import read_wirings
 from recollect.present.hooks import LOG_NAME
-from recollect.present.render import iso_time
+from recollect.present.render import iso_time, plain
+from recollect.present.worker import worker_state
 from recollect.settings import read_settings
 
 
@@ -21,65 +26,96 @@ from recollect.settings import read_settings
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
 def status(*, as_json: bool, check: bool) -> None:
-    """Show counts, sizes, the last ingest, unread bytes and quarantined records.
+    """Show counts, sizes, the last ingest, unread bytes, quarantined records, connected agents, and what runs.
+
+    `recollect doctor` says what to do about it.
 
     \b
-    Example:
+    Examples:
+      recollect status
       recollect status --json
     """
     with open_app(read_settings(os.environ)) as app:
-        facts = gather(app, check=check)
+        facts = gather(app, Machine(os.environ), check=check, by_kind=as_json)
     if as_json:
         click.echo(json.dumps(facts, ensure_ascii=False))
         return
-    _print(facts)
+    for name, line in _lines(facts):
+        click.echo(f"{name:<12}{plain(line)}")
 
 
-def gather(app: App, *, check: bool) -> dict[str, object]:
-    """Everything `status` knows, as JSON values."""
-    accounts = app.store.source_accounts()
-    totals = {name: sum(int(row[name]) for row in accounts) for name in COUNTERS}  # type: ignore[call-overload]
-    kinds = app.store.kind_counts()
-    last_read = max((int(row["read_ms"]) for row in accounts), default=0)  # type: ignore[call-overload]
+def gather(app: App, machine: Machine, *, check: bool, by_kind: bool) -> dict[str, object]:
+    """Everything `status` knows, as JSON values.
+
+    Args:
+        app: The façade over the store.
+        machine: Where agents and transcripts are looked for.
+        check: Whether to read every page of the database.
+        by_kind: Whether to count events by type, which reads every row (half a second a million).
+    """
     home = app.settings.home
-    database = sum(_size(app.store.path + suffix) for suffix in ("", "-wal"))
     facts: dict[str, object] = {
         "home": home,
-        "counts": {
-            **app.store.counts(),
-            "events_by_type": {name: kinds.get(number, 0) for number, name in enumerate(KINDS)},
+        "counts": _counts(app, by_kind=by_kind),
+        **_accounts(app),
+        "sizes": {
+            "database_bytes": sum(_size(app.store.path + suffix) for suffix in ("", "-wal")),
+            "index_bytes": _folder_size(os.path.join(home, "index")),
         },
-        "records": {name: totals[name] for name in COUNTERS if not name.endswith("_bytes")},
-        "bytes": {
-            "read": sum(int(row["offset"]) for row in accounts),  # type: ignore[call-overload]
-            **{name.removesuffix("_bytes"): totals[name] for name in COUNTERS if name.endswith("_bytes")},
-        },
-        "sizes": {"database_bytes": database, "index_bytes": _folder_size(os.path.join(home, "index"))},
-        "last_ingest": iso_time(last_read) if last_read else None,
-        "unread": _unread(app),
+        "memories": app.store.memory_counts(),
+        "unread": _unread(app, machine),
         "index_lag_rows": app.store.index_lag(),
-        "quarantine": {"records": totals["quarantined"], "reasons": app.store.quarantine_reasons(),
-                       "newest": app.store.quarantined()},
-        "hook_errors": _last_lines(os.path.join(home, LOG_NAME)),
-    }  # fmt: skip
+        "agents": [
+            {
+                "agent": wiring.agent,
+                "scope": wiring.owner.scope,
+                "hooks": wiring.events,
+                "mcp": wiring.server is not None,
+            }
+            for wiring in read_wirings()
+            if wiring.is_connected
+        ],
+        "last_hook": iso_time(last_hook_ms(machine) or None),
+        "spool": spool_counts(home),
+        "worker": worker_state(home),
+        "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
+    }
     if check:
         facts["integrity"] = app.store.check_integrity() or ["ok"]
     return facts
 
 
-def _unread(app: App) -> dict[str, int]:
-    """Transcripts on this machine with bytes that no pass has read: plain files by bytes, packed ones as a whole."""
-    known = {state.path: state for state in app.store.sources()}
-    files = unread_bytes = 0
-    for found in known_transcripts(os.path.expanduser("~"), os.environ):
-        state = known.get(found.path)
-        if state is not None and (state.size_bytes, state.mtime_ns) == (found.size_bytes, found.mtime_ns):
-            continue
-        missing = found.size_bytes - (state.offset if state and not found.path.endswith(".gz") else 0)
-        if missing > 0:
-            files += 1
-            unread_bytes += missing
-    return {"files": files, "bytes": unread_bytes}
+def _counts(app: App, *, by_kind: bool) -> dict[str, object]:
+    counts: dict[str, object] = {**app.store.counts()}
+    if by_kind:
+        kinds = app.store.kind_counts()
+        counts["events_by_type"] = {name: kinds.get(number, 0) for number, name in enumerate(KINDS)}
+    return counts
+
+
+def _accounts(app: App) -> dict[str, object]:
+    """What became of every record and byte that was read."""
+    accounts = app.store.source_accounts()
+    totals = {name: sum(int(row[name]) for row in accounts) for name in COUNTERS}  # type: ignore[call-overload]
+    last_read = max((int(row["read_ms"]) for row in accounts), default=0)  # type: ignore[call-overload]
+    return {
+        "records": {name: totals[name] for name in COUNTERS if not name.endswith("_bytes")},
+        "bytes": {
+            "read": sum(int(row["offset"]) for row in accounts),  # type: ignore[call-overload]
+            **{name.removesuffix("_bytes"): totals[name] for name in COUNTERS if name.endswith("_bytes")},
+        },
+        "last_ingest": iso_time(last_read) if last_read else None,
+        "quarantine": {
+            "records": totals["quarantined"],
+            "reasons": app.store.quarantine_reasons(),
+            "newest": app.store.quarantined(),
+        },
+    }
+
+
+def _unread(app: App, machine: Machine) -> dict[str, int]:
+    unread = unread_transcripts(app, machine)
+    return {"files": len(unread), "bytes": sum(missing for _, missing in unread)}
 
 
 def _size(path: str) -> int:
@@ -93,31 +129,42 @@ def _folder_size(folder: str) -> int:
     return sum(_size(os.path.join(parent, name)) for parent, _, names in os.walk(folder) for name in names)
 
 
-def _last_lines(path: str, count: int = 5) -> list[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return [line.rstrip("\n")[:300] for line in stream.readlines()[-count:]]
-    except OSError:
-        return []
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a person sees; a line that would say nothing is left out."""
+    counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
+    rows, index = in_units(sizes["database_bytes"]), in_units(sizes["index_bytes"])
+    lag, waiting = facts["index_lag_rows"], facts["spool"]
+    lines = [
+        ("store", facts["home"]),
+        ("holds", f"{counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"),
+        ("memories", _memories(facts["memories"])),
+        ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),
+        ("last read", facts["last_ingest"] or "never"),
+        ("last hook", facts["last_hook"] or "not known"),
+        ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}"),
+        ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
+        ("agents", "; ".join(map(_agent, facts["agents"])) or "none: recollect init"),
+        ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
+    ]
+    if facts["quarantine"]["records"]:
+        lines.append(("quarantine", _quarantined(facts["quarantine"])))
+    if waiting["waiting"] or waiting["dead"]:
+        lines.append(("spool", f"{waiting['waiting']} observations waiting, {waiting['dead']} dead"))
+    lines += [("hook error", line) for line in facts["hook_errors"]]
+    return lines + [("integrity", line) for line in facts.get("integrity", ())]
+
+
+def _memories(counts: dict[str, dict[str, int]]) -> str:
+    live = counts["by_state"].get("live", 0)
+    types = ", ".join(f"{count} {name}" for name, count in counts["by_type"].items())
+    open_ones = counts["by_status"].get("open", 0)
+    return f"{live} ({types}); {open_ones} open" if live else "none"
+
+
+def _agent(connected: dict[str, Any]) -> str:
+    return f"{connected['agent']} ({counted(len(connected['hooks']), 'hook')}{', MCP' if connected['mcp'] else ''})"
 
 
 def _quarantined(quarantine: dict[str, Any]) -> str:
     reasons = ", ".join(f"{count} {reason}" for reason, count in quarantine["reasons"].items())
-    return f"{quarantine['records']} records" + (f" ({reasons})" if reasons else "")
-
-
-def _print(facts: dict[str, Any]) -> None:
-    counts, sizes, unread, quarantine = facts["counts"], facts["sizes"], facts["unread"], facts["quarantine"]
-    rows, index, read = sizes["database_bytes"] / 1e6, sizes["index_bytes"] / 1e6, facts["bytes"]["read"] / 1e6
-    for name, line in (
-        ("store", facts["home"]),
-        ("holds", f"{counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"),
-        ("size", f"{rows:.1f} MB rows, {index:.1f} MB index, from {read:.1f} MB read"),
-        ("last read", facts["last_ingest"] or "never"),
-        ("unread", f"{unread['bytes']} bytes in {unread['files']} files"),
-        ("index", f"{facts['index_lag_rows']} rows behind"),
-        ("quarantine", _quarantined(quarantine)),
-        *(("hook error", line) for line in facts["hook_errors"]),
-        *(("integrity", line) for line in facts.get("integrity", ())),
-    ):
-        click.echo(f"{name:<11}{line}")
+    return counted(quarantine["records"], "record") + (f" ({reasons})" if reasons else "")

@@ -1,0 +1,239 @@
+"""What is stored: can it be opened and written, is it whole, is the index beside it, what is not read."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from recollect.app import DATABASE_NAME, App
+from recollect.capture.discover import Found
+from recollect.domain import events
+from recollect.domain.stored import Filter, Scope
+from recollect.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
+from recollect.present.checks.base import Finding, Machine, counted, in_units, quoted
+
+QUIET_S = 600
+"""A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
+
+RENEW_WAIT_S = 5.0
+
+MAX_QUARANTINED_SHARE = 0.01
+"""More than one record in a hundred that cannot be read: not a torn line here and there, but another format."""
+
+WAL_WRITE_LOCK = 120
+"""The byte of the `-shm` file that a writer locks (sqlite.org/walformat.html)."""
+
+LOCKS = "/proc/locks"
+NEWER = quoted(sys.executable, "-m", "pip", "install", "-U", "recollect")
+"""The remedy for what a newer recollect knows."""
+
+SEARCHED_KINDS = (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)
+
+
+def check_store(machine: Machine) -> list[Finding]:
+    """The database can be opened, and written within a second."""
+    if not os.path.lexists(machine.database):
+        return [Finding("warning", "store", f"there is no store in {machine.home} yet", "recollect import")]
+    app = machine.app
+    if app is None:
+        return [_unopened(machine, machine.store_problem or StoreError("it cannot be opened"))]
+    if app.store.is_read_only:
+        what = f"{machine.database} cannot be written: nothing new is stored"
+        return [Finding("error", "store", what, f'sudo chown -R "$(id -un)" {quoted(machine.home)}')]
+    try:
+        app.store.record_injections("", "", [], 0)  # nothing, in a write transaction
+    except StoreError as error:
+        return [_unopened(machine, error)]
+    return [Finding("ok", "store", f"{machine.database} can be read and written")]
+
+
+def _unopened(machine: Machine, error: StoreError) -> Finding:
+    home = machine.home
+    match error:
+        case StoreNewerError():
+            return Finding("error", "store", str(error), NEWER)
+        case StoreDamagedError():
+            return Finding("error", "store", str(error), _put_aside(home))
+        case StoreLockedError():
+            pids = write_lock_holders(machine.database + "-shm")
+            who = f"process {pids[0]} ({_command(pids[0])})" if pids else "another process"
+            remedy = f"kill {pids[0]}" if pids else f"fuser -k {quoted(machine.database)}"
+            return Finding("error", "store", f"{who} has kept the store locked: hooks cannot write", remedy)
+        case _:
+            return Finding("error", "store", str(error), f"ls -la {quoted(home)}")
+
+
+def _put_aside(home: str) -> str:
+    """Keeps a damaged database for its reader, and reads what transcripts there still are."""
+    aside = quoted(os.path.join(home, "damaged"))
+    names = f"{quoted(os.path.join(home, DATABASE_NAME))}* {quoted(os.path.join(home, 'index'))}"
+    return f"mkdir -m 700 -p {aside} && mv {names} {aside} && recollect import"
+
+
+def write_lock_holders(shared_memory: str) -> list[int]:
+    """The processes that hold the write lock of a database, by its `-shm` file; [] where the system does not tell."""
+    try:
+        inode = os.stat(shared_memory).st_ino
+        with open(LOCKS, encoding="ascii") as stream:
+            lines = [line.split() for line in stream if "->" not in line]  # those only wait
+    except OSError:
+        return []
+    held = [fields for fields in lines if len(fields) == 8 and fields[3] == "WRITE" and fields[7].isdecimal()]
+    return [
+        int(pid)
+        for _, _, _, _, pid, place, first, last in held
+        if place.endswith(f":{inode}") and int(first) <= WAL_WRITE_LOCK <= int(last)
+    ]
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as stream:
+            return stream.read().replace("\0", " ").strip()[:80] or "?"
+    except OSError:
+        return "?"
+
+
+def check_integrity(machine: Machine) -> list[Finding]:
+    """Every table answers; with `deep`, every page of the file is read."""
+    app = machine.app
+    if app is None:
+        return []
+    try:
+        problems = app.store.check_integrity() if machine.deep else []
+        counts = app.store.counts()
+        app.store.source_accounts()
+        app.store.kind_counts()
+        app.store.events_by_row([app.store.last_row()], with_text=True)
+    except StoreError as error:
+        return [Finding("error", "integrity", str(error), _put_aside(machine.home))]
+    if problems:
+        return [Finding("error", "integrity", f"the store is damaged: {problems[0]}", _put_aside(machine.home))]
+    how = "every page read" if machine.deep else "`recollect doctor --deep` reads every page"
+    return [Finding("ok", "integrity", f"{counted(counts['events'], 'event')}; {how}")]
+
+
+def check_index(machine: Machine) -> list[Finding]:
+    """The index can be read and holds every row."""
+    app = machine.app
+    if app is None:
+        return []
+
+    def rebuild() -> str:
+        rows = app.store.rebuild_index()
+        app.store.release_index()
+        return f"built the search index anew from {counted(rows, 'row')}"
+
+    def catch_up() -> str:
+        rows = app.index_new_rows()
+        app.store.release_index()
+        return f"added {counted(rows, 'row')} to the search index" if rows is not None else "another process is at it"
+
+    try:
+        lag = app.store.index_lag()
+        _ask_index(app)
+    except IndexDamagedError as error:
+        what = str(error).partition("; ")[0]
+        return [Finding("error", "index", what, "recollect doctor --fix", rebuild)]
+    except StoreError as error:
+        return [Finding("error", "index", str(error), "recollect doctor --deep")]
+    if lag:
+        what = f"the search index is {counted(lag, 'row')} behind: they are stored, but not found"
+        return [Finding("warning", "index", what, "recollect import", catch_up)]
+    indexed, stored = app.store.weigh(()).totals["events"], _searchable_events(app)
+    if indexed != stored:
+        what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
+        return [Finding("error", "index", what, "recollect doctor --fix", rebuild)]
+    return [Finding("ok", "index", f"holds {counted(indexed, 'event')}, all that can be searched")]
+
+
+def check_memory_index(machine: Machine) -> list[Finding]:
+    """The memories' own index can be read."""
+    app = machine.app
+    if app is None:
+        return []
+
+    def renew() -> str:
+        is_done = app.store.catch_up_memories(wait_s=RENEW_WAIT_S)
+        return "built the memories' index anew" if is_done else "another process is at the memories' index"
+
+    try:
+        app.store.search_memories({"recollect": 1.0}, Filter(Scope.everything()), 1)
+    except IndexDamagedError as error:
+        what = "memories: " + str(error).partition("; ")[0]
+        return [Finding("error", "index", what, "recollect doctor --fix", renew)]
+    return []
+
+
+def _searchable_events(app: App) -> int:
+    kinds = app.store.kind_counts()
+    return sum(kinds.get(events.KINDS.index(kind), 0) for kind in SEARCHED_KINDS)
+
+
+def _ask_index(app: App) -> None:
+    """One question to each part of the index."""
+    words = dict.fromkeys(app.store.analyze("recollect"), 1.0)
+    wanted = Filter(Scope.everything())
+    app.store.search_events(words, wanted, 1)
+    app.store.search_exchanges(words, wanted, 1)
+    app.store.search_fuzzy(words, wanted, 1)
+
+
+def check_quarantine(machine: Machine) -> list[Finding]:
+    """Records that could not be read: few are torn lines, many are a format that this version does not know."""
+    app = machine.app
+    if app is None:
+        return []
+    accounts = app.store.source_accounts()
+    records = sum(int(str(row["records"])) for row in accounts)
+    newest = app.store.quarantined(1)
+    reasons = app.store.quarantine_reasons()
+    if not newest:
+        return [Finding("ok", "quarantine", "every record could be read")]
+    number = sum(reasons.values())
+    why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+    path, offset, size = (newest[0][name] for name in ("path", "offset", "size_bytes"))
+    what = f"{number} of {counted(records, 'record')} could not be read ({why}); the newest is in {path}"
+    if number > MAX_QUARANTINED_SHARE * records and number > 1:
+        return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", NEWER)]
+    return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
+
+
+def _look(path: str, offset: int, size_bytes: int) -> str:
+    """The command that shows a record of a transcript; offsets of what is not lines count what it was unfolded to."""
+    if path.endswith(".gz"):
+        return f"gzip -dc {quoted(path)} | tail -c +{offset + 1} | head -c {size_bytes}"
+    if path.endswith(".jsonl"):
+        return f"tail -c +{offset + 1} {quoted(path)} | head -c {size_bytes}"
+    return "recollect status --json"
+
+
+def check_unread(machine: Machine) -> list[Finding]:
+    """Transcripts with bytes that no pass has read, but for those of running sessions."""
+    app = machine.app
+    if app is None:
+        return []
+    unread = unread_transcripts(app, machine)
+    if not unread:
+        return [Finding("ok", "unread", "every transcript is read to its end")]
+    size = sum(missing for _, missing in unread)
+    what = f"{in_units(size)} of {counted(len(unread), 'transcript')} are not read yet"
+    last_ns = (time.time() - QUIET_S) * 1e9
+    if all(found.mtime_ns > last_ns for found, _ in unread):
+        return [Finding("note", "unread", f"{what}: running sessions, their next hook reads it", "recollect import")]
+    return [Finding("warning", "unread", what, "recollect import")]
+
+
+def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
+    """Transcripts with the number of bytes that no pass has read: plain files by bytes, packed ones as a whole."""
+    known = {state.path: state for state in app.store.sources()}
+    unread = []
+    for found in machine.transcripts:
+        state = known.get(found.path)
+        if state is not None and (state.size_bytes, state.mtime_ns) == (found.size_bytes, found.mtime_ns):
+            continue
+        missing = found.size_bytes - (state.offset if state and not found.path.endswith(".gz") else 0)
+        if missing > 0:
+            unread.append((found, missing))
+    return unread

@@ -1,0 +1,73 @@
+"""`recollect doctor`: what is wrong on this machine, and the remedy of each thing."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+
+import click
+
+from recollect.present.checks.base import Finding, Machine, counted
+from recollect.present.doctor import examine, repair
+from recollect.present.render import plain
+
+_COLORS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
+_WIDTH = 110
+
+
+@click.command(short_help="Find what is wrong, and say the remedy.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--fix", is_flag=True, help="Repair what is safe to repair: file modes, the search index, the spool.")
+@click.option("--deep", is_flag=True, help="Read every page of the database.")
+@click.pass_context
+def doctor(context: click.Context, *, as_json: bool, fix: bool, deep: bool) -> None:
+    """Look at everything that recollect needs, and say for each thing that is wrong what to do.
+
+    Really starts the installed hook and the MCP server. Changes nothing without --fix. Exit codes: 0 no error (there
+    may be warnings), 1 at least one error.
+
+    \b
+    Examples:
+      recollect doctor
+      recollect doctor --fix
+      recollect doctor --deep --json
+    """
+    machine = Machine(os.environ, deep=deep)
+    try:
+        findings = examine(machine)
+        fixed = repair(findings) if fix else []
+        if fixed:
+            machine.close()
+            findings = examine(machine)
+    finally:
+        machine.close()
+    if as_json:
+        _print_json(findings, fixed)
+    else:
+        _print(findings, fixed)
+    context.exit(1 if _count(findings, "error") else 0)
+
+
+def _count(findings: list[Finding], level: str) -> int:
+    return sum(finding.level == level for finding in findings)
+
+
+def _print_json(findings: list[Finding], fixed: list[str]) -> None:
+    shown = [{name: value for name, value in vars(finding).items() if name != "repair"} for finding in findings]
+    counts = {level: _count(findings, level) for level in _COLORS}
+    click.echo(json.dumps({"findings": shown, "fixed": fixed, "counts": counts}, ensure_ascii=False))
+
+
+def _print(findings: list[Finding], fixed: list[str]) -> None:
+    for line in fixed:
+        click.echo(f"fixed    {plain(line)}")
+    for finding in findings:
+        head = click.style(f"{finding.level:<9}", fg=_COLORS[finding.level]) + f"{finding.check:<13}"
+        lines = textwrap.wrap(plain(finding.what), _WIDTH - 22, break_long_words=False, break_on_hyphens=False)
+        click.echo(head + f"\n{'':22}".join(lines))
+        if finding.remedy:
+            click.echo(f"{'':22}-> {plain(finding.remedy)}")
+    errors, warnings = _count(findings, "error"), _count(findings, "warning")
+    hint = "; `recollect doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
+    click.echo(f"\n{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")

@@ -1,0 +1,736 @@
+"""`recollect doctor` names what is wrong and its remedy: a test breaks one thing, follows the remedy, looks again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import Claude, write
+
+from recollect.errors import StoreError
+from recollect.present import doctor
+from recollect.present.checks import folder, programs, storage
+from recollect.present.checks.base import Finding, Machine
+from recollect.present.checks.wiring import launch_of
+
+LIMIT_S = 60
+OLD_S = 3600
+FOREIGN = ("RECOLLECT_", "CLAUDE", "CODEX_", "GEMINI_", "XDG_", "GIT_")
+"""Beginnings of variables of the caller's that must not reach a test."""
+
+
+class Patient:
+    """A user's machine on which recollect is installed, and the doctor who looks at it."""
+
+    def __init__(self, home: Path, store: Path, programs: Path) -> None:
+        self.home, self.store = home, store
+        self.settings = home / ".claude" / "settings.json"
+        self.servers = home / ".claude.json"
+        self.programs = programs
+        path = f"{programs}:{os.environ['PATH']}"
+        self.environment = {**os.environ, "HOME": str(home), "RECOLLECT_HOME": str(store), "PATH": path}
+        self.program("recollect", f'exec {sys.executable} -m recollect "$@"')
+        self.program("claude", "echo 2.1.329 '(Claude Code)'")
+
+    def program(self, name: str, script: str) -> None:
+        """Puts a program on PATH."""
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def do(self, command: str) -> str:
+        """What a person types; it must succeed."""
+        done = subprocess.run(
+            ["sh", "-c", command], env=self.environment, cwd=self.home, capture_output=True, text=True, check=False,
+            timeout=LIMIT_S,
+        )  # fmt: skip
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        return done.stdout
+
+    def examine(self, *options: str) -> dict[str, Any]:
+        """The doctor's report; the exit code says whether there is an error, and nothing else is said."""
+        done = subprocess.run(
+            ["recollect", "doctor", "--json", *options], env=self.environment, cwd=self.home, capture_output=True,
+            text=True, check=False, timeout=LIMIT_S,
+        )  # fmt: skip
+        assert done.stderr == ""
+        report: dict[str, Any] = json.loads(done.stdout)
+        assert done.returncode == (1 if report["counts"]["error"] else 0)
+        return report
+
+    def problems(self, *options: str) -> list[dict[str, str]]:
+        """Its warnings and errors."""
+        return [found for found in self.examine(*options)["findings"] if found["level"] in ("warning", "error")]
+
+    def edit(self, path: Path, change: Callable[[Any], None]) -> None:
+        """Changes a JSON file as its user might."""
+        document = json.loads(path.read_text())
+        change(document)
+        path.write_text(json.dumps(document, indent=2))
+
+    def session(self, name: str, *, age_s: float = OLD_S) -> Path:
+        """A session of Claude Code that nobody has read yet."""
+        path = write(self.home / ".claude" / "projects" / "-harbour" / f"{name}.jsonl", *Claude(name).conversation(2))
+        age(path, age_s)
+        return path
+
+    def database(self) -> sqlite3.Connection:
+        """The database as another program opens it."""
+        return sqlite3.connect(self.store / "recollect.db", isolation_level=None)
+
+
+def age(path: Path, age_s: float) -> None:
+    """Makes a file that old."""
+    then = time.time() - age_s
+    os.utime(path, (then, then))
+
+
+def new_patient(base: Path) -> Patient:
+    """An empty machine: nothing was done on it yet."""
+    for name in ("home", "bin"):
+        (base / name).mkdir(parents=True)
+    return Patient(base / "home", base / "store", base / "bin")
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a machine with a healthy install and one session that was read, as it was then."""
+    base = tmp_path_factory.mktemp("patient") / "machine"
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(FOREIGN)]:
+            patch.delenv(name)
+        found = new_patient(base)
+        found.session("earlier")
+        found.do("recollect init --yes")
+    shutil.copytree(base, base.with_name("healthy"), symlinks=True)
+    return base
+
+
+@pytest.fixture
+def patient(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> Patient:
+    """That machine, healthy again."""
+    shutil.rmtree(healthy)
+    shutil.copytree(healthy.with_name("healthy"), healthy, symlinks=True)
+    monkeypatch.setenv("HOME", str(healthy / "home"))
+    monkeypatch.setenv("RECOLLECT_HOME", str(healthy / "store"))
+    return Patient(healthy / "home", healthy / "store", healthy / "bin")
+
+
+def test_a_healthy_install_gives_no_warning(patient: Patient) -> None:
+    """Everything is looked at, nothing is wrong, also at depth; the exit code is 0."""
+    for options in ((), ("--deep",)):
+        report = patient.examine(*options)
+        assert [found for found in report["findings"] if found["level"] != "ok"] == []
+    seen = {found["check"] for found in report["findings"]}
+    assert seen >= {
+        "folder", "file system", "disk", "settings", "switches", "models", "versions", "parts", "agents", "mcp",
+        "hook errors", "interpreter", "hook", "store", "integrity", "index", "quarantine", "unread", "spool", "worker",
+    }  # fmt: skip
+    assert "0 errors, 0 warnings" in patient.do("recollect doctor")
+
+
+# ---------------------------------------------------------------- broken states: what breaks, and what must be said
+
+
+def no_interpreter(patient: Patient) -> None:
+    """The virtual environment was removed."""
+    text = patient.settings.read_text()
+    patient.settings.write_text(text.replace(sys.executable, "/opt/gone/bin/python3"))
+
+
+def packages_gone(patient: Patient) -> None:
+    """The interpreter is there, its packages are not: the hook says nothing, and does nothing."""
+    launch = launch_of(_command(patient))
+    assert launch is not None
+    bare = patient.home / "elsewhere" / "recollect" / "present" / "launch.py"
+    bare.parent.mkdir(parents=True)
+    shutil.copy(launch.script, bare)
+    other = patient.home / "bare-python"
+    other.symlink_to(os.path.realpath(sys.executable))
+    text = patient.settings.read_text().replace(launch.script, str(bare))
+    patient.settings.write_text(text.replace(sys.executable, str(other)))
+
+
+def _command(patient: Patient) -> str:
+    return str(json.loads(patient.settings.read_text())["hooks"]["Stop"][0]["hooks"][0]["command"])
+
+
+def hooks_cut_out(patient: Patient) -> None:
+    """Somebody cleaned up their settings."""
+    patient.edit(patient.settings, lambda document: document["hooks"].pop("Stop"))
+
+
+def another_install(patient: Patient) -> None:
+    """The hooks fill another store."""
+    text = patient.settings.read_text()
+    patient.settings.write_text(text.replace(str(patient.store), str(patient.home / "old-store")))
+
+
+def no_server_entry(patient: Patient) -> None:
+    """The server's entry was removed."""
+    patient.edit(patient.servers, lambda document: document["mcpServers"].pop("recollect"))
+
+
+def server_does_not_start(patient: Patient) -> None:
+    """The server's program is gone."""
+    patient.edit(patient.servers, lambda document: document["mcpServers"]["recollect"].update(command="/opt/gone/py"))
+
+
+def server_says_nothing(patient: Patient) -> None:
+    """The server's code is another one."""
+    replace_server(patient, "raise SystemExit('no server here')\n")
+
+
+def server_stays(patient: Patient) -> None:
+    """A server that would outlive its session."""
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "recollect", "version": "0.0.1"}}}
+    replace_server(patient, f"import time\ninput()\nprint({json.dumps(answer)!r}, flush=True)\ntime.sleep(60)\n")
+
+
+def replace_server(patient: Patient, code: str) -> None:
+    """Lets the entry start other code."""
+    other = patient.home / "other" / "recollect" / "present" / "launch.py"
+    other.parent.mkdir(parents=True)
+    other.write_text(code)
+    arguments = ["-I", "-S", "-E", str(other), "mcp"]
+    patient.edit(patient.servers, lambda document: document["mcpServers"]["recollect"].update(args=arguments))
+
+
+def no_skill(patient: Patient) -> None:
+    """Somebody cleaned up their skills."""
+    shutil.rmtree(patient.home / ".claude" / "skills")
+
+
+def unread_sessions(patient: Patient) -> None:
+    """A session was killed."""
+    patient.session("killed")
+
+
+def index_behind(patient: Patient) -> None:
+    """A process was killed between the commit of the rows and that of the index."""
+    copy = patient.home / "index-of-before"
+    shutil.copytree(patient.store / "index", copy)
+    patient.session("later")
+    patient.do("recollect import")
+    shutil.rmtree(patient.store / "index")
+    copy.rename(patient.store / "index")
+
+
+def index_gone(patient: Patient) -> None:
+    """Somebody needed the room."""
+    shutil.rmtree(patient.store / "index")
+
+
+def damaged_index(patient: Patient) -> None:
+    """A bad block in the index."""
+    for path in (patient.store / "index").rglob("meta.json"):
+        path.write_bytes(b"\0" * 100)
+
+
+def damaged_memory_index(patient: Patient) -> None:
+    """A bad block in the memories' index."""
+    patient.do("recollect remember 'a queue keeps order' && recollect remember 'berths are dredged in May'")
+    (path,) = (patient.store / "index").glob("memories-*/meta.json")
+    path.write_bytes(b"\0" * 100)
+
+
+def index_of_another_store(patient: Patient) -> None:
+    """The database was put back from a backup, the index was not."""
+    database = patient.database()
+    database.execute("DELETE FROM memberships")
+    database.execute("DELETE FROM events WHERE id > 5")
+    database.close()
+
+
+def damaged_database(patient: Patient) -> None:
+    """A bad disk."""
+    (patient.store / "recollect.db").write_bytes(b"no database at all" * 1000)
+    for name in ("recollect.db-wal", "recollect.db-shm"):
+        (patient.store / name).unlink(missing_ok=True)
+
+
+def open_to_others(patient: Patient) -> None:
+    """Somebody was generous."""
+    (patient.store / "recollect.db").chmod(0o644)
+    patient.store.chmod(0o755)
+
+
+def stale_spool(patient: Patient) -> None:
+    """An agent without transcripts said something, and no session came by since."""
+    said = {"agent": "cursor", "session_id": "s", "cwd": "/x", "text": "the harbour plan"}
+    patient.do(f"echo {shlex.quote(json.dumps(said))} | recollect observe")
+    live = patient.store / "spool" / "observations.jsonl"
+    if not live.exists():
+        pytest.skip("observations are stored at once")
+    age(live, 2 * OLD_S)
+
+
+def dead_letters(patient: Patient) -> None:
+    """A batch of observations met a damaged store; it has been whole again since."""
+    dead = patient.store / "spool" / "dead"
+    dead.mkdir(parents=True, mode=0o700)
+    said = {"agent": "cursor", "session_id": "s", "cwd": "/x", "text": "the harbour plan", "id": "1", "ts": 1}
+    letter = dead / "batch-1772442000000-0badcafe.failed-3-StoreDamagedError.jsonl"
+    letter.write_text(json.dumps(said) + "\n")
+    for path in (dead, dead.parent):
+        path.chmod(0o700)
+    letter.chmod(0o600)
+
+
+def failed_hook(patient: Patient) -> None:
+    """A hook failed a moment ago."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    log = patient.store / "hook-errors.log"
+    log.write_text(f"{now} Stop StoreLockedError BusyError hooks.py:1\n")
+    log.chmod(0o600)
+
+
+STATES: dict[str, tuple[Callable[[Patient], None], str, str, str, str]] = {
+    "interpreter gone": (no_interpreter, "error", "interpreter", "/opt/gone/bin/python3", "recollect init"),
+    "packages gone": (packages_gone, "error", "interpreter", "cannot load recollect", "recollect init"),
+    "hooks cut out": (hooks_cut_out, "error", "agents", ": hooks Stop", "recollect init"),
+    "hooks of another install": (another_install, "warning", "agents", "outdated", "recollect init"),
+    "MCP entry missing": (no_server_entry, "error", "agents", ": MCP server", "recollect init"),
+    "MCP server does not start": (server_does_not_start, "error", "mcp", "does not start", "recollect init"),
+    "MCP server says nothing": (server_says_nothing, "error", "mcp", "no server here", "recollect init"),
+    "MCP server does not end": (server_stays, "error", "mcp", "did not end", "recollect init"),
+    "skill gone": (no_skill, "warning", "agents", "skill temporal-recall", "recollect init"),
+    "unread bytes": (unread_sessions, "warning", "unread", "of 1 transcript are not read", "recollect import"),
+    "index behind": (index_behind, "warning", "index", "behind", "recollect import"),
+    "index gone": (index_gone, "warning", "index", "behind", "recollect import"),
+    "index damaged": (damaged_index, "error", "index", "damaged", "recollect doctor --fix"),
+    "memories' index damaged": (damaged_memory_index, "error", "index", "memories: ", "recollect doctor --fix"),
+    "index of another store": (index_of_another_store, "error", "index", "another store's", "recollect doctor --fix"),
+    "database damaged": (damaged_database, "error", "store", "damaged", "mkdir -m 700 -p {store}/damaged && mv "),
+    "open to others": (open_to_others, "error", "folder", "other users", "chmod -R go-rwx {store}"),
+    "stale spool": (stale_spool, "warning", "spool", "not stored yet", "recollect observe --retry"),
+    "dead letters": (dead_letters, "warning", "spool", "1 StoreDamagedError", "recollect observe --retry"),
+    "hook failed": (failed_hook, "warning", "hook errors", "StoreLockedError", "recollect doctor --deep; then rm "),
+}
+"""Broken state → what breaks it, the level, the check, words of the finding, the beginning of its remedy."""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_broken_state_is_named_with_its_remedy(patient: Patient, state: str) -> None:
+    """The finding names it; following its remedy makes it go away, and nothing else is left."""
+    break_it, level, check, words, remedy = STATES[state]
+    break_it(patient)
+    problems = patient.problems()
+    found = [problem for problem in problems if problem["check"] == check and words in problem["what"]]
+    assert found, problems
+    assert found[0]["level"] == level
+    assert found[0]["remedy"].startswith(remedy.format(store=patient.store))
+    follow(patient, found[0]["remedy"])
+    assert patient.problems() == []
+
+
+def follow(patient: Patient, remedy: str) -> None:
+    """Types a remedy as it stands, and says yes."""
+    for command in remedy.split("; then "):
+        patient.do(f"{command} --yes" if command.startswith("recollect init") else command)
+
+
+SWITCHES = {
+    "disabled": ("RECOLLECT_DISABLE", "1", "hooks do nothing"),
+    "misspelt variable": ("RECOLLECT_RECAL_LIMIT", "5", "is it RECOLLECT_RECALL_LIMIT?"),
+    "variable out of range": ("RECOLLECT_RECALL_LIMIT", "500", "expected 0 to 10"),
+    "nested agent": ("RECOLLECT_ACTIVE", "1", "hooks of agents that are started from this shell"),
+}
+
+
+@pytest.mark.parametrize("state", SWITCHES)
+def test_a_variable_that_is_in_the_way_is_named(patient: Patient, state: str) -> None:
+    """And how to be rid of it, literally."""
+    variable, value, words = SWITCHES[state]
+    patient.environment[variable] = value
+    (problem,) = [found for found in patient.problems() if words in found["what"]]
+    assert problem["remedy"] == f"unset {variable}"
+    del patient.environment[variable]
+    assert patient.problems() == []
+
+
+CONFIGURATIONS = {
+    "unknown key": ("recall_limits = 3", "unknown setting 'recall_limits'"),
+    "out of range": ("recall_limit = 99", "expected 0 to 10"),
+    "relative folder": ('exclude = ["clients"]', "no absolute folder"),
+    "no TOML": ("recall_limit 3", "config.toml"),
+}
+
+
+@pytest.mark.parametrize("state", CONFIGURATIONS)
+def test_a_bad_configuration_is_named_and_hides_nothing_else(patient: Patient, state: str) -> None:
+    """Every other check still runs, with the defaults; the remedy opens the file."""
+    line, words = CONFIGURATIONS[state]
+    config = patient.store / "config.toml"
+    config.write_text(line + "\n")
+    config.chmod(0o600)
+    problems = patient.problems()
+    (problem,) = [found for found in problems if found["check"] == "settings"]
+    assert words in problem["what"]
+    patient.environment["EDITOR"] = "sed -i d"
+    patient.do(problem["remedy"])
+    assert patient.problems() == []
+
+
+def test_settings_that_are_no_json_are_named_with_the_place(patient: Patient) -> None:
+    """The agent drops the whole file; the remedy opens it."""
+    good = patient.settings.read_text()
+    patient.settings.write_text(good.replace('"hooks"', '"hooks', 1))
+    (problem,) = patient.problems()
+    assert (problem["level"], problem["check"]) == ("error", "agents")
+    assert str(patient.settings) in problem["what"]
+    assert "line" in problem["what"]
+    assert problem["remedy"].endswith(str(patient.settings))
+    patient.settings.write_text(good)
+    assert patient.problems() == []
+
+
+@pytest.mark.parametrize("place", [".claude/settings.json", "work/.claude/settings.local.json"])
+def test_hooks_that_are_switched_off_are_named(patient: Patient, place: str) -> None:
+    """In the user's settings or in those of the folder where one stands; the remedy names file and line."""
+    path = patient.home / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text("{}")
+    patient.edit(path, lambda document: document.update(disableAllHooks=True))
+    done = subprocess.run(
+        ["recollect", "doctor", "--json"], env=patient.environment, cwd=path.parents[1], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    (problem,) = [found for found in json.loads(done.stdout)["findings"] if "disableAllHooks" in found["what"]]
+    assert problem["remedy"] == f'in {path}: "disableAllHooks": false'
+    patient.edit(path, lambda document: document.update(disableAllHooks=False))
+    assert patient.problems() == []
+
+
+def test_a_server_that_is_somebody_elses_is_told(patient: Patient) -> None:
+    """`init` leaves it alone: the remedy opens the file."""
+    entry = {"command": "/bin/echo", "args": ["hi"]}
+    patient.edit(patient.servers, lambda document: document["mcpServers"].update(recollect=entry))
+    problems = patient.problems()
+    assert [(found["level"], found["check"]) for found in problems] == [("error", "agents"), ("error", "mcp")]
+    assert all(found["remedy"].startswith(f"${{EDITOR:-vi}} {patient.servers}") for found in problems)
+
+
+def test_a_tool_hook_is_an_error_with_an_older_client(patient: Patient) -> None:
+    """It would drop the whole settings file; a newer one is fine."""
+    patient.do("recollect init --yes --hook-form mcp")
+    assert patient.problems() == []
+    patient.program("claude", "echo 2.1.117 '(Claude Code)'")
+    (problem,) = patient.problems()
+    assert "mcp_tool" in problem["what"]
+    assert (problem["level"], problem["remedy"]) == ("error", "recollect init --hook-form command")
+    follow(patient, problem["remedy"])
+    assert patient.problems() == []
+
+
+def test_a_skill_that_its_user_edited_is_a_note(patient: Patient) -> None:
+    """It is theirs now; the remedy takes ours again."""
+    skill = patient.home / ".claude" / "skills" / "temporal-recall" / "SKILL.md"
+    skill.write_text(skill.read_text() + "\nNever search for lunch.\n")
+    (note,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
+    assert (note["level"], note["remedy"]) == ("note", "recollect init --force")
+    assert str(skill) in note["what"]
+    follow(patient, note["remedy"])
+    assert "lunch" not in skill.read_text()
+
+
+def test_a_client_that_hangs_is_not_waited_for(patient: Patient) -> None:
+    """Its version is not known then."""
+    machine = Machine(patient.environment)
+    assert programs.client_version(machine, "claude") == "2.1.329"
+    patient.program("claude", "sleep 60 & sleep 60")
+    started = time.monotonic()
+    assert programs.client_version(machine, "claude", limit_s=0.3) == ""
+    assert programs.client_version(machine, "nobody") == ""
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("module", ["re2", "msgspec", "zstandard"])
+def test_a_part_that_is_missing_is_told_with_what_is_lost(patient: Patient, tmp_path: Path, module: str) -> None:
+    """A warning: everything works, worse; the remedy installs it."""
+    (tmp_path / f"{module}.py").write_text("raise ImportError('not installed')\n")
+    patient.environment["PYTHONPATH"] = str(tmp_path)
+    (problem,) = patient.problems()
+    distribution, lost = programs.PARTS[module]
+    assert (problem["level"], problem["check"]) == ("warning", "parts")
+    assert lost in problem["what"]
+    assert problem["remedy"].endswith(f"-m pip install {distribution}")
+
+
+def test_a_store_of_a_newer_recollect_is_left_alone(patient: Patient) -> None:
+    """The remedy is an upgrade of this one; the other checks still run."""
+    patient.database().execute("PRAGMA user_version = 999")
+    problems = patient.problems()
+    (problem,) = [found for found in problems if found["check"] == "store"]
+    assert "schema 999" in problem["what"]
+    assert problem["remedy"].endswith("-m pip install -U recollect")
+    checks = {found["check"] for found in patient.examine()["findings"]}
+    assert checks >= {"folder", "agents", "interpreter", "spool"}
+
+
+def test_without_a_store_the_remedy_is_an_import(patient: Patient) -> None:
+    """A check never makes a store; the import does."""
+    for name in ("recollect.db", "recollect.db-wal", "recollect.db-shm"):
+        (patient.store / name).unlink(missing_ok=True)
+    shutil.rmtree(patient.store / "index")
+    (problem,) = patient.problems()
+    assert (problem["check"], problem["remedy"]) == ("store", "recollect import")
+    assert not (patient.store / "recollect.db").exists()
+    follow(patient, problem["remedy"])
+    assert patient.problems() == []
+
+
+def test_without_any_agent_the_remedy_is_init(tmp_path: Path) -> None:
+    """On a machine where nothing was done yet, nothing is made; then all is well."""
+    patient = new_patient(tmp_path)
+    problems = patient.problems()
+    assert ("agents", "recollect init") in [(found["check"], found["remedy"]) for found in problems]
+    assert not patient.store.exists()
+    assert list(patient.home.iterdir()) == []
+    follow(patient, "recollect init")
+    assert patient.problems() == []
+
+
+def test_every_agent_is_looked_at(patient: Patient) -> None:
+    """Each install for itself, with the remedy for that one."""
+    patient.do("recollect init --yes --no-import --agent codex --agent gemini --agent cursor --agent opencode")
+    assert patient.problems() == []
+    connected = json.loads(patient.do("recollect status --json"))["agents"]
+    assert {found["agent"] for found in connected} == {"claude-code", "codex", "gemini", "cursor", "opencode"}
+    assert all(found["mcp"] for found in connected)
+    config = patient.home / ".codex" / "config.toml"
+    config.write_text('model = "o9"\n')
+    (patient.home / ".cursor" / "hooks.json").write_text('{"version": 1, "hooks": {')
+    invalid, missing = sorted(patient.problems(), key=lambda found: found["remedy"])
+    assert (missing["remedy"], invalid["remedy"]) == (
+        "recollect init --agent codex", f"${{EDITOR:-vi}} {patient.home / '.cursor' / 'hooks.json'}",
+    )  # fmt: skip
+    follow(patient, missing["remedy"])
+    assert "recollect" in config.read_text()
+
+
+def test_an_install_for_one_project_is_looked_at(patient: Patient) -> None:
+    """The remedy leads there."""
+    root = patient.home / "my work"
+    root.mkdir()
+    patient.do("git init --quiet 'my work' && cd 'my work' && recollect init --yes --no-import --scope project")
+    assert patient.problems() == []
+    (root / ".claude" / "settings.local.json").unlink()
+    problems = patient.problems()
+    assert {found["remedy"] for found in problems} == {f"cd '{root}' && recollect init --scope project"}
+    patient.do(f"cd '{root}' && recollect init --yes --no-import --scope project")
+    assert patient.problems() == []
+
+
+def test_a_lock_that_is_kept_names_its_holder(patient: Patient) -> None:
+    """Hooks give up after a second: who is in the way is said, and how to end it."""
+    script = (
+        "import sqlite3, sys, time\n"
+        "store = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "store.execute('BEGIN IMMEDIATE'); print('locked', flush=True); time.sleep(60)\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(patient.store / "recollect.db")], stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        (problem,) = [found for found in patient.problems() if found["check"] == "store"]
+        if os.path.exists(storage.LOCKS):
+            assert f"process {holder.pid}" in problem["what"]
+            assert problem["remedy"] == f"kill {holder.pid}"
+        assert problem["level"] == "error"
+        holder.kill()
+    assert patient.problems() == []
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_a_few_unreadable_records_are_a_note_that_shows_where(patient: Patient, suffix: str) -> None:
+    """The remedy prints the record's bytes, also of a packed file."""
+    many = Claude("long").conversation(40)
+    path = patient.home / ".claude" / "projects" / "-harbour" / f"long.{suffix}"
+    write(path, *many, b"{broken\n", *Claude("x").conversation(1))
+    patient.do("recollect import")
+    (found,) = [found for found in patient.examine()["findings"] if found["check"] == "quarantine"]
+    assert found["level"] == "note"
+    assert str(path) in found["what"]
+    assert patient.do(found["remedy"]) == "{broken\n"
+
+
+def test_many_unreadable_records_are_a_new_format(patient: Patient) -> None:
+    """The remedy is a recollect that knows it."""
+    write(patient.home / ".claude/projects/-harbour/new.jsonl", *[b"[1, 2]\n"] * 20)
+    patient.do("recollect import")
+    (problem,) = patient.problems()
+    assert (problem["level"], problem["check"]) == ("warning", "quarantine")
+    assert problem["remedy"].endswith("pip install -U recollect")
+
+
+def test_what_a_running_session_writes_is_no_warning(patient: Patient) -> None:
+    """Its next hook reads it."""
+    patient.session("running", age_s=5)
+    (found,) = [found for found in patient.examine()["findings"] if found["check"] == "unread"]
+    assert found["level"] == "note"
+
+
+def test_hooks_that_never_ran_are_noticed(patient: Patient) -> None:
+    """Sessions ended since the install, and no hook read them."""
+    age(patient.settings, 3 * OLD_S)
+    for name in ("one", "two"):
+        patient.session(name)
+    problems = patient.problems()
+    assert [found["check"] for found in problems] == ["hook", "unread"]
+    follow(patient, problems[1]["remedy"])
+    assert patient.problems() == []
+
+
+def test_the_clients_own_word_says_when_a_hook_ran(patient: Patient) -> None:
+    """Claude Code notes in its transcript which Stop hooks it ran."""
+    talk = Claude("told")
+    ran = [{"command": _command(patient), "durationMs": 30}]
+    summary = talk.record("system", subtype="stop_hook_summary", hookInfos=ran)
+    write(patient.home / ".claude/projects/-harbour/told.jsonl", talk.user("the harbour plan"), summary)
+    patient.do("recollect import")
+    last = json.loads(patient.do("recollect status --json"))["last_hook"]
+    assert last == summary["timestamp"]
+    assert any(f"last seen {last}" in found["what"] for found in patient.examine()["findings"])
+
+
+def test_a_socket_without_a_worker_is_taken_away(patient: Patient) -> None:
+    """Only while nobody holds the worker's lock."""
+    path = patient.store / "worker.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(os.path.relpath(path))
+    path.chmod(0o600)
+    lock = os.open(patient.store / "worker.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    assert [found for found in patient.examine("--fix")["findings"] if found["level"] != "ok"] == []
+    assert path.exists()
+    os.close(lock)
+    (found,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
+    assert (found["level"], found["remedy"]) == ("note", "recollect doctor --fix")
+    patient.do(found["remedy"])
+    assert not path.exists()
+
+
+def test_fix_repairs_what_is_safe_and_says_so(patient: Patient) -> None:
+    """Modes, the index, the spool; the findings are those of afterwards."""
+    dead_letters(patient)
+    open_to_others(patient)
+    damaged_index(patient)
+    report = patient.examine("--fix")
+    assert [line.partition(":")[0] for line in report["fixed"]] == ["folder", "index", "spool"]
+    assert (report["counts"]["error"], report["counts"]["warning"]) == (0, 0)
+    assert patient.store.stat().st_mode & 0o077 == 0
+    assert patient.examine("--fix")["fixed"] == []
+
+
+# ---------------------------------------------------------------- facts of the system, through the machine's ports
+
+
+def found_by(check: doctor.Check, machine: Machine) -> Finding:
+    """The one finding of a check."""
+    (finding,) = check(machine)
+    return finding
+
+
+@pytest.fixture
+def machine(patient: Patient) -> Iterator[Machine]:
+    """The patient's machine, in this process."""
+    found = Machine(patient.environment)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "level"), [(10**12, "ok"), (2_000_000_000, "ok"), (600_000_000, "warning"), (1_000_000, "error")]
+)
+def test_a_full_disk_is_told_before_it_is_full(patient: Patient, free_bytes: int, level: str) -> None:
+    """Below 1 GB a warning, below 50 MB an error; the remedy moves the store."""
+    finding = found_by(folder.check_disk, Machine(patient.environment, disk_free=lambda _: free_bytes))
+    assert finding.level == level
+    assert finding.remedy.startswith("export RECOLLECT_HOME=") == (level != "ok")
+
+
+@pytest.mark.parametrize(("kind", "level"), [("nfs4", "error"), ("fuse.sshfs", "error"), ("ext4", "ok")])
+def test_a_network_file_system_is_told(patient: Patient, tmp_path: Path, kind: str, level: str) -> None:
+    """The nearest mount above the store decides, also with a blank in its name."""
+    mounts = tmp_path / "mounts"
+    place = str(patient.store.parent).replace(" ", "\\040")
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nhost:/home {place} {kind} rw 0 0\nproc {place}x proc rw 0 0\n")
+    assert found_by(folder.check_file_system, Machine(patient.environment, mounts=str(mounts))).level == level
+    assert folder.file_system("host:/x /home/a\\040b nfs rw 0 0", "/home/a b/c") == ("/home/a b", "nfs")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_what_another_user_owns_is_named(patient: Patient) -> None:
+    """What `sudo recollect` leaves behind; the remedy takes it back."""
+    os.chown(patient.store / "recollect.db", 65534, -1)
+    (problem,) = patient.problems()
+    assert (problem["level"], problem["check"]) == ("error", "folder")
+    assert problem["remedy"] == f'sudo chown -R "$(id -un)" {patient.store}'
+    patient.program("sudo", 'exec "$@"')
+    patient.do(problem["remedy"])
+    assert patient.problems() == []
+
+
+def test_a_linked_home_is_a_note(patient: Patient, tmp_path: Path) -> None:
+    """It works; the remedy names the real folder."""
+    moved = tmp_path / "moved"
+    patient.store.rename(moved)
+    patient.store.symlink_to(moved)
+    (note,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
+    assert (note["level"], note["remedy"]) == ("note", f"export RECOLLECT_HOME={moved}")
+
+
+def test_a_check_that_cannot_run_is_a_finding(machine: Machine) -> None:
+    """And the others still run."""
+
+    def check_weather(_: Machine) -> list[Finding]:
+        raise StoreError("no barometer")
+
+    first, second = doctor.examine(machine, (check_weather, folder.check_folder))
+    assert (first.level, first.check, second.level) == ("error", "weather", "ok")
+    assert "no barometer" in first.what
+    assert first.remedy
+
+
+def test_every_problem_has_a_remedy(patient: Patient) -> None:
+    """Many things wrong at once: each is named, each with what to do."""
+    for break_it in (no_interpreter, hooks_cut_out, damaged_database, open_to_others, unread_sessions, failed_hook):
+        break_it(patient)
+    problems = patient.problems()
+    assert {found["check"] for found in problems} >= {"interpreter", "agents", "store", "folder", "hook errors"}
+    assert all(found["remedy"] for found in problems)
+    shown = subprocess.run(
+        ["recollect", "doctor"], env=patient.environment, cwd=patient.home, capture_output=True, text=True, check=False
+    )
+    assert shown.returncode == 1
+    assert shown.stdout.count("-> ") == len(problems)
+
+
+@pytest.mark.parametrize(
+    ("script", "exit_code", "said"),
+    [("cat", 0, "hello"), ("exec 0<&-; echo deaf", 0, "deaf"), ("sleep 60 & sleep 60", None, ""), ("exit 3", 3, "")],
+)
+def test_whatever_a_program_does_it_comes_to_an_end(
+    patient: Patient, script: str, exit_code: int | None, said: str
+) -> None:
+    """With all that it started, also when it does not listen."""
+    started = time.monotonic()
+    done = Machine(patient.environment).run(["sh", "-c", script], data=b"hello", limit_s=1)
+    assert (done.exit_code, done.stdout.strip()) == (exit_code, said)
+    assert time.monotonic() - started < 10
