@@ -39,41 +39,41 @@ def run_prompts(bench: Bench) -> None:
         "recollect hook": [*bench.command, "hook", "UserPromptSubmit"],
         "as installed": bench.hook("UserPromptSubmit"),
     }
-    prompts = _sorted_prompts(bench, env, forms["as installed"])
+    prompts = sorted_prompts(bench, env, forms["as installed"])
     for kind, texts in prompts.items():
         base: list[float] = []
         times: dict[str, list[float]] = {name: [] for name in forms}
         for number in range(bench.options.runs):
             base.append(bench.watch.run(base_command(), env)[0])
             for name, command in forms.items():
-                payload = _payload(bench, "UserPromptSubmit", prompt=texts[number % len(texts)])
+                payload = payload_of(bench, "UserPromptSubmit", prompt=texts[number % len(texts)])
                 times[name].append(bench.watch.run(command, env, payload)[0])
-        _ratios(bench, f"prompt, {kind}", base, times, PROMPT_RATIO, "(aim 2.5)")
+        ratios(bench, f"prompt, {kind}", base, times, PROMPT_RATIO, "(aim 2.5)")
 
 
-def _sorted_prompts(bench: Bench, env: dict[str, str], hook: list[str]) -> dict[str, list[str]]:
+def sorted_prompts(bench: Bench, env: dict[str, str], hook: list[str]) -> dict[str, list[str]]:
     """Prompts that recall something and prompts that recall nothing, told apart by asking once."""
     asked = [text[:1500] for kind, text in questions(bench.said, 60, bench.options.seed + 2) if kind != "unknown"]
     unknown = [text for kind, text in questions(bench.said, 100, bench.options.seed + 3) if kind == "unknown"]
     found: dict[str, list[str]] = {kind: [] for kind in (RECALLS, SMALL, UNKNOWN)}
     for text in asked:
-        answer = bench.watch.run(hook, env, _payload(bench, "UserPromptSubmit", prompt=text))[1]
+        answer = bench.watch.run(hook, env, payload_of(bench, "UserPromptSubmit", prompt=text))[1]
         if answer:
             found[RECALLS].append(text)
     for kind, texts in ((SMALL, SMALL_TALK), (UNKNOWN, unknown)):
         found[kind] = [
-            t for t in texts if not bench.watch.run(hook, env, _payload(bench, "UserPromptSubmit", prompt=t))[1]
+            t for t in texts if not bench.watch.run(hook, env, payload_of(bench, "UserPromptSubmit", prompt=t))[1]
         ]
     bench.report.figure("prompts of the corpus' own words that recall", 100 * len(found[RECALLS]) / len(asked), "%")
     return {kind: texts for kind, texts in found.items() if texts}
 
 
-def _payload(bench: Bench, event: str, **fields: str) -> str:
+def payload_of(bench: Bench, event: str, **fields: str) -> str:
     payload = {"session_id": str(uuid.uuid4()), "transcript_path": bench.files[0], "cwd": bench.cwd, **fields}
     return json.dumps({"hook_event_name": event, "permission_mode": "default", **payload})
 
 
-def _ratios(
+def ratios(
     bench: Bench, what: str, base: list[float], times: dict[str, list[float]], most: float | None, note: str
 ) -> None:
     for name, values in times.items():
@@ -124,13 +124,13 @@ def run_captures(bench: Bench) -> None:
         fields = {"session_id": growing.session.id, "transcript_path": growing.path, "source": "startup"}
         if event == "SubagentStop":
             fields["agent_transcript_path"] = growing.agent_path
-        payload = _payload(bench, event, **fields)
+        payload = payload_of(bench, event, **fields)
         command, base, times = bench.hook(event), [], []
         for _ in range(runs):
             prepare()
             base.append(bench.watch.run(base_command(), env)[0])
             times.append(bench.watch.run(command, env, payload)[0])
-        _ratios(bench, name, base, {"as installed": times}, most, "")
+        ratios(bench, name, base, {"as installed": times}, most, "")
         bench.report.figure(f"{name}: bytes left unread", growing.unread(bench), most=0)
     bench.report.figure(
         f"segments of the index after {runs * 5} hooks that read", _segments(bench.big), most=MAX_SEGMENTS

@@ -10,6 +10,7 @@
 | import  | `recollect import` as a process on one core: MB/s of unpacked input, memory, size of the store, accounts |
 | search  | `App.search` in process, and `recollect search` as a process |
 | hooks   | the prompt hook as a process on a store of 100,000 events or more, against `python -c pass` |
+| worker  | the same prompts with a warm server to ask; what the server costs and how it ends |
 | stop    | the hooks that read transcripts, on the same store |
 | memory  | peak resident memory of an import, of hooks, of a file with a line of 100 MB |
 | kills   | kill -9 of imports and hooks at random moments while transcripts grow: lost, twice, integrity |
@@ -35,12 +36,14 @@ import hooking
 import importing
 import redaction
 import searching
+import working
 from bench import Bench
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     "import": importing.run,
     "search": searching.run,
     "hooks": hooking.run_prompts,
+    "worker": working.run,
     "stop": hooking.run_captures,
     "memory": importing.run_memory,
     "kills": durability.run_kills,

@@ -1,4 +1,7 @@
-"""The command `recollect`, and `python -m recollect`. Hooks are told apart before anything expensive is imported."""
+"""The command `recollect`, and `python -m recollect`.
+
+Hooks and the MCP server are told apart before anything expensive is imported.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,19 @@ import sys
 
 
 def main() -> int:
-    """Runs the command line; `recollect hook EVENT` goes to the hook's own entry, which always ends with 0."""
-    if len(sys.argv) > 1 and sys.argv[1] == "hook" and not {"--help", "-h"} & set(sys.argv):
+    """Runs the command line; `recollect hook EVENT` and `recollect mcp` go to their own entries.
+
+    Both end the process at once: what is to be written is written, taking Python down costs a prompt 2 ms, and the
+    server's threads may be in the middle of C code.
+    """
+    if len(sys.argv) > 1 and sys.argv[1] in ("hook", "mcp") and not {"--help", "-h"} & set(sys.argv):
+        if sys.argv[1] == "mcp":
+            from recollect.present.mcp import main as serve
+
+            os._exit(serve())
         from recollect.present.hooks import main as hook_main
 
-        os._exit(hook_main(sys.argv[2:]))  # nothing is left to be written; taking Python down costs a prompt 2 ms
+        os._exit(hook_main(sys.argv[2:]))
     from recollect.present.cli import main as cli_main
 
     return cli_main()

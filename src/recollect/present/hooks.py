@@ -1,25 +1,27 @@
-"""The door for an agent's hooks: its payload on stdin, its answer (or nothing) on stdout, always exit 0.
+"""The hooks' process: a payload on stdin, its answer (or nothing) on stdout, always exit 0.
 
 Nothing a hook does may be felt: it keeps its own deadline (a watchdog thread ends the process, whatever C code is
-busy), writes once at the very end, never to stderr, and fails open. The one `except Exception` of the package is here;
-what it swallows is logged for `recollect status`, so failing open is never failing silently.
+busy), writes once at the very end, never to stderr, and fails open. The one `except Exception` of the package is here,
+for every door and thread that must not fail; what it swallows is logged for `recollect status`, so failing open is
+never failing silently. What an event is answered is `hook_handlers`' affair.
 """
 
 from __future__ import annotations
 
 import _thread
 import gc
-import json
 import os
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
 
+    from recollect.present.hook_handlers import Payload
     from recollect.settings import Settings
 
-    Payload = Mapping[str, object]
+    T = TypeVar("T")
 
 GUARD = "RECOLLECT_ACTIVE"
 """Set in the environment of every agent that recollect itself starts: its hooks must do nothing."""
@@ -27,64 +29,93 @@ GUARD = "RECOLLECT_ACTIVE"
 LOG_NAME = "hook-errors.log"
 MAX_LOG_BYTES = 256 << 10
 MAX_PAYLOAD_BYTES = 32 << 20
-MIN_PROMPT_CHARS = 4
 _READ_BYTES = 1 << 16
 
 
 def main(arguments: list[str]) -> int:
-    """Answers one hook event. Always returns 0."""
+    """Answers one hook event, `EVENT [--agent NAME]`. Always returns 0."""
     event = arguments[0] if arguments else ""
-    home = ""
-    try:
-        if event not in HANDLERS or os.environ.get(GUARD):
-            return 0
-        from recollect.settings import home_folder, read_settings
-
-        gc.disable()
-        home = home_folder(os.environ)
-        settings = read_settings(os.environ)
-        if settings.disable:
-            return 0
-        handler, deadline_ms = HANDLERS[event]
-        answer = _answer(event, handler, settings, time.monotonic() + getattr(settings, deadline_ms) / 1000)
-        if answer:
-            _write(answer)
-    except Exception as error:  # noqa: BLE001 - the fail-open edge: a hook is never in the way
-        _log(home, event, error)
+    agent = arguments[2] if len(arguments) > 2 and arguments[1] == "--agent" else "claude-code"
+    if event and not os.environ.get(GUARD):
+        guarded(event, lambda: _serve(event, agent))
     return 0
 
 
-def _answer(event: str, handler: Callable[[Payload, Settings, float], str], settings: Settings, deadline: float) -> str:
+def guarded(what: str, work: Callable[[], T], home: str = "", told: set[str] | None = None) -> T | None:
+    """What `work` gives; None, and a line in the log, when it fails in whatever way: the fail-open edge.
+
+    Args:
+        what: Names it in the log.
+        work: Anything.
+        home: Where the log is, when it is not where this process's environment says.
+        told: Failures that are logged already and are not logged again; None logs each.
+    """
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - the fail-open edge: a hook is never in the way
+        line = _described(what, error)
+        if told is None or line not in told:
+            note(home or _home(), line)
+        if told is not None:
+            told.add(line)
+        return None
+
+
+def _serve(event: str, agent: str) -> None:
+    from recollect.present.hook_handlers import deadline_setting
+
+    setting = deadline_setting(event, agent)
+    if not setting:
+        return
+    from recollect.settings import read_settings
+
+    gc.disable()
+    settings = read_settings(os.environ)
+    if settings.disable:
+        return
+    deadline = time.monotonic() + getattr(settings, setting) / 1000
     _thread.start_new_thread(_end_at, (deadline, settings.home, event))
-    payload = _read_payload()
-    if payload is None or payload.get("hook_event_name") != event:
-        return ""
-    return handler(payload, settings, deadline)
+    answer = _answer(event, agent, settings, deadline)
+    while answer:
+        answer = answer[os.write(1, answer) :]
 
 
 def _end_at(deadline: float, home: str, event: str) -> None:
     """The watchdog: ends the process at the deadline even while the main thread waits in C code."""
     time.sleep(max(0.0, deadline - time.monotonic()))
-    _note(home, f"{event} reached its deadline")
+    note(home, f"{event} reached its deadline")
     os._exit(0)
 
 
-def _read_payload() -> Payload | None:
-    """The JSON object on stdin, as soon as it is whole: a client may leave the pipe open."""
+def _answer(event: str, agent: str, settings: Settings, deadline: float) -> bytes:
+    """The warm process's answer, where there is one and the event is worth asking; else this process's own."""
+    from recollect.present import warm_client
+
+    may_ask = event in warm_client.EVENTS and os.path.exists(os.path.join(settings.home, warm_client.SOCKET_NAME))
+    for data in _readings():
+        if may_ask:
+            may_ask = False
+            found = warm_client.ask(settings.home, event, agent, data, (deadline - time.monotonic()) / 3)
+            if found is not None:
+                return found
+        payload = decode_payload(data)
+        if payload is not None:
+            from recollect.present.hook_handlers import answer
+
+            return answer(event, payload, settings, deadline, agent).encode("utf-8", "replace")
+    return b""
+
+
+def _readings() -> Iterator[bytes]:
+    """What there is on stdin, each time that it may be a whole JSON object: a client may leave the pipe open."""
     data = b""
     while len(data) <= MAX_PAYLOAD_BYTES:
         part = os.read(0, _READ_BYTES)
         data += part
         if not part or (data.rstrip()[-1:] == b"}" and (len(part) < _READ_BYTES or not _is_more_waiting())):
-            try:
-                payload = json.loads(data.decode("utf-8", "replace"))
-            except (ValueError, RecursionError):
-                payload = None
-            if isinstance(payload, dict):
-                return payload
+            yield data
         if not part:
             break
-    return None
 
 
 def _is_more_waiting() -> bool:
@@ -93,94 +124,47 @@ def _is_more_waiting() -> bool:
     return bool(select.select([0], [], [], 0)[0])
 
 
-def _write(answer: str) -> None:
-    data = answer.encode("utf-8", "replace")
-    while data:
-        data = data[os.write(1, data) :]
+def decode_payload(data: bytes) -> Payload | None:
+    """A payload as the client wrote it; None when it is no (or not yet a whole) JSON object."""
+    import json
+
+    try:
+        payload = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None
 
 
-def _text(payload: Payload, name: str) -> str:
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def recall(payload: Payload, settings: Settings, deadline: float) -> str:
-    """UserPromptSubmit: what earlier sessions say about this prompt, or nothing."""
-    prompt = _text(payload, "prompt").strip()
-    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
-        return ""
-    from recollect.app import open_for_recall
-    from recollect.capture.tail import recent_text
-    from recollect.present.render import render_context
-
-    app = open_for_recall(settings, deadline)
-    if app is None:
-        return ""
-    session, cwd = _text(payload, "session_id"), _text(payload, "cwd")
-    found = app.recall(prompt, cwd=cwd, session=session, recent=lambda: recent_text(_text(payload, "transcript_path")))
-    context, said = render_context(found, settings.recall_chars)
-    if not said:
-        return ""
-    app.record_said(session, "UserPromptSubmit", said)
-    output = {"hookEventName": "UserPromptSubmit", "additionalContext": context}
-    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
-
-
-def _is_command(prompt: str) -> bool:
-    """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
-    first = prompt.split(None, 1)[0]
-    return first.startswith("/") and not set(first[1:]) & set("/.~")
-
-
-def capture(payload: Payload, settings: Settings, deadline: float) -> str:
-    """Stop, SubagentStop, PreCompact, SessionEnd: what this session's transcripts hold that the store does not."""
-    from recollect.app import open_for_ingest
-
-    paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := _text(payload, name))]
-    with open_for_ingest(settings) as app:
-        app.ingest_session(paths, deadline - 0.1 * (deadline - time.monotonic()))
-    return ""
-
-
-def catch_up(payload: Payload, settings: Settings, deadline: float) -> str:
-    """SessionStart: every transcript with unread bytes (kills, crashes, history from before the install)."""
-    from recollect.app import open_for_ingest
-
-    with open_for_ingest(settings) as app:
-        app.catch_up([_text(payload, "transcript_path")], deadline - 0.2 * (deadline - time.monotonic()))
-    return ""
-
-
-HANDLERS: dict[str, tuple[Callable[[Payload, Settings, float], str], str]] = {
-    "UserPromptSubmit": (recall, "prompt_deadline_ms"),
-    "SessionStart": (catch_up, "start_deadline_ms"),
-    "SessionEnd": (capture, "start_deadline_ms"),
-    "PreCompact": (capture, "ingest_deadline_ms"),
-    "Stop": (capture, "ingest_deadline_ms"),
-    "SubagentStop": (capture, "ingest_deadline_ms"),
-}
-"""Event → what answers it, and the setting that bounds it."""
-
-
-def _log(home: str, event: str, error: Exception) -> None:
-    """One line on what went wrong: the kinds of the errors and the places in the code, never a payload's words."""
+def _described(what: str, error: Exception) -> str:
+    """What went wrong: the kinds of the errors and the places in the code, never a payload's words."""
     places, cause = [], error.__traceback__
     while cause is not None:
         code = cause.tb_frame.f_code
         places.append(f"{os.path.basename(code.co_filename)}:{cause.tb_lineno}")
         cause = cause.tb_next
     reason = type(error.__cause__).__name__ if error.__cause__ is not None else ""
-    _note(home, f"{event} {type(error).__name__} {reason} {' '.join(places[-6:])}")
+    return f"{what} {type(error).__name__} {reason} {' '.join(places[-6:])}"
 
 
-def _note(home: str, what: str) -> None:
+def _home() -> str:
+    from recollect.settings import home_folder
+
+    try:
+        return home_folder(os.environ)
+    except OSError:  # a relative RECOLLECT_HOME in a folder that is gone
+        return ""
+
+
+def note(home: str, what: str) -> None:
     """Appends a line to the log that `recollect status` shows; a full log makes room for a new one."""
+    if not home:
+        return
     line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {what}\n"
     path = os.path.join(home, LOG_NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
-        os.write(descriptor, line.encode())
+        os.write(descriptor, line.encode("utf-8", "backslashreplace"))
         is_full = os.fstat(descriptor).st_size > MAX_LOG_BYTES
         os.close(descriptor)
         if is_full:

@@ -1,4 +1,4 @@
-"""The script that an agent's settings run for each hook: `python -I -S -E launch.py EVENT`.
+"""The script that an agent's settings run: `python -I -S -E launch.py EVENT [--agent NAME]`, or `launch.py mcp`.
 
 Started without `site`, so that a prompt pays for no `.pth` file and no `sitecustomize`; hence it has to find the
 packages itself: beside recollect, or in the virtual environment of the interpreter that runs it.
@@ -13,21 +13,25 @@ _ENVIRONMENT = os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "l
 
 
 def run() -> int:
-    """Runs the hook named by the arguments; 0 whatever happens."""
-    sys.path[:0] = [_PACKAGES] if _PACKAGES == _ENVIRONMENT else [_PACKAGES, _ENVIRONMENT]
-    try:
-        import apsw  # noqa: F401
-    except ImportError:  # neither place has the dependencies: pay for `site`, which knows the others
-        import site
+    """Runs what the arguments name: 0 for a hook, whatever happens; the server's own exit code."""
+    folders = [_PACKAGES] if _PACKAGES == _ENVIRONMENT else [_PACKAGES, _ENVIRONMENT]
+    sys.path[:0] = folders
+    if not any(os.path.exists(os.path.join(folder, "apsw")) for folder in folders):
+        import site  # neither place has the dependencies: pay for `site`, which knows the others
 
         site.main()
+    if sys.argv[1:2] == ["mcp"]:
+        from recollect.present.mcp import main as serve
+
+        return serve()
     from recollect.present.hooks import main
 
     return main(sys.argv[1:])
 
 
 if __name__ == "__main__":
+    code = 0
     try:
-        run()
+        code = run()
     finally:
-        os._exit(0)
+        os._exit(code)

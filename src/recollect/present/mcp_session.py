@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from contextlib import nullcontext
+
 from recollect.domain.stored import Scope
 from recollect.errors import RecollectError, UsageError
 from recollect.present.hooks import guarded
@@ -140,7 +142,8 @@ class Session:
                 is_error = True
                 return escape(str(error))[:MAX_ERROR_CHARS]  # it may quote what is stored
 
-        text = guarded(f"mcp {name}", work)
+        with self._worker.giving_way() if self._worker else nullcontext():
+            text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)
 
     def _hook(self, arguments: object) -> str:

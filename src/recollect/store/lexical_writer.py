@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from recollect.store.sqlite_reads import IndexRow, SqliteReads
 
 ROWS_A_STEP = 5000
+ROWS_A_SHORT_STEP = 1000
+"""Under a deadline: five thousand rows may take half a second."""
+
 HEAP_BYTES = 60_000_000
 OWN_WEIGHT = 2
 """A turn's own words count twice, the words before it once."""
@@ -92,7 +95,8 @@ class LexicalWriter:
             How many rows were added; they are searchable after `commit`.
         """
         added = 0
-        while rows := self._reads.index_rows(self.last_row, ROWS_A_STEP):
+        step = ROWS_A_STEP if deadline is None else ROWS_A_SHORT_STEP
+        while rows := self._reads.index_rows(self.last_row, step):
             by_session: dict[int, list[IndexRow]] = defaultdict(list)
             for row in rows:
                 by_session[row.session_id].append(row)

@@ -9,8 +9,9 @@ import click
 
 @click.command(short_help="Answer an agent's hook (payload on stdin).")
 @click.argument("event")
-def hook(event: str) -> None:
-    """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout.
+@click.option("--agent", default="claude-code", show_default=True, help="Whose hook it is.")
+def hook(event: str, agent: str) -> None:
+    """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout; always exit code 0.
 
     \b
     Example:
@@ -18,7 +19,7 @@ def hook(event: str) -> None:
     """
     from recollect.present.hooks import main as hook_main
 
-    sys.exit(hook_main([event]))
+    sys.exit(hook_main([event, "--agent", agent]))
 
 
 @click.command(short_help="Serve an agent's tools over MCP (stdio).")

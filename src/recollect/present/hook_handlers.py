@@ -1,0 +1,167 @@
+"""What a hook event is answered: one function an event, the same through every door (process, socket, MCP tool)."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from recollect.app import App
+    from recollect.domain.stored import Recollection
+    from recollect.settings import Settings
+
+    Payload = Mapping[str, object]
+    Handler = Callable[[Payload, Settings, float], "Reply"]
+
+CLAUDE_CODE = "claude-code"
+MIN_PROMPT_CHARS = 4
+
+
+class Reply:
+    """What is said to an agent, and what has to be remembered once it is said.
+
+    A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
+    """
+
+    __slots__ = ("_app", "_said", "_session", "context", "text")
+
+    def __init__(
+        self, context: str = "", app: App | None = None, session: str = "", said: Sequence[Recollection] = ()
+    ) -> None:
+        self.context, self.text = context, ""
+        self._app, self._session, self._said = app, session, list(said)
+
+    def record(self) -> None:
+        """Remembers what was said, so that the session is not told twice."""
+        if self._app is not None and self._said:
+            self._app.record_said(self._session, "UserPromptSubmit", self._said)
+
+    def close(self) -> None:
+        """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
+        if self._app is not None:
+            self._app.close()
+
+
+def answer(event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE) -> str:
+    """What an event is answered, recorded as said; '' for nothing.
+
+    Args:
+        event: The agent's name for it; one that nobody handles is answered with nothing.
+        payload: What the agent sent with it.
+        settings: Of this run.
+        deadline: `time.monotonic()` by which the answer is wanted.
+        agent: Who asks: `claude-code`, or a key of `hook_dialects.DIALECTS`.
+    """
+    reply = prepare(event, payload, settings, deadline, agent)
+    reply.record()
+    return reply.text
+
+
+def prepare(event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE) -> Reply:
+    """As `answer`, but nothing is recorded yet, and the store is still open."""
+    if agent != CLAUDE_CODE:
+        from recollect.present.hook_dialects import prepare_foreign
+
+        return prepare_foreign(event, payload, settings, deadline, agent)
+    if event not in HANDLERS or payload.get("hook_event_name") != event or is_from_cursor(payload):
+        return Reply()
+    reply = HANDLERS[event][0](payload, settings, deadline)
+    if reply.context:
+        reply.text = as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": reply.context}})
+    return reply
+
+
+def deadline_setting(event: str, agent: str = CLAUDE_CODE) -> str:
+    """The setting that bounds the answer to an event; '' for an event that nobody handles."""
+    if agent == CLAUDE_CODE:
+        return HANDLERS[event][1] if event in HANDLERS else ""
+    from recollect.present.hook_dialects import DIALECTS
+
+    row = DIALECTS.get(agent, {}).get(event)
+    return row.deadline_setting if row else ""
+
+
+def as_json(answer: Mapping[str, object]) -> str:
+    """An answer as agents read it."""
+    import json
+
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def is_from_cursor(payload: Payload) -> bool:
+    """Whether Cursor sent it: it can run the hooks in Claude Code's settings too, with payloads of its own."""
+    return "cursor_version" in payload or "conversation_id" in payload
+
+
+def text_of(payload: Payload, name: str) -> str:
+    """A field of a payload that is a text; '' for any other."""
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def recall(payload: Payload, settings: Settings, deadline: float) -> Reply:
+    """UserPromptSubmit: what earlier sessions say about this prompt, or nothing."""
+    prompt = text_of(payload, "prompt").strip()
+    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
+        return Reply()
+    from recollect.app import open_for_recall
+    from recollect.capture.tail import recent_text
+    from recollect.present.render import render_context
+
+    app = open_for_recall(settings, deadline)
+    if app is None:
+        return Reply()
+    session, path = text_of(payload, "session_id"), text_of(payload, "transcript_path")
+    found = app.recall(prompt, cwd=text_of(payload, "cwd"), session=session, recent=lambda: recent_text(path))
+    context, said = render_context(found, settings.recall_chars)
+    return Reply(context if said else "", app, session, said)
+
+
+def _is_command(prompt: str) -> bool:
+    """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
+    first = prompt.split(None, 1)[0]
+    return first.startswith("/") and not set(first[1:]) & set("/.~")
+
+
+def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
+    """Stop, SubagentStop, PreCompact, SessionEnd: what this session's transcripts hold that the store does not."""
+    from recollect.app import open_for_ingest
+
+    paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := text_of(payload, name))]
+    with open_for_ingest(settings) as app:
+        app.ingest_session(paths, deadline - 0.1 * (deadline - time.monotonic()))
+    return Reply()
+
+
+def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
+    """SessionStart: every transcript with unread bytes (kills, crashes, history from before the install)."""
+    from recollect.app import open_for_ingest
+
+    with open_for_ingest(settings) as app:
+        end = deadline - 0.2 * (deadline - time.monotonic())
+        ingest_observations(app, end)
+        app.catch_up([text_of(payload, "transcript_path")], end)
+    return Reply()
+
+
+def ingest_observations(app: App, deadline: float) -> None:
+    """Moves what agents without transcripts said from the spool into the store."""
+    from recollect.capture.spool import is_empty
+
+    if not is_empty(app.settings.home):
+        from recollect.ingest.spool import ingest_spool
+
+        ingest_spool(app.ingester(), app.store, app.settings.home, deadline=deadline)
+
+
+HANDLERS: dict[str, tuple[Handler, str]] = {
+    "UserPromptSubmit": (recall, "prompt_deadline_ms"),
+    "SessionStart": (catch_up, "start_deadline_ms"),
+    "SessionEnd": (capture, "start_deadline_ms"),
+    "PreCompact": (capture, "ingest_deadline_ms"),
+    "Stop": (capture, "ingest_deadline_ms"),
+    "SubagentStop": (capture, "ingest_deadline_ms"),
+}
+"""Claude Code's event → what answers it, and the setting that bounds it."""

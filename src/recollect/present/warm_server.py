@@ -1,0 +1,128 @@
+"""The other end of `warm_client`: a thread of the MCP server that answers prompts' hooks from a process that is warm.
+
+The store is opened anew for each question: that costs 2 ms of 16, and nothing can be stale, whoever wrote, rebuilt or
+replaced it. Who asks is checked by the kernel's word on the other end's user, and what was answered is recorded only
+when the hook has taken it: a hook that lost patience answers by itself, and records that.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+import time
+from contextlib import suppress
+
+from recollect import __version__
+from recollect.present import warm_client
+from recollect.present.hooks import decode_payload, guarded
+from recollect.settings import read_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket as connection_type
+
+    from recollect.present.hook_handlers import Reply
+    from recollect.present.patience import Patience
+
+PATIENCE_S = 0.15
+"""No connection is listened to for longer: a hook is gone by then."""
+
+_BACKLOG = 16
+
+
+class WarmServer:
+    """Answers hooks over the socket in `home`, one at a time; only whoever holds the worker's lock may run one."""
+
+    def __init__(self, home: str, patience: Patience) -> None:
+        self._home, self._patience = home, patience
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._wake, self._woken = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="recollect-hooks", daemon=True)
+
+    def start(self) -> bool:
+        """Binds the socket and answers from now on; False where no socket can be (the hooks do without)."""
+        path = os.path.join(self._home, warm_client.SOCKET_NAME)
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(path)  # its owner is dead: the lock is ours
+            warm_client.at_socket(self._home, self._listener.bind)
+            os.chmod(path, 0o600)
+            self._listener.listen(_BACKLOG)
+        except OSError:
+            return False
+        self._thread.start()
+        return True
+
+    def stop(self, timeout_s: float = 0.2) -> None:
+        """Takes the socket away; an answer under way is finished."""
+        if self._thread.is_alive():
+            with suppress(OSError):
+                os.unlink(os.path.join(self._home, warm_client.SOCKET_NAME))
+            self._wake.send(b".")
+            self._thread.join(timeout_s)
+        if not self._thread.is_alive():
+            for each in (self._listener, self._wake, self._woken):
+                each.close()
+
+    def _run(self) -> None:
+        with self._listener:  # whatever ends this thread: nobody waits for an answer that will not come
+            while True:
+                ready, _, _ = select.select([self._listener, self._woken], [], [])
+                if self._woken in ready:
+                    return
+                guarded("socket", self._take_one, self._home)
+
+    def _take_one(self) -> None:
+        connection, _ = self._listener.accept()
+        with connection, suppress(OSError, ValueError):  # gone, too slow, or not speaking this protocol: not answered
+            if warm_client.peer_uid(connection) == os.geteuid():
+                self._serve(connection, time.monotonic() + PATIENCE_S)
+
+    def _serve(self, connection: connection_type, deadline: float) -> None:
+        request = _read_request(connection, deadline)
+        if request is None:
+            return
+        with self._patience.somebody_waits():
+            reply = guarded(request[0], lambda: self._reply(*request, deadline), self._home)
+        if reply is None:
+            return
+        try:
+            text = reply.text.encode("utf-8", "replace")
+            warm_client.wait_until(connection, deadline)
+            connection.sendall(b"%d\n%s" % (len(text), text))
+            if text and connection.recv(1) == warm_client.ACK:
+                reply.record()
+        finally:
+            reply.close()
+
+    def _reply(
+        self, event: str, agent: str, variables: dict[str, str], payload: bytes, deadline: float
+    ) -> Reply | None:
+        """What this process would answer if it were the hook: under the hook's settings, not under its own."""
+        from recollect.present.hook_handlers import prepare
+
+        settings = read_settings({**variables, "RECOLLECT_HOME": self._home})
+        decoded = decode_payload(payload)
+        if decoded is None or settings.disable:  # half a payload, perhaps: the hook reads on
+            return None
+        return prepare(event, decoded, settings, deadline, agent)
+
+
+def _read_request(
+    connection: connection_type, deadline: float
+) -> tuple[str, str, dict[str, str], bytes] | None:
+    """(event, agent, variables, payload); None when it is another version's, too large, or no request at all."""
+    line, data = warm_client.read_line(connection, warm_client.MAX_HEADER_BYTES, deadline)
+    words = line.decode("ascii", "replace").split(" ")
+    if len(words) != 7 or words[:3] != ["recollect", str(warm_client.PROTOCOL), __version__]:
+        return None
+    event, agent, variables_bytes, payload_bytes = words[3], words[4], int(words[5]), int(words[6])
+    if event not in warm_client.EVENTS or not 0 <= variables_bytes <= warm_client.MAX_VARIABLES_BYTES:
+        return None
+    if not 0 <= payload_bytes <= warm_client.MAX_PAYLOAD_BYTES:
+        return None
+    data = warm_client.read_exactly(connection, data, variables_bytes + payload_bytes, deadline)
+    pairs = [os.fsdecode(pair).partition("=") for pair in data[:variables_bytes].split(b"\0") if pair]
+    return event, agent, {name: value for name, _, value in pairs}, data[variables_bytes:]

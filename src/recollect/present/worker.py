@@ -1,0 +1,163 @@
+"""The worker: one thread of one MCP server on this machine that does what no hook has the time for.
+
+Whoever holds the lock on RECOLLECT_HOME/worker.lock works: the kernel lets go of it when its process dies, however that
+happens, and another session's server takes over. Its content (`{"pid": …, "started_ms": …}`) is for people.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import threading
+from contextlib import suppress
+
+from recollect.app import DATABASE_NAME, now_ms
+from recollect.present.hooks import guarded
+from recollect.present.patience import Patience
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from recollect.settings import Settings
+
+LOCK_NAME = "worker.lock"
+TAKE_OVER_S = 2.0
+"""How often a server that does not hold the lock tries to."""
+
+SCAN_EVERY_S = 30.0
+MAX_PAUSE_S = 600.0
+FIRST_PAUSE_S = 2.0
+SWITCH_S = 0.001
+"""How long one thread keeps the interpreter while another wants it: the default of 5 ms, once for each of a recall's
+steps, would make a hook wait for 100 ms."""
+
+
+class Worker:
+    """The thread that works when it holds the lock, with the socket that hooks ask at.
+
+    Args:
+        settings: Of the server.
+        scan_every_s: How often it looks for something new.
+    """
+
+    def __init__(self, settings: Settings, *, scan_every_s: float = SCAN_EVERY_S) -> None:
+        self._settings, self._scan_every_s = settings, scan_every_s
+        self._patience = Patience()
+        self._told: set[str] = set()
+        self._had_store = False
+        self._thread = threading.Thread(target=self._run, name="recollect-worker", daemon=True)
+
+    def start(self) -> None:
+        """Begins; returns at once. With `disable` set there is nothing to do."""
+        if not self._settings.disable:
+            sys.setswitchinterval(SWITCH_S)
+            self._thread.start()
+
+    def stop(self, timeout_s: float = 1.0) -> bool:
+        """Ends the work; False when it did not end in time (it then ends with the process)."""
+        self._patience.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def giving_way(self) -> AbstractContextManager[None]:
+        """While this is entered, the work rests after its next piece: the server's own tools are being used."""
+        return self._patience.somebody_waits()
+
+    def _run(self) -> None:
+        home = self._settings.home
+        with suppress(OSError):
+            os.makedirs(home, mode=0o700, exist_ok=True)
+        while not self._patience.is_over and not self._is_purged():
+            lock = take_lock(home)
+            if lock is None:
+                self._patience.rest(TAKE_OVER_S)
+                continue
+            try:
+                self._work(lock)
+            finally:
+                with suppress(OSError):
+                    os.ftruncate(lock, 0)
+                os.close(lock)
+
+    def _is_purged(self) -> bool:
+        """Whether there was a memory and somebody took all of it away: it must not come back by itself."""
+        names = (DATABASE_NAME, LOCK_NAME)
+        is_there = any(os.path.exists(os.path.join(self._settings.home, name)) for name in names)
+        self._had_store = self._had_store or is_there
+        return self._had_store and not is_there
+
+    def _work(self, lock: int) -> None:
+        """Scans until the end, or until the lock's file is no longer where others look for it."""
+        from recollect.present.warm_server import WarmServer
+        from recollect.present.worker_pass import CatchUp
+
+        home = self._settings.home
+        server, catch_up = WarmServer(home, self._patience), CatchUp(self._settings, self._patience)
+        server.start()
+        pause_s = FIRST_PAUSE_S
+        try:
+            while not self._patience.is_over and _is_at(lock, home):
+                done = guarded("worker", catch_up.scan, home, self._told)
+                self._had_store = self._had_store or bool(done)
+                pause_s = self._scan_every_s if done else min(MAX_PAUSE_S, pause_s * 2)
+                self._patience.rest(pause_s)
+        finally:
+            server.stop()
+
+
+def take_lock(home: str) -> int | None:
+    """The worker's lock as an open file, with this process's account in it; None when it cannot be had.
+
+    A home that cannot be written has no worker: nothing could be stored there.
+    """
+    descriptor = None
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(os.path.join(home, LOCK_NAME), flags, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(descriptor, home):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "started_ms": now_ms()}).encode(), 0)
+            return descriptor
+    except OSError:  # held by another server, or nowhere to write: both are no reason to say anything
+        pass
+    if descriptor is not None:
+        os.close(descriptor)
+    return None
+
+
+def _is_at(descriptor: int, home: str) -> bool:
+    """Whether an open lock file is still the one that others would try to lock."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(os.path.join(home, LOCK_NAME)))
+    except OSError:
+        return False
+
+
+def worker_state(home: str) -> dict[str, object]:
+    """For `status` and `doctor`: `working`, `pid` and `started_ms` of whoever works, `socket`."""
+    from recollect.present.warm_client import SOCKET_NAME
+
+    state: dict[str, object] = {"working": False, "pid": None, "started_ms": None}
+    state["socket"] = os.path.exists(os.path.join(home, SOCKET_NAME))
+    try:
+        descriptor = os.open(os.path.join(home, LOCK_NAME), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return state
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        state["working"] = True
+        with suppress(ValueError, OSError):
+            found = json.loads(os.pread(descriptor, 256, 0))
+            if isinstance(found, dict):
+                state |= {name: found.get(name) for name in ("pid", "started_ms")}
+    except OSError:  # a file system without locks
+        pass
+    finally:
+        os.close(descriptor)
+    return state

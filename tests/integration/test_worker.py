@@ -1,0 +1,275 @@
+"""The worker: one server on the machine does what no hook has the time for, in nobody's way, and ends when told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.builders import Claude, write
+from tests.checks import assert_accounted, assert_indexed, timeline
+from tests.processes import WITHOUT_OVERRIDE, assert_silent, hook, payload, python
+from tests.warm import end, eventually, holder, server, socket_of
+
+from recollect.capture import spool
+from recollect.present.worker import take_lock, worker_state
+from recollect.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def transcripts(home: Path) -> Path:
+    """The folder of one project's transcripts."""
+    return home / ".claude" / "projects" / "-home-mara-harbour"
+
+
+def events_in(folder: Path) -> int:
+    """How many events a store holds; 0 as long as there is none."""
+    if not (folder / "recollect.db").exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{folder / 'recollect.db'}?mode=ro", uri=True)) as connection:
+        try:
+            return int(connection.execute("SELECT count(*) FROM events").fetchone()[0])
+        except sqlite3.OperationalError:  # it is just being made
+            return 0
+
+
+def lag_of(folder: Path) -> int:
+    """How many rows are not searchable yet."""
+    store = SqliteStore(str(folder))
+    try:
+        return store.index_lag()
+    finally:
+        store.close()
+
+
+def test_it_reads_what_no_hook_saw_and_what_comes_later(transcripts: Path, store_folder: Path) -> None:
+    """Unread transcripts are read, indexed and read on as they grow; one that cannot be read stops no other."""
+    claude = Claude("one")
+    path = write(transcripts / "one.jsonl", *claude.conversation(3))
+    write(transcripts / "cut.jsonl.gz", b"").write_bytes(b"\x1f\x8b\x08\x00 cut")
+    (transcripts / "loop.jsonl").symlink_to(path)
+    with server() as process:
+        eventually(lambda: events_in(store_folder) == 15)
+        write(path, *claude.conversation(1, "tide"), append=True)
+        write(transcripts / "two.jsonl", *Claude("two").conversation(1))
+        eventually(lambda: events_in(store_folder) == 25 and lag_of(store_folder) == 0)
+        assert end(process)[0]
+    store = SqliteStore(str(store_folder))
+    assert len(timeline(store, "one")) == 20
+    assert_indexed(store)
+    assert_accounted(store)
+    store.close()
+    assert not (store_folder / "hook-errors.log").exists()
+
+
+def test_of_two_servers_one_works_and_the_other_takes_over(transcripts: Path, store_folder: Path) -> None:
+    """Exactly one holds the lock; when it is killed the other works, and answers hooks, some two seconds later."""
+    with server() as first:
+        eventually(lambda: holder(store_folder) == first.pid)
+        socket_of(store_folder)
+        with server() as second:
+            time.sleep(0.5)
+            state = worker_state(str(store_folder))
+            assert (state["working"], state["pid"], state["socket"]) == (True, first.pid, True)
+            first.kill()
+            first.wait()
+            started = time.monotonic()
+            eventually(lambda: holder(store_folder) == second.pid)
+            assert time.monotonic() - started < 4
+            write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+            eventually(lambda: events_in(store_folder) == 5)
+            assert end(second)[0]
+    assert worker_state(str(store_folder)) == {"working": False, "pid": None, "started_ms": None, "socket": False}
+
+
+def test_it_ends_within_a_second_in_the_middle_of_its_work(transcripts: Path, store_folder: Path) -> None:
+    """At stdin's end a long backlog is left where it is: nothing lost, nothing twice, and the next one goes on."""
+    write(transcripts / "long.jsonl", *Claude("long").conversation(2500))
+    with server() as process:
+        eventually(lambda: events_in(store_folder) > 0)
+        is_in_time, seconds = end(process)
+        assert is_in_time
+        assert seconds < 1
+    before = events_in(store_folder)
+    assert 0 < before < 12_500
+    with server() as process:
+        eventually(lambda: events_in(store_folder) == 12_500, limit_s=60)
+        assert end(process)[0]
+    store = SqliteStore(str(store_folder))
+    assert_accounted(store)
+    store.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_server_that_is_killed_leaves_a_sound_store(number: int, transcripts: Path, store_folder: Path) -> None:
+    """Whatever is half done is not done; the lock is free again; the socket that is left misleads nobody."""
+    write(transcripts / "long.jsonl", *Claude("long").conversation(1500))
+    with server() as process:
+        eventually(lambda: events_in(store_folder) > 0)
+        process.send_signal(number)
+        process.wait()
+    assert (store_folder / "worker.sock").exists()
+    assert worker_state(str(store_folder))["working"] is False
+    store = SqliteStore(str(store_folder))
+    assert_accounted(store)
+    store.close()
+    data = payload("UserPromptSubmit", transcripts / "x.jsonl", "running", prompt="why does berth1 fail again?")
+    assert hook("UserPromptSubmit", data).returncode == 0
+
+
+def test_hooks_write_while_it_works(transcripts: Path, store_folder: Path) -> None:
+    """Turns that end while a backlog is read are captured at once, each once, whoever reads them."""
+    write(transcripts / "long.jsonl", *Claude("long").conversation(1500))
+    claude, path = Claude("running"), transcripts / "running.jsonl"
+    with server() as process:
+        for number in range(10):
+            write(path, *claude.exchange(f"quay{number}"), append=True)
+            assert_silent(hook("Stop", payload("Stop", path, "running")))
+            store = SqliteStore(str(store_folder))
+            assert len(timeline(store, "running")) == 5 * (number + 1)
+            store.close()
+        eventually(lambda: events_in(store_folder) == 7_550, limit_s=60)
+        assert end(process)[0]
+    store = SqliteStore(str(store_folder))
+    assert_accounted(store)
+    assert_indexed(store)
+    store.close()
+    assert not (store_folder / "hook-errors.log").exists()
+
+
+def test_an_index_that_lags_is_caught_up(past: Path, store_folder: Path) -> None:  # noqa: ARG001 - makes a store
+    """Rows that somebody else stored and nobody made searchable, here all of them, are made searchable."""
+    subprocess.run(["rm", "-r", str(store_folder / "index")], check=True)
+    assert lag_of(store_folder) > 0
+    with server() as process:
+        eventually(lambda: lag_of(store_folder) == 0)
+        assert end(process)[0]
+
+
+def test_observations_are_taken_from_the_spool(store_folder: Path) -> None:
+    """What agents without transcripts said is in the store soon after."""
+    common = {"v": 1, "agent": "cursor", "session_id": "c1", "cwd": "/home/mara/harbour", "kind": "user_prompt"}
+    spool.append(str(store_folder), [{**common, "text": f"why does berth{number} fail?"} for number in range(3)])
+    with server() as process:
+        eventually(lambda: events_in(store_folder) == 3)
+        assert end(process)[0]
+    assert spool.is_empty(str(store_folder))
+
+
+def test_a_damaged_store_is_said_once_and_the_server_lives(past: Path, store_folder: Path) -> None:  # noqa: ARG001
+    """The thread goes on with growing pauses, logs a failure once, and leaves the file as it is."""
+    for path in store_folder.glob("recollect.db*"):
+        path.unlink()
+    (store_folder / "recollect.db").write_bytes(b"no database at all" * 1000)
+    with server(0.05) as process:
+        log = store_folder / "hook-errors.log"
+        eventually(log.exists)
+        time.sleep(0.5)
+        assert log.read_text().count("\n") == 1
+        assert "worker StoreDamagedError" in log.read_text()
+        assert end(process)[0]
+    assert (store_folder / "recollect.db").read_bytes() == b"no database at all" * 1000
+
+
+def test_a_store_that_is_locked_for_a_while_is_used_afterwards(
+    past: Path, transcripts: Path, store_folder: Path  # noqa: ARG001 - makes a store
+) -> None:
+    """Another process's long transaction costs a pause, nothing else."""
+    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    connection = sqlite3.connect(store_folder / "recollect.db", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    with server() as process:
+        time.sleep(1)
+        assert events_in(store_folder) == 30
+        connection.execute("ROLLBACK")
+        connection.close()
+        eventually(lambda: events_in(store_folder) == 35, limit_s=20)
+        assert end(process)[0]
+
+
+def test_a_home_that_cannot_be_written_has_no_worker(past: Path, store_folder: Path) -> None:  # noqa: ARG001
+    """Nothing is done there, nothing is said, and the server ends as ever."""
+    store_folder.chmod(0o500)
+    try:
+        with server(before=python(WITHOUT_OVERRIDE)) as process:
+            time.sleep(0.3)
+            assert end(process)[0]
+    finally:
+        store_folder.chmod(0o700)
+    assert not (store_folder / "worker.lock").exists()
+
+
+def test_a_server_that_is_switched_off_reads_nothing(transcripts: Path, store_folder: Path) -> None:
+    """RECOLLECT_DISABLE holds for the worker too."""
+    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    with server(RECOLLECT_DISABLE="1") as process:
+        time.sleep(0.5)
+        assert end(process)[0]
+    assert not store_folder.exists()
+
+
+def test_a_lock_file_that_is_taken_away_does_not_make_two_workers(store_folder: Path) -> None:
+    """Who finds its lock file gone stops working and takes the new one, if it can."""
+    with server() as process:
+        eventually(lambda: holder(store_folder) == process.pid and (store_folder / "recollect.db").exists())
+        (store_folder / "worker.lock").unlink()
+        lock = take_lock(str(store_folder))
+        if lock is not None:
+            assert holder(store_folder) == os.getpid()
+            eventually(lambda: not (store_folder / "worker.sock").exists())
+            os.close(lock)
+        eventually(lambda: holder(store_folder) == process.pid)
+        socket_of(store_folder)
+        assert end(process)[0]
+
+
+def test_a_new_store_is_filled_from_the_beginning(transcripts: Path, store_folder: Path) -> None:
+    """What was read into a store that is gone is not taken for what the new one holds."""
+    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    with server(0.5) as process:
+        eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
+        for path in store_folder.glob("recollect.db*"):
+            path.unlink()
+        eventually(lambda: events_in(store_folder) == 5)
+        assert end(process)[0]
+
+
+@pytest.mark.parametrize("kept", [(), ("notes.txt",)], ids=["the folder goes", "the folder stays"])
+def test_what_was_purged_stays_away(kept: tuple[str, ...], transcripts: Path, store_folder: Path) -> None:
+    """Servers that are still running do not bring a memory back that somebody took away."""
+    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    with server(2) as first, server(2) as second:
+        eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
+        time.sleep(0.5)  # between two scans
+        for name in kept:
+            (store_folder / name).write_text("mine")
+        for path in list(store_folder.iterdir()):
+            if path.name not in kept:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not kept:
+            store_folder.rmdir()
+        time.sleep(3)
+        assert [path.name for path in store_folder.glob("*")] == list(kept)
+        assert store_folder.exists() == bool(kept)
+        assert end(first)[0]
+        assert end(second)[0]
+
+
+def test_the_lock_says_who_works(store_folder: Path) -> None:
+    """The file holds a process id and a time, for people; nobody else can read it."""
+    with server() as process:
+        eventually(lambda: holder(store_folder) == process.pid)
+        path = store_folder / "worker.lock"
+        found = json.loads(path.read_text())
+        assert set(found) == {"pid", "started_ms"}
+        assert abs(found["started_ms"] / 1000 - time.time()) < 60
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert socket_of(store_folder).stat().st_mode & 0o777 == 0o600
+        assert store_folder.stat().st_mode & 0o777 == 0o700
