@@ -12,6 +12,12 @@ from tests.e2e.desk import Desk
 if TYPE_CHECKING:
     from pathlib import Path
 
+BEFORE_MCP_HOOKS = "2.1.100"
+"""A client of the last kind that loses its whole settings file for a hook that asks an MCP server."""
+
+LIFE_CYCLE_VERSIONS = (*VERSIONS[:1], BEFORE_MCP_HOOKS, *VERSIONS[1:])
+"""What is installed into the user's files is tried with one client more."""
+
 
 @pytest.fixture(scope="session", params=VERSIONS)
 def version(request: pytest.FixtureRequest) -> str:

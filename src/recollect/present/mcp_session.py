@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-
 from contextlib import nullcontext
 
 from recollect.domain.stored import Scope

@@ -6,13 +6,14 @@ import gc
 import json
 import os
 import time
+from collections.abc import Collection
 from typing import NoReturn
 
 import click
 from tqdm import tqdm
 
 from recollect.app import App, open_app
-from recollect.capture.discover import Found, known_transcripts, named_transcripts
+from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
 from recollect.settings import read_settings
 
@@ -21,7 +22,7 @@ _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 
 @click.command("import", short_help="Read transcripts into the store.")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--agent", type=click.Choice(["claude-code", "codex"]), help="Take the files for this agent's.")
+@click.option("--agent", type=click.Choice(sorted(READERS)), help="Take the files for this agent's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
 def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bool) -> None:  # noqa: ARG001 - scripts pass --yes everywhere
@@ -41,18 +42,29 @@ def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bo
     )
     if not transcripts and paths:
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
-    report, problems = _read_all(transcripts, quiet=as_json)
+    report, problems = read_found(transcripts, quiet=as_json)
     if as_json:
         click.echo(json.dumps({**report, "problems": problems} if problems else report))
     else:
-        _print_report(report, found_any=bool(transcripts))
+        print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
         click.echo(f"recollect: {problem}", err=True)
     if problems and len(problems) == len(transcripts):
         raise TranscriptError("nothing could be read")
 
 
-def _read_all(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
+def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
+    """Reads every transcript of some agents on this machine, as `recollect import` does.
+
+    Returns:
+        The report (counts by name, `bytes`, `seconds`), and a line for each file that could not be read.
+    """
+    known = known_transcripts(os.path.expanduser("~"), os.environ)
+    return read_found([found for found in known if found.client in agents], quiet=quiet)
+
+
+def read_found(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
+    """Reads transcripts with a progress bar (unless `quiet`), and makes them searchable."""
     started = time.monotonic()
     totals: dict[str, float] = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0)}
     problems: list[str] = []
@@ -93,7 +105,8 @@ def _read_one(app: App, found: Found, totals: dict[str, float], bar: tqdm[NoRetu
     return None
 
 
-def _print_report(report: dict[str, float], *, found_any: bool) -> None:
+def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
+    """Says what was read."""
     if not found_any:
         click.echo("No transcripts on this machine yet. Use your agent, or name a folder: recollect import PATH")
         return

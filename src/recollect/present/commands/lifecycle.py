@@ -1,96 +1,323 @@
-"""`recollect init` and `recollect uninstall`: connect an agent to its memory, and disconnect it without a trace."""
+"""`recollect init`, `upgrade` and `uninstall`: connect agents to their memory, keep it current, undo it all."""
+
+from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from recollect.app import open_app
+from recollect.capture.projects import project_root
+from recollect.errors import LifecycleError, RecollectError, UsageError
 from recollect.present import lifecycle
+from recollect.present.commands.importing import print_import_report, read_transcripts
+from recollect.present.lifecycle import FileReport, Owner, claude_code
+from recollect.present.lifecycle.purge import purge, what_is_kept
+from recollect.settings import read_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
+_PLANNED = {
+    "created": "new file",
+    "changed": "added to",
+    "unchanged": "in place",
+    "kept": "yours, kept",
+    "replaced": "yours, replaced",
+    "restored": "as it was before",
+    "removed": "removed",
+    "edited": "ours cut out",
+    "nothing": "nothing there",
+}
+"""What is shown for each outcome."""
+
 
 def _common(command: _Command) -> _Command:
-    """The options of both commands."""
-    agent = click.Choice(["claude-code"])
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output."),
         click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
-        click.option("--agent", type=agent, default="claude-code", show_default=True, help="The agent to set up."),
+        click.option("--dry-run", is_flag=True, help="Show what would be done, file by file, and do nothing."),
     ):
         command = option(command)
     return command
 
 
-@click.command("init", epilog="\b\nExample:\n  recollect init\n  recollect import")
+def _agents(default: str) -> Callable[[_Command], _Command]:
+    choice = click.Choice([*lifecycle.AGENTS, "all"])
+    return click.option("--agent", "agents", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
+
+
+@click.command(
+    "init",
+    epilog="\b\nExamples:\n  recollect init\n  recollect init --agent claude-code --agent codex\n"
+    "  recollect init --scope project --no-import --dry-run",
+)
+@_agents("claude-code; all = every agent found on this machine")
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project"]),
+    default="user",
+    show_default=True,
+    help="Every project of yours, or only the one that you are in.",
+)
+@click.option(
+    "--hook-form",
+    type=click.Choice(claude_code.HOOK_FORMS),
+    default="auto",
+    show_default=True,
+    help="How Claude Code's prompt hook is answered: by a command, or by the running MCP server (2.1.118+).",
+)
+@click.option("--no-permissions", is_flag=True, help="Let Claude Code ask before each search of memory.")
+@click.option("--no-import", is_flag=True, help="Do not read the sessions that are already there.")
+@click.option("--force", is_flag=True, help="Replace recollect's own files that you edited (a backup is kept).")
 @_common
-def init(*, agent: str, yes: bool, as_json: bool) -> None:
-    """Connect an agent to its memory.
+def init(
+    *,
+    agents: tuple[str, ...],
+    scope: str,
+    hook_form: str,
+    no_permissions: bool,
+    no_import: bool,
+    force: bool,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Connect agents to their memory, and read the sessions that are already there.
 
-    Adds hooks to the agent's user settings ($CLAUDE_CONFIG_DIR or ~/.claude). Everything else in the file stays as it
-    is, and `recollect uninstall` puts it back byte for byte. Running it again changes nothing.
+    Hooks, the MCP server, permission to search without asking, a skill and slash commands go into the agent's own
+    files. Everything else in them stays as it is, and `recollect uninstall` puts them back byte for byte. Running it
+    again changes nothing.
     """
-    config, home = lifecycle.claude_config_dir(), lifecycle.recollect_home()
-    _announce(
-        f"recollect will connect {agent} to its memory:",
-        ("settings", _shown(config / "settings.json")),
-        ("hooks", ", ".join(lifecycle.EVENT_TIMEOUTS)),
-        ("memory", _shown(home)),
-        err=as_json,
-    )
-    _confirm(yes=yes, err=as_json)
-    report = lifecycle.install(config, home, lifecycle.hook_command)
-    if as_json:
-        _print_json({"agent": agent, "home": home, **asdict(report)})
+    if hook_form == "mcp":
+        claude_code.require_form(hook_form, lifecycle.client_version())
+    options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
+    root = project_root(os.getcwd()) if scope == "project" else ""
+    owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
+    home = lifecycle.recollect_home()
+    planned = _install(owners, home, force=force, dry_run=True)
+    _announce("recollect will connect", owners, planned, home, err=as_json)
+    if dry_run:
+        _finish(as_json, planned, home, dry_run=True)
         return
-    click.echo("Connected." if report.changed else "It was connected already; nothing was changed.")
-    if report.backup:
-        click.echo(f"The original settings are kept in {_shown(report.backup)}.")
-    if report.hooks_disabled:
-        click.echo("Note: these settings say `disableAllHooks`, so the agent will not run them.")
-    click.echo("\nNow try:\n  recollect import    reads the sessions that you already have\nthen start the agent.")
+    _confirm(yes=yes, err=as_json)
+    reports = _install(owners, home, force=force)
+    notes = _notes(reports, root)
+    if not as_json:
+        _say_installed(reports, notes)
+    imported = None if no_import else _first_import(owners, as_json=as_json)
+    if as_json:
+        _finish(as_json, reports, home, notes=notes, imported=imported)
+        return
+    click.echo("\nNow try:")
+    for owner in owners:
+        click.echo(f"  {lifecycle.AGENTS[owner.agent].title}: {lifecycle.AGENTS[owner.agent].try_this}")
+    click.echo('  recollect search "a word from an earlier session"\n  recollect status')
 
 
-@click.command("uninstall", epilog="\b\nExample:\n  recollect uninstall --yes")
+@click.command("upgrade", epilog="\b\nExample:\n  recollect upgrade --yes")
+@click.option("--force", is_flag=True, help="Replace recollect's own files that you edited (a backup is kept).")
 @_common
-def uninstall(*, agent: str, yes: bool, as_json: bool) -> None:
-    """Disconnect an agent from its memory; the memory itself stays.
+def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Bring the store and every install up to this version of recollect.
 
-    Takes recollect's hooks out of the agent's settings. A file that nobody else changed gets its original bytes back;
-    otherwise only recollect's entries are removed.
+    Migrates the store, makes what is missing from its index searchable, and refreshes the commands and files of every
+    agent that `recollect init` connected. Files of ours that you edited stay as they are.
     """
-    config, home = lifecycle.claude_config_dir(), lifecycle.recollect_home()
-    _announce(
-        f"recollect will disconnect {agent} from its memory:",
-        ("settings", _shown(config / "settings.json")),
-        ("memory", f"{_shown(home)} (stays)"),
-        err=as_json,
-    )
-    _confirm(yes=yes, err=as_json)
-    report = lifecycle.uninstall(config, home)
-    if as_json:
-        _print_json({"agent": agent, "home": home, **asdict(report)})
+    home = lifecycle.recollect_home()
+    recorded = {owner: lifecycle.elsewhere(owner) for owner in lifecycle.recorded_owners()}
+    owners = [_portable(owner) for owner, places in recorded.items() if not places]
+    notes = [_elsewhere(owner, Path(places[0])) for owner, places in recorded.items() if places]
+    planned = _install(owners, home, force=force, dry_run=True)
+    _announce("recollect will bring up to date", owners, planned, home, err=as_json)
+    if dry_run:
+        _finish(as_json, planned, home, dry_run=True)
         return
-    outcomes = {
-        "restored": "The settings have their original content back.",
-        "removed": "The settings file was made by recollect, so it is gone.",
-        "edited": "recollect's hooks are out; all that was changed in the settings since then is kept.",
-        "nothing": "Nothing was installed there; nothing was changed.",
-    }
-    click.echo(outcomes[report.outcome])
-    if report.backup:
-        click.echo(f"The settings from before recollect are kept in {_shown(report.backup)}.")
-    click.echo(f"Your memory stays in {_shown(home)}. Delete that directory if you do not want it any more.")
+    _confirm(yes=yes, err=as_json)
+    indexed = _upgrade_store()
+    reports = _install(owners, home, force=force)
+    if as_json:
+        _finish(as_json, reports, home, indexed=indexed, notes=notes)
+        return
+    rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
+    click.echo(f"The store is of this version; {rows}.")
+    _say_installed(reports, notes)
+    if not recorded:
+        click.echo("No agent is connected: recollect init")
 
 
-def _announce(title: str, *lines: tuple[str, str], err: bool) -> None:
+@click.command(
+    "uninstall",
+    epilog="\b\nExamples:\n  recollect uninstall --yes\n  recollect uninstall --agent codex\n"
+    "  recollect uninstall --purge",
+)
+@_agents("every agent that was connected")
+@click.option("--purge", "with_data", is_flag=True, help="Delete the memory too, after a second question.")
+@_common
+def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Disconnect agents from their memory; the memory itself stays, unless --purge is given.
+
+    A file that nobody else changed gets its original bytes back, or is gone when there was none; otherwise exactly
+    recollect's entries are taken out.
+    """
+    home = lifecycle.recollect_home()
+    owners = lifecycle.recorded_owners(None if not agents or "all" in agents else agents, with_gone=True)
+    named = [agent for agent in agents if agent != "all"] or ([] if owners else [claude_code.AGENT])
+    owners += [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
+    wired = [(owner, lifecycle.wired_parts(owner)) for owner in owners]
+    planned = [report for report in lifecycle.uninstall(wired, home, dry_run=True) if report.outcome != "nothing"]
+    _announce("recollect will disconnect", owners, planned, home, err=as_json)
+    if dry_run:
+        _finish(as_json, planned, home, dry_run=True)
+        return
+    _confirm(yes=yes, err=as_json)
+    reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
+    if not as_json:
+        _say_uninstalled(reports)
+    purged = _purge(home, yes=yes, err=as_json) if with_data else None
+    if as_json:
+        _finish(as_json, reports, home, **({} if purged is None else {"purged": purged}))
+    elif purged is None:
+        click.echo(f"Your memory stays in {_shown(home)}. `recollect uninstall --purge` deletes it.")
+    else:
+        stays = what_is_kept(home)
+        click.echo(f"{len(purged)} files and folders of the memory were deleted.")
+        if stays:
+            click.echo(f"Not recollect's, so it stays: {', '.join(stays)} in {_shown(home)}.")
+
+
+# ---------------------------------------------------------------- steps
+
+
+def _chosen(agents: Sequence[str]) -> list[str]:
+    if "all" not in agents:
+        return list(dict.fromkeys(agents)) or [claude_code.AGENT]
+    found = [name for name, agent in lifecycle.AGENTS.items() if agent.found()]
+    if not found:
+        raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(lifecycle.AGENTS)}")
+    return found
+
+
+def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_run: bool = False) -> list[FileReport]:
+    return [
+        report
+        for owner in owners
+        for report in lifecycle.install(owner, lifecycle.parts_of(owner), home, force=force, dry_run=dry_run)
+    ]
+
+
+def _portable(owner: Owner) -> Owner:
+    """An owner whose hooks the client on PATH knows: the form `mcp` gives way where that is not sure."""
+    try:
+        claude_code.require_form(owner.options.get("hook_form", "auto"), lifecycle.client_version())
+    except LifecycleError:
+        return replace(owner, options={**owner.options, "hook_form": "auto"})
+    return owner
+
+
+def _first_import(owners: Sequence[Owner], *, as_json: bool) -> dict[str, object]:
+    """Reads the agents' transcripts; a failure is told, and undoes nothing."""
+    try:
+        report, problems = read_transcripts({owner.agent for owner in owners}, quiet=as_json)
+    except RecollectError as error:
+        click.echo(f"recollect: the sessions could not be read: {error}\nTry again with: recollect import", err=True)
+        return {"error": str(error)}
+    if not as_json:
+        print_import_report(report, found_any=bool(report["files"] or problems))
+    for problem in problems:
+        click.echo(f"recollect: {problem}", err=True)
+    return {**report, **({"problems": problems} if problems else {})}
+
+
+def _upgrade_store() -> int | None:
+    """Migrates the store (opening it does) and catches its index up; the rows that were added to it."""
+    with open_app(read_settings(os.environ)) as app:
+        added = app.index_new_rows()
+        app.store.release_index()
+    return added
+
+
+def _purge(home: Path, *, yes: bool, err: bool) -> list[str]:
+    if not yes:
+        click.confirm(f"Delete the whole memory in {_shown(home)}? There is no way back.", abort=True, err=err)
+    return purge(home)
+
+
+def _notes(reports: Sequence[FileReport], root: str) -> list[str]:
+    """What the user should know about the files that were written."""
+    notes = []
+    for report in reports:
+        if report.outcome == "kept":
+            notes.append(f"{_shown(report.path)} has words of yours, so it stays as it is (--force replaces it).")
+        if report.agent == claude_code.AGENT and report.path.suffix == ".json" and _are_hooks_off(report.path):
+            notes.append(f"{_shown(report.path)} says `disableAllHooks`, so the agent will not run the hooks.")
+    if root:
+        local = Path(root) / ".claude" / "settings.local.json"
+        notes.append(f"Keep {_shown(local)} out of git: it names this machine.")
+    return notes
+
+
+def _elsewhere(owner: Owner, path: Path) -> str:
+    """Why an install is not refreshed."""
+    return (
+        f"{_shown(path)} is not where {lifecycle.AGENTS[owner.agent].title} looks now. To refresh it, set the variable"
+        " that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
+    )
+
+
+def _are_hooks_off(path: Path) -> bool:
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(settings, dict) and settings.get("disableAllHooks") is True
+
+
+# ---------------------------------------------------------------- words
+
+
+def _announce(does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path, *, err: bool) -> None:
     """Say what will be done; on standard error when a report follows on standard output."""
-    click.echo(title, err=err)
-    for name, value in lines:
-        click.echo(f"  {name:<10}{value}", err=err)
+    names = ", ".join(dict.fromkeys(lifecycle.AGENTS[owner.agent].title for owner in owners)) or "no agent"
+    click.echo(f"{does} {names}:", err=err)
+    for report in planned:
+        click.echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}  ({report.what})", err=err)
+    if not planned:
+        click.echo("  nothing to do", err=err)
+    click.echo(f"  {'memory':<17} {_shown(home)}", err=err)
+
+
+def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
+    changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
+    click.echo("Connected." if changed else "It was connected already; nothing was changed.")
+    backups = list(dict.fromkeys(report.backup for report in changed if report.backup))
+    if backups:
+        click.echo(f"The originals are kept in {_shown(backups[0].parent)}.")
+    for note in notes:
+        click.echo(f"Note: {note}")
+
+
+def _say_uninstalled(reports: Sequence[FileReport]) -> None:
+    if not reports:
+        click.echo("Nothing was installed; nothing was changed.")
+    for report in reports:
+        if report.outcome == "kept":
+            click.echo(f"You edited {_shown(report.path)}, so it stays. Delete it if you do not want it any more.")
+        else:
+            click.echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}")
+        if report.backup:
+            click.echo(f"  {'':<17} from before recollect: {_shown(report.backup)}")
+
+
+def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
+    if as_json:
+        changed = any(report.outcome not in ("unchanged", "kept", "nothing") for report in reports)
+        value = {"home": home, "changed": changed, "files": [vars(report) for report in reports], **more}
+        click.echo(json.dumps(value, indent=2, default=str))
 
 
 def _confirm(*, yes: bool, err: bool) -> None:
@@ -100,7 +327,3 @@ def _confirm(*, yes: bool, err: bool) -> None:
 
 def _shown(path: Path) -> str:
     return click.format_filename(path)
-
-
-def _print_json(report: dict[str, object]) -> None:
-    click.echo(json.dumps(report, indent=2, default=str))
