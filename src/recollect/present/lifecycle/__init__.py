@@ -1,0 +1,40 @@
+"""Connecting agents to their memory, and disconnecting them without a trace.
+
+Settings files belong to their users. So they are edited as text: entries are inserted and cut, everything else keeps
+its bytes. `agents` says what is put where, `engine` puts it there and takes it out, `install_record` keeps what was
+there before, and the rest knows one kind of file or entry each.
+"""
+
+from recollect.present.lifecycle.agents import AGENTS, Agent, elsewhere, inspect, parts_of, recorded_owners, wired_parts
+from recollect.present.lifecycle.claude_code import EVENT_TIMEOUTS, MCP_TOOL_EVENTS, MCP_TOOL_SINCE, client_version
+from recollect.present.lifecycle.commands import (
+    hook_command,
+    hook_interpreter,
+    recollect_home,
+    server_words,
+)
+from recollect.present.lifecycle.engine import FileReport, PartState, install, uninstall
+from recollect.present.lifecycle.install_record import Owner
+
+__all__ = [
+    "AGENTS",
+    "EVENT_TIMEOUTS",
+    "MCP_TOOL_EVENTS",
+    "MCP_TOOL_SINCE",
+    "Agent",
+    "FileReport",
+    "Owner",
+    "PartState",
+    "client_version",
+    "elsewhere",
+    "hook_command",
+    "hook_interpreter",
+    "inspect",
+    "install",
+    "parts_of",
+    "recollect_home",
+    "recorded_owners",
+    "server_words",
+    "uninstall",
+    "wired_parts",
+]

@@ -1,0 +1,325 @@
+"""Each agent gets what its own format wants, from the files its user has, and gives every byte back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import stat
+from pathlib import Path
+
+import pytest
+from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
+
+from recollect.errors import LifecycleError, UsageError
+from recollect.present.hook_dialects import DIALECTS
+from recollect.present.hook_handlers import HANDLERS
+from recollect.present.lifecycle import (
+    AGENTS,
+    EVENT_TIMEOUTS,
+    Owner,
+    install,
+    parts_of,
+)
+from recollect.present.lifecycle.agents import inspect, recorded_owners
+from recollect.present.lifecycle.claude_code import READ_ONLY_TOOLS, client_version, require_form
+from recollect.present.lifecycle.commands import hook_interpreter, is_hook, is_server
+
+OTHERS: dict[str, dict[str, bytes]] = {
+    "claude-code": {
+        ".claude/settings.json": (
+            b'{"permissions": {"deny": ["Read(.env)"], "allow": ["Bash(ls:*)"]}, "hooks": {"Stop": []}}\n'
+        ),
+        ".claude.json": (
+            b'{\n  "numStartups": 7,\n  "mcpServers": {\n    "other": {\n      "command": "x"\n    }\n  },\n'
+            b'  "projects": {}\n}'
+        ),
+        ".claude/skills/other/SKILL.md": b"theirs",
+    },
+    "codex": {
+        ".codex/config.toml": b'model = "o9"\n\n[mcp_servers.other]\ncommand = "x"\n',
+        ".codex/hooks.json": b'{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "theirs"}]}]}}',
+    },
+    "gemini": {
+        ".gemini/settings.json": b'{\n  // mine\n  "theme": "GitHub", /* and */ "hooks": {"BeforeTool": []}\n}\n'
+    },
+    "cursor": {
+        ".cursor/mcp.json": b'{"mcpServers": {"other": {"url": "http://localhost/"}}}',
+        ".cursor/hooks.json": b'{"version": 1, "hooks": {"stop": [{"command": "./theirs.sh"}]}}',
+    },
+    "opencode": {
+        ".config/opencode/opencode.jsonc": (
+            b'{\n  "$schema": "https://opencode.ai/config.json",\n  // servers\n  "mcp": {},\n}\n'
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("with_files", [True, False], ids=["with files", "without"])
+def test_an_agent_is_wired_and_unwired_without_a_trace(home: Path, agent: str, *, with_files: bool) -> None:
+    """All bytes, all folders; init twice is init once; every part is found in order."""
+    if with_files:
+        put(home, OTHERS[agent])
+    before = files(home)
+    assert {report.outcome for report in wire(agent)} <= {"created", "changed"}
+    assert {state.state for state in inspect([agent])} == {"ok"}
+    now = files(home)
+    assert {report.outcome for report in wire(agent)} == {"unchanged"}
+    assert files(home) == now
+    assert recorded_owners() == [Owner(agent)]
+    unwire(agent)
+    assert files(home) == before
+    assert not (home / ".recollect" / "installs").exists()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_others_write_meanwhile_stays(home: Path, agent: str) -> None:
+    """Every file written anew by its agent: exactly ours goes."""
+    put(home, OTHERS[agent])
+    before = {name: values(home / name) for name in OTHERS[agent] if not name.endswith(".md")}
+    wire(agent)
+    for name in before:
+        if name.endswith(".json"):
+            (home / name).write_text(json.dumps({**values(home / name), "theirs": [1]}, indent=4))
+        else:
+            (home / name).write_text("// \n" * name.endswith("c") + "\n" + (home / name).read_text())
+    unwire(agent)
+    for name, there_before in before.items():
+        expected = {**there_before, "theirs": [1]} if name.endswith(".json") else there_before
+        assert values(home / name) == expected
+
+
+def test_claude_code_gets_hooks_server_permissions_skill_and_commands(home: Path) -> None:
+    """The places are those that the real client reads."""
+    put(home, OTHERS["claude-code"])
+    wire("claude-code")
+    settings = values(home / ".claude" / "settings.json")
+    assert set(settings["hooks"]) == set(EVENT_TIMEOUTS)
+    allowed = [*(f"mcp__recollect__{tool}" for tool in READ_ONLY_TOOLS), "Skill(temporal-recall)"]
+    assert settings["permissions"] == {"deny": ["Read(.env)"], "allow": ["Bash(ls:*)", *allowed]}
+    server = values(home / ".claude.json")["mcpServers"]["recollect"]
+    assert server["type"] == "stdio"
+    assert os.access(server["command"], os.X_OK)
+    assert is_server([server["command"], *server["args"]])
+    assert server["env"] == {}
+    assert (home / ".claude/skills/temporal-recall/SKILL.md").read_text().startswith("---\nname: temporal-recall\n")
+    names = sorted(os.listdir(home / ".claude/commands/recollect"))
+    assert names == ["forget.md", "recall.md", "remember.md", "timeline.md"]
+    assert stat.S_IMODE((home / ".claude/commands/recollect/recall.md").stat().st_mode) == 0o600
+
+
+def test_assets_name_only_tools_that_there_are() -> None:
+    """A tool that may be called without asking is read-only, in commands too; a skill stays short."""
+    assets = Path(__file__).parents[3] / "src/recollect/present/lifecycle/assets"
+    for asset in assets.rglob("*.md"):
+        text = asset.read_text()
+        allowed = [line for line in text.splitlines() if line.startswith("allowed-tools:")]
+        tools = [tool.strip() for line in allowed for tool in line.partition(":")[2].split(",")]
+        assert {tool.removeprefix("mcp__recollect__") for tool in tools} <= set(READ_ONLY_TOOLS)
+        assert len(text.splitlines()) <= 80
+        assert "description:" in text.partition("\n---\n")[0]
+
+
+def test_permissions_can_be_left_out_and_taken_out(home: Path) -> None:
+    """`permissions=no` adds none, and removes those of an earlier install; what the user allowed himself stays."""
+    put(home, {".claude/settings.json": b'{"permissions": {"allow": ["mcp__recollect__search_memory"]}}'})
+    wire("claude-code")
+    wire("claude-code", options={"permissions": "no"})
+    allowed = ["mcp__recollect__search_memory"]
+    assert values(home / ".claude/settings.json")["permissions"] == {"allow": allowed}
+    assert {report.outcome for report in wire("claude-code", options={"permissions": "no"})} == {"unchanged"}
+    (home / ".claude/settings.json").write_text(json.dumps(values(home / ".claude/settings.json"), indent=1))
+    unwire("claude-code")
+    assert values(home / ".claude/settings.json") == {"permissions": {"allow": allowed}}
+
+
+def test_another_configuration_folder_holds_everything(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CLAUDE_CONFIG_DIR the client's own state is there too; an uninstall without it still finds the files."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "elsewhere"))
+    wire("claude-code")
+    assert "recollect" in values(home / "elsewhere/.claude.json")["mcpServers"]
+    assert not (home / ".claude").exists()
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    unwire("claude-code")
+    assert files(home) == {}
+
+
+def test_the_clients_older_state_file_is_used_where_it_is(home: Path) -> None:
+    """The client prefers `.config.json` in its folder."""
+    put(home, {".claude/.config.json": b"{}"})
+    wire("claude-code")
+    assert "recollect" in values(home / ".claude/.config.json")["mcpServers"]
+    assert not (home / ".claude.json").exists()
+
+
+def test_a_project_is_wired_in_the_users_own_files_only(home: Path) -> None:
+    """Project scope beside user scope in one file: each is undone by itself."""
+    put(home, OTHERS["claude-code"])
+    before, roots = files(home), [str(home / "shop"), str(home / "café")]
+    for root in roots:
+        Path(root).mkdir()
+        wire("claude-code", scope="project", root=root)
+    wire("claude-code")
+    state = values(home / ".claude.json")
+    assert set(state["projects"]) == set(roots)
+    assert set(state["mcpServers"]) == {"other", "recollect"}
+    unwire("claude-code", scope="project", root=roots[0])
+    state = values(home / ".claude.json")
+    assert set(state["projects"]) == {roots[1]}
+    assert set(state["mcpServers"]) == {"other", "recollect"}
+    assert {found.state for found in inspect()} == {"ok"}
+    unwire("claude-code")
+    assert set(values(home / ".claude.json")["mcpServers"]) == {"other"}
+    assert not (home / "shop" / ".claude").exists()
+    assert (home / "café" / ".claude" / "settings.local.json").exists()
+    unwire("claude-code", scope="project", root=roots[1])
+    assert files(home) == {**before, "shop": None, "café": None}
+
+
+def test_other_agents_have_no_project_scope(home: Path) -> None:
+    """Their project files are committed."""
+    with pytest.raises(UsageError, match="leave --scope project out"):
+        wire("codex", scope="project", root=str(home))
+
+
+def test_every_hook_that_is_installed_has_somebody_to_answer_it(home: Path) -> None:
+    """The events of each agent's wiring are those of its dialect."""
+    assert home.is_dir()
+    for agent in AGENTS:
+        entries = [entry for part in parts_of(Owner(agent)) for entry in part.entries if entry.kind == "hook"]
+        answered = HANDLERS if agent == "claude-code" else DIALECTS.get(agent, {})
+        assert {entry.path[-1] for entry in entries} <= set(answered)
+
+
+def test_codex_gets_a_table_and_hooks(home: Path) -> None:
+    """Hooks in groups, timeouts in seconds, commands that say the agent."""
+    wire("codex")
+    hooks = values(home / ".codex/hooks.json")["hooks"]
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "Stop"}
+    handler = hooks["Stop"][0]["hooks"][0]
+    assert handler["type"] == "command"
+    assert shlex.split(handler["command"])[-6:] == ["Stop", "--agent", "codex", "2>/dev/null", "||", "true"]
+    assert is_server(values(home / ".codex/config.toml")["mcp_servers"]["recollect"]["args"])
+
+
+def test_gemini_gets_milliseconds(home: Path) -> None:
+    """A hook of five seconds is not cut off after five milliseconds; one file holds both."""
+    wire("gemini")
+    settings = values(home / ".gemini/settings.json")
+    assert settings["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
+    assert set(settings["mcpServers"]["recollect"]) == {"command", "args"}
+
+
+def test_cursors_hooks_stand_plainly_under_a_version(home: Path) -> None:
+    """A version of the user's stays; hooks that are there already stay beside ours."""
+    put(home, OTHERS["cursor"])
+    wire("cursor")
+    hooks = values(home / ".cursor/hooks.json")
+    assert hooks["version"] == 1
+    assert [set(hook) for hook in hooks["hooks"]["stop"]] == [{"command"}, {"command"}]
+    assert hooks["hooks"]["beforeSubmitPrompt"][0]["command"].endswith("--agent cursor 2>/dev/null || true")
+
+
+def test_opencode_gets_one_list_of_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the file that is there, under $XDG_CONFIG_HOME, with the memory's place where that is not the default."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
+    monkeypatch.setenv("RECOLLECT_HOME", str(home / "mem"))
+    owner = Owner("opencode")
+    install(owner, parts_of(owner), home / "mem")
+    server = values(home / "xdg/opencode/opencode.json")["mcp"]["recollect"]
+    assert (server["type"], server["enabled"]) == ("local", True)
+    assert is_server(server["command"])
+    assert server["environment"] == {"RECOLLECT_HOME": str(home / "mem")}
+
+
+def test_another_memory_folder_is_followed_everywhere(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers' environment says where; a second install with another place changes just that."""
+    for place in ("one", "two"):
+        monkeypatch.setenv("RECOLLECT_HOME", str(home / place))
+        for agent in AGENTS:
+            owner = Owner(agent)
+            install(owner, parts_of(owner), home / "records")
+        assert values(home / ".claude.json")["mcpServers"]["recollect"]["env"] == {"RECOLLECT_HOME": str(home / place)}
+        assert values(home / ".codex/config.toml")["mcp_servers"]["recollect"]["env"] == {
+            "RECOLLECT_HOME": str(home / place)
+        }
+        assert values(home / ".gemini/settings.json")["mcpServers"]["recollect"]["env"] == {
+            "RECOLLECT_HOME": str(home / place)
+        }
+    assert str(home / "one") not in "".join(
+        (home / name).read_text() for name in (".claude.json", ".codex/config.toml")
+    )
+
+
+# ---------------------------------------------------------------- forms and versions
+
+
+def test_the_form_mcp_passes_every_field_by_name(home: Path) -> None:
+    """The prompt's hook asks the server; the other events keep their commands; the way back leaves nothing of it."""
+    wire("claude-code", options={"hook_form": "mcp"})
+    hooks = values(home / ".claude/settings.json")["hooks"]
+    handler = hooks["UserPromptSubmit"][0]["hooks"][0]
+    assert (handler["type"], handler["server"], handler["tool"]) == ("mcp_tool", "recollect", "hook")
+    assert handler["input"]["prompt"] == "${prompt}"
+    assert hooks["SessionStart"][0]["hooks"][0]["type"] == "command"
+    assert {found.state for found in inspect()} == {"ok"}
+    wire("claude-code")
+    text = (home / ".claude/settings.json").read_text()
+    assert "mcp_tool" not in text
+    assert '"input"' not in text
+    unwire("claude-code")
+    assert files(home) == {}
+
+
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ("2.1.329 (Claude Code)", (2, 1, 329)),
+        ("2.0.76 (Claude Code)\n", (2, 0, 76)),
+        ("hello", None),
+        ("", None),
+    ],
+)
+def test_the_version_is_what_the_client_on_path_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, version: tuple[int, ...] | None
+) -> None:
+    """A client that waits for its terminal, or says something else, is unknown."""
+    client = tmp_path / "claude"
+    client.write_text(f"#!/bin/sh\ncat >/dev/null\nprintf '%s' '{says}'\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert client_version() == version
+    if version and version >= (2, 1, 118):
+        require_form("mcp", version)
+    else:
+        with pytest.raises(LifecycleError, match=r"2\.1\.118 or newer"):
+            require_form("mcp", version)
+    require_form("auto", version)
+
+
+def test_without_a_client_the_version_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No `claude` on PATH, or one that cannot be run."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert client_version() is None
+    (tmp_path / "claude").write_bytes(b"\x7fELF")
+    (tmp_path / "claude").chmod(0o755)
+    assert client_version() is None
+
+
+# ---------------------------------------------------------------- knowing our commands again
+
+
+def test_a_hook_command_is_known_by_its_shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With or without an agent and a home; its interpreter can be told."""
+    from recollect.present.lifecycle import hook_command
+
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "a b"))
+    for command in (hook_command("Stop"), hook_command("Stop", "codex")):
+        assert is_hook(command, "Stop")
+        assert not is_hook(command, "SessionEnd")
+        interpreter = hook_interpreter(command)
+        assert interpreter is not None
+        assert os.access(interpreter, os.X_OK)
+    assert hook_interpreter("echo 'recollect/present/launch.py") is None
+    assert hook_interpreter("python -c 'recollect/present/launch.py' || true") is None

@@ -1,0 +1,264 @@
+"""`recollect init`, `upgrade` and `uninstall` as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.builders import Claude, write
+
+from recollect.errors import LifecycleError, UsageError
+from recollect.present.commands.lifecycle import init, uninstall, upgrade
+from recollect.present.lifecycle import EVENT_TIMEOUTS, inspect
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """A command line on a machine without any agent on PATH."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    return CliRunner()
+
+
+def done(result: Result) -> str:
+    """What a command printed that did what it was asked for."""
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def report(result: Result) -> dict[str, Any]:
+    """Its JSON report."""
+    value = json.loads(done(result))
+    assert isinstance(value, dict)
+    return value
+
+
+def transcript(home: Path, name: str = "first") -> Path:
+    """A session from before."""
+    folder = home / ".claude" / "projects" / "-home-me-shop"
+    folder.mkdir(parents=True, exist_ok=True)
+    return write(folder / f"{name}.jsonl", *Claude(name).conversation(4))
+
+
+def test_init_says_what_it_does_file_by_file_and_asks(home: Path, shell: CliRunner) -> None:
+    """Without a yes nothing is written; with it all is in place, and the next steps are named."""
+    refused = shell.invoke(init, input="n\n")
+    assert refused.exit_code == 1
+    assert os.listdir(home) == []
+    said = done(shell.invoke(init, input="y\n"))
+    for part in (
+        ".claude/settings.json",
+        ".claude.json",
+        "SKILL.md",
+        "/recollect:recall",
+        "MCP server",
+        "memory",
+        "Now try",
+    ):
+        assert part in said
+    assert set(json.loads((home / ".claude/settings.json").read_text())["hooks"]) == set(EVENT_TIMEOUTS)
+    assert "connected already" in done(shell.invoke(init, ["--yes"]))
+
+
+def test_a_dry_run_writes_nothing(home: Path, shell: CliRunner) -> None:
+    """The files are named, and none is there then; the same before an uninstall and an upgrade."""
+    assert "new file" in done(shell.invoke(init, ["--dry-run"]))
+    assert os.listdir(home) == []
+    done(shell.invoke(init, ["--yes", "--no-import"]))
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    assert "removed" in done(shell.invoke(uninstall, ["--dry-run"]))
+    assert "in place" in done(shell.invoke(upgrade, ["--dry-run"]))
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+def test_init_reads_the_sessions_that_are_there(home: Path, shell: CliRunner) -> None:
+    """The first import runs at once, for the agents that were connected; --no-import leaves it out."""
+    transcript(home)
+    assert "events added" in done(shell.invoke(init, ["--yes"]))
+    transcript(home, "second")
+    assert report(shell.invoke(init, ["--yes", "--json"]))["imported"]["accepted"] > 0
+    assert report(shell.invoke(init, ["--yes", "--json", "--no-import"]))["imported"] is None
+
+
+def test_an_import_that_fails_undoes_nothing(home: Path, shell: CliRunner) -> None:
+    """The wiring stays, and the way to try again is named."""
+    (home / ".recollect").mkdir()
+    (home / ".recollect" / "recollect.db").write_text("no database at all, and long enough to be read as one" * 99)
+    result = shell.invoke(init, ["--yes"])
+    assert result.exit_code == 0
+    assert "recollect import" in result.stderr
+    assert {found.state for found in inspect()} == {"ok"}
+
+
+def test_reports_are_json_on_standard_output(home: Path, shell: CliRunner) -> None:
+    """With --json nothing but the report is on standard output; the question is on standard error."""
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_text('{"disableAllHooks": true}')
+    installed = report(shell.invoke(init, ["--json"], input="y\n"))
+    assert installed["changed"] is True
+    assert "disableAllHooks" in installed["notes"][0]
+    first = installed["files"][0]
+    assert (first["agent"], first["scope"], first["outcome"]) == ("claude-code", "user", "changed")
+    assert first["path"] == str(home / ".claude/settings.json")
+    assert report(shell.invoke(init, ["--json", "--yes"]))["changed"] is False
+    undone = report(shell.invoke(uninstall, ["--json", "--yes"]))
+    assert [file["outcome"] for file in undone["files"][:2]] == ["restored", "removed"]
+
+
+def test_agents_are_chosen_by_name_or_found(home: Path, shell: CliRunner) -> None:
+    """--agent may be repeated; `all` takes those whose folders are here; none at all is an error that helps."""
+    result = shell.invoke(init, ["--yes", "--agent", "all"])
+    assert isinstance(result.exception, UsageError)
+    (home / ".gemini").mkdir()
+    (home / ".cursor").mkdir()
+    found = report(shell.invoke(init, ["--yes", "--json", "--agent", "all"]))
+    assert {file["agent"] for file in found["files"]} == {"gemini", "cursor"}
+    named = report(shell.invoke(init, ["--yes", "--json", "--agent", "codex", "--agent", "opencode"]))
+    assert {file["agent"] for file in named["files"]} == {"codex", "opencode"}
+    one = report(shell.invoke(uninstall, ["--yes", "--json", "--agent", "codex"]))
+    assert {file["agent"] for file in one["files"]} == {"codex"}
+    rest = report(shell.invoke(uninstall, ["--yes", "--json"]))
+    assert {file["agent"] for file in rest["files"]} == {"gemini", "cursor", "opencode"}
+    assert sorted(os.listdir(home)) == [".cursor", ".gemini", ".recollect"]
+
+
+def test_one_bad_file_keeps_everything_as_it_was(home: Path, shell: CliRunner) -> None:
+    """Nothing is written for any agent when a file of one of them cannot be edited safely."""
+    (home / ".codex").mkdir()
+    (home / ".codex/config.toml").write_text("model = \n")
+    result = shell.invoke(init, ["--yes", "--agent", "claude-code", "--agent", "codex"])
+    assert isinstance(result.exception, LifecycleError)
+    assert "config.toml, line 1" in str(result.exception)
+    assert sorted(os.listdir(home)) == [".codex"]
+
+
+def test_a_project_is_connected_from_any_folder_in_it(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The root of the repository is wired; the user is told to keep the file out of git."""
+    (home / "shop" / ".git").mkdir(parents=True)
+    (home / "shop" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (home / "shop" / "src").mkdir()
+    monkeypatch.chdir(home / "shop" / "src")
+    said = done(shell.invoke(init, ["--yes", "--scope", "project", "--no-import"]))
+    assert "out of git" in said
+    assert (home / "shop/.claude/settings.local.json").exists()
+    assert list(json.loads((home / ".claude.json").read_text())["projects"]) == [str(home / "shop")]
+    done(shell.invoke(uninstall, ["--yes"]))
+    assert not (home / "shop/.claude").exists()
+    assert not (home / ".claude.json").exists()
+
+
+def test_a_project_that_is_gone_is_not_made_again(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upgrade and inspect leave it out; uninstall takes its entry out of the client's file."""
+    (home / "shop").mkdir()
+    monkeypatch.chdir(home / "shop")
+    done(shell.invoke(init, ["--yes", "--scope", "project", "--no-import"]))
+    monkeypatch.chdir(home)
+    shutil.rmtree(home / "shop")
+    done(shell.invoke(upgrade, ["--yes"]))
+    assert not (home / "shop").exists()
+    assert {found.scope for found in inspect()} == {"user"}
+    done(shell.invoke(uninstall, ["--yes"]))
+    assert os.listdir(home) == [".recollect"]
+    assert not (home / ".recollect" / "installs").exists()
+
+
+def test_the_form_mcp_is_refused_for_a_client_that_may_not_know_it(home: Path, shell: CliRunner) -> None:
+    """Nothing is written; the version that is needed is named."""
+    result = shell.invoke(init, ["--yes", "--hook-form", "mcp"])
+    assert isinstance(result.exception, LifecycleError)
+    assert "2.1.118" in str(result.exception)
+    assert os.listdir(home) == []
+
+
+def test_upgrade_keeps_the_form_only_while_the_client_knows_it(
+    home: Path, shell: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an older client on PATH the hooks become commands again."""
+    client = tmp_path / "claude"
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for version, is_there in (("2.1.329", True), ("2.1.100", False)):
+        client.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+        client.chmod(0o755)
+        if is_there:
+            done(shell.invoke(init, ["--yes", "--no-import", "--hook-form", "mcp", "--no-permissions"]))
+        done(shell.invoke(upgrade, ["--yes"]))
+        assert ("mcp_tool" in (home / ".claude/settings.json").read_text()) is is_there
+        assert "permissions" not in (home / ".claude/settings.json").read_text()
+
+
+def test_upgrade_refreshes_what_is_old_and_keeps_what_is_edited(home: Path, shell: CliRunner) -> None:
+    """The store is opened (and so migrated), commands point here again, an edited file is told and kept."""
+    transcript(home)
+    done(shell.invoke(init, ["--yes"]))
+    settings, skill = home / ".claude/settings.json", home / ".claude/skills/temporal-recall/SKILL.md"
+    settings.write_text(settings.read_text().replace("/bin/python", "/old/python"))
+    skill.write_text("mine")
+    assert "outdated" in {found.state for found in inspect()}
+    said = done(shell.invoke(upgrade, ["--yes"]))
+    assert "yours, kept" in said
+    assert skill.read_text() == "mine"
+    assert "/old/python" not in settings.read_text()
+    assert report(shell.invoke(upgrade, ["--yes", "--json"]))["changed"] is False
+    assert "No agent is connected" in done(shell.invoke(uninstall, ["--yes"])) or "No agent" in done(
+        shell.invoke(upgrade, ["--yes"])
+    )
+
+
+def test_upgrade_wires_no_folder_that_init_did_not(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installed under CLAUDE_CONFIG_DIR and upgraded without it, `~/.claude` stays as it is, and the user is told."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "elsewhere"))
+    done(shell.invoke(init, ["--yes", "--no-import"]))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    assert "CLAUDE_CONFIG_DIR" in done(shell.invoke(upgrade, ["--yes"]))
+    assert sorted(os.listdir(home)) == [".recollect", "elsewhere"]
+    done(shell.invoke(uninstall, ["--yes"]))
+    assert os.listdir(home) == [".recollect"]
+
+
+def test_uninstall_keeps_the_memory_and_says_where(home: Path, shell: CliRunner) -> None:
+    """The data stays; a second run has nothing to do and still exits 0; an edited file is named."""
+    done(shell.invoke(init, ["--yes"]))
+    (home / ".claude/commands/recollect/recall.md").write_text("mine")
+    said = done(shell.invoke(uninstall, ["--yes"]))
+    assert f"memory stays in {home / '.recollect'}" in said
+    assert "You edited" in said
+    assert (home / ".recollect/recollect.db").exists()
+    assert "Nothing was installed" in done(shell.invoke(uninstall, ["--yes"]))
+
+
+def test_purge_asks_again_and_deletes_only_what_recollect_made(home: Path, shell: CliRunner) -> None:
+    """The second question stands alone; a file of the user's in the folder stays and is named."""
+    done(shell.invoke(init, ["--yes"]))
+    store = home / ".recollect"
+    (store / "spool").mkdir()
+    (store / "my notes.txt").write_text("mine")
+    refused = shell.invoke(uninstall, ["--purge"], input="y\nn\n")
+    assert refused.exit_code == 1
+    assert (store / "recollect.db").exists()
+    done(shell.invoke(init, ["--yes"]))
+    said = done(shell.invoke(uninstall, ["--purge"], input="y\ny\n"))
+    assert "my notes.txt" in said
+    assert os.listdir(store) == ["my notes.txt"]
+    (store / "my notes.txt").unlink()
+    done(shell.invoke(init, ["--yes"]))
+    assert "recollect.db" in report(shell.invoke(uninstall, ["--purge", "--yes", "--json"]))["purged"]
+    assert os.listdir(home) == []
+
+
+def test_help_shows_examples(shell: CliRunner) -> None:
+    """Each command shows how it is used and which agents there are."""
+    for tool in (init, upgrade, uninstall):
+        text = done(shell.invoke(tool, ["--help"]))
+        assert "Example" in text
+        assert f"recollect {tool.name}" in text
+    assert "opencode" in done(shell.invoke(init, ["--help"]))
