@@ -12,6 +12,7 @@
 | hooks   | the prompt hook as a process on a store of 100,000 events or more, against `python -c pass` |
 | worker  | the same prompts with a warm server to ask; what the server costs and how it ends |
 | stop    | the hooks that read transcripts, on the same store |
+| mcp     | the MCP server: start, memory, searches; its hook against the command in the real client |
 | memory  | peak resident memory of an import, of hooks, of a file with a line of 100 MB |
 | kills   | kill -9 of imports and hooks at random moments while transcripts grow: lost, twice, integrity |
 | crowd   | processes that ingest and ask at the same time: errors, lost |
@@ -36,6 +37,7 @@ import hooking
 import importing
 import redaction
 import searching
+import serving
 import working
 from bench import Bench
 
@@ -45,6 +47,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "hooks": hooking.run_prompts,
     "worker": working.run,
     "stop": hooking.run_captures,
+    "mcp": serving.run,
     "memory": importing.run_memory,
     "kills": durability.run_kills,
     "crowd": durability.run_crowd,

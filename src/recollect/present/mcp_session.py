@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
+from recollect.capture.decode import clean_text
 from recollect.domain.stored import Scope
 from recollect.errors import RecollectError, UsageError
 from recollect.present.hooks import guarded
@@ -35,7 +36,7 @@ class Session:
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
         self._environment = environment
-        self.folder = environment.get("CLAUDE_PROJECT_DIR") or folder
+        self.folder = clean_text(environment.get("CLAUDE_PROJECT_DIR") or folder)  # as transcripts name it
         self.name = environment.get("CLAUDE_CODE_SESSION_ID", "")
         self._settings: Settings | None = None
         self._app: App | None = None

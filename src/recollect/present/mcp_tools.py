@@ -5,6 +5,7 @@ Every argument is checked here, once: a wrong one is answered with what a right 
 
 from __future__ import annotations
 
+from recollect.capture.decode import clean_text
 from recollect.domain import memories
 from recollect.errors import UsageError
 from recollect.present.mcp_reading import (
@@ -93,6 +94,7 @@ class Parameter:
             raise UsageError(f"{self.name}: expected a text that is not empty")
         if len(value) > MAX_TEXT_CHARS:
             raise UsageError(f"{self.name}: at most {MAX_TEXT_CHARS} characters")
+        value = clean_text(value)
         if self.choices and value not in self.choices:
             raise UsageError(f"{self.name}: {value[:60]!r} is not one of {', '.join(self.choices)}")
         return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recollect.domain import memories
 from recollect.domain.events import ORIGIN_ASSISTANT
+from recollect.present.render import escape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def remember(session: Session, arguments: Arguments) -> str:
         project=None if is_global else session.folder, agent=arguments.text("agent_id"),
         evidence=arguments.texts("evidence"), origin=ORIGIN_ASSISTANT,
     )  # fmt: skip
-    where = "in every project" if memory.project is None else f"in {memory.project}"
+    where = "in every project" if memory.project is None else f"in {escape(memory.project)}"
     if not is_new:
         return f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
     return f"Kept as {memory.id} ({memory.type}, {where}). Later sessions find it; update_memory corrects it."
