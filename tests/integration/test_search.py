@@ -268,6 +268,24 @@ def test_recall_says_nothing_twice_in_a_session(make_app: Callable[..., App]) ->
     assert {row for item in recall(app, prompt, session="other") for row in item.rows} <= told
 
 
+def test_a_question_asked_often_leaves_room_for_its_answer(make_app: Callable[..., App], tmp_path: Path) -> None:
+    """Three sessions asked the same and were told one word: it is quoted once, and the decision beside it."""
+    prompt = "Which time zone do we keep the zebra gauge readings in?"
+    decided = Claude(session="11111111-0000-4000-8000-00000000000a")
+    write(
+        tmp_path / "t" / "a.jsonl", decided.user("Zebra gauge readings: local time zone or UTC, what do we keep?"),
+        decided.text("We keep zebra gauge readings in UTC, because local time has an hour twice in autumn."),
+    )  # fmt: skip
+    for number in range(3):
+        asked = Claude(session=f"22222222-0000-4000-8000-00000000000{number}")
+        write(tmp_path / "t" / f"b{number}.jsonl", asked.user(prompt), asked.text("UTC."))
+    app = make_app()
+    take_in(app, tmp_path / "t")
+    found = recall(app, prompt, cwd=decided.cwd)
+    assert "hour twice in autumn" in words_of(found)
+    assert words_of(found).count(prompt) == 1
+
+
 def test_a_fork_is_not_told_what_it_copied(make_app: Callable[..., App], tmp_path: Path) -> None:
     """A forked session has its origin's words in its window: they are its own."""
     talk = Claude(session="11111111-0000-4000-8000-000000000001")

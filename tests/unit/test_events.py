@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.domain import events
+from recollect.present.mcp_tools import TOOLS
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=3000)
 LONG = st.builds(lambda part, times: part * times, st.text(min_size=1, max_size=30), st.integers(1, 600))
@@ -150,3 +151,27 @@ def test_numbers_of_kinds_and_origins_never_change() -> None:
     )  # fmt: skip
     assert events.ORIGINS == ("user", "assistant", "tool", "external")
     assert set(events.PUSHED_ORIGINS) == {"user", "assistant"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ("mcp__recollect__search_memory", True), ("mcp__plugin_recollect_recollect__forget", True),
+        ("recollect_get_context", True), ("recollect__remember", True), ("mcp__recollect__other", False),
+        ("precollect__forget", False), ("search_memory", False), ("Bash", False), (None, False), ("recollect", False),
+    ],
+)  # fmt: skip
+def test_our_own_tools_are_known_by_every_name(tool: str | None, expected: bool) -> None:
+    """As clients call them; a tool of the same name of another server is not ours."""
+    assert events.is_own_tool(tool) is expected
+
+
+def test_every_tool_of_the_server_is_known_as_ours() -> None:
+    """A new one that is forgotten here would be found by what it was asked."""
+    assert set(TOOLS) | {"hook"} == events.OWN_TOOLS
+
+
+def test_what_memory_was_asked_is_kept_but_not_searched() -> None:
+    """Or every search would be the best answer to the next one."""
+    assert events.searchable(events.TOOL_CALL, "mcp__recollect__search_memory", None, "utc or local") == ""
+    assert "utc" in events.searchable(events.TOOL_CALL, "Grep", None, "utc or local")

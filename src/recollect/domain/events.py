@@ -38,6 +38,13 @@ ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT, ORIGIN_TOOL, ORIGIN_EXTERNAL)
 
 PUSHED_ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT)
 
+OWN_SERVER = "recollect"
+OWN_TOOLS = frozenset((
+    "search_memory", "get_context", "get_memories", "replay_session", "get_timeline", "expand_memory", "remember",
+    "update_memory", "forget", "memory_status", "hook",
+))  # fmt: skip
+"""The tools of recollect's MCP server (`present/mcp_tools.TOOLS`): what they were asked is not history."""
+
 SUMMARY_CHARS = 160
 EXCERPT_CHARS = 600
 TOOL_EXCERPT_CHARS = 300
@@ -142,9 +149,20 @@ def head_and_tail(text: str, limit: int = SEARCH_TEXT_CHARS) -> str:
     return f"{text[:head]}\n{text[-(limit - head - 1) :]}"
 
 
+def is_own_tool(tool: str | None) -> bool:
+    """Whether a tool is one of recollect's own, by whatever name a client calls it (`mcp__recollect__forget`, …)."""
+    head, mark, name = (tool or "").rpartition(OWN_SERVER)
+    return bool(mark) and (not head or head[-1] in "_.:/") and name.lstrip("_.:/") in OWN_TOOLS
+
+
 def searchable(kind: str, tool: str | None, file: str | None, text: str) -> str:
-    """The search text of an event: its words, with the tool and file it is about, within the limit."""
+    """The search text of an event: its words, with the tool and file it is about, within the limit.
+
+    A search of memory is kept like any tool call, but not found by the words that it asked with.
+    """
     if kind not in (TOOL_CALL, TOOL_RESULT):
         return head_and_tail(text, TURN_SEARCH_CHARS)
+    if is_own_tool(tool):
+        return ""
     head = " ".join(part for part in (tool, file if file and file not in text[:300] else None) if part)
     return head_and_tail(f"{head}\n{text}" if head else text)

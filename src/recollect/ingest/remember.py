@@ -211,7 +211,7 @@ class Memories:
         """
         found = self._store.memories_by_prefix(clean_text(prefix))
         if not found:
-            raise NotFoundError(f"no memory {prefix}; `recollect memories` prints ids (mem-…)")
+            raise NotFoundError(f"no memory {prefix}; a search and `recollect memories` print ids (mem-…)")
         if len(found) > 1:
             raise NotFoundError(f"{prefix} could be {', '.join(memory.id for memory in found)}; write more of it")
         return found[0]
@@ -231,6 +231,7 @@ class Memories:
 
     def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
         """Memories of a scope, newest first."""
+        wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
         return self._store.list_memories(scope, wanted, limit)
 
     def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:

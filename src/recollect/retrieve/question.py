@@ -63,7 +63,9 @@ class Question:
         if unknown:
             raise UsageError(f"{unknown[0]!r} is no type; choose {', '.join(TYPES)}")
         self.scope, self.limit, self.by_session, self.types = scope, limit, by_session, tuple(types)
-        self.session, self.agent, self.before_ms, self.since_ms = session, agent, before_ms, since_ms
+        self.session = None if session is None else clean_text(session)
+        self.agent = None if agent is None else clean_text(agent)
+        self.before_ms, self.since_ms = before_ms, since_ms
 
 
 def answer(store: Store, question: Question, *, now_ms: int) -> list[Found]:

@@ -52,6 +52,12 @@ def recall(
     return [recollection for _, recollection in found][: settings.recall_limit]
 
 
+def _question(parts: Sequence[StoredEvent]) -> str:
+    """What a person asked in an exchange, whatever its case and spacing; '' when it opens otherwise."""
+    opening = parts[0] if parts and parts[0].kind == events.USER_PROMPT else None
+    return " ".join((opening.text or opening.excerpt).split()).casefold() if opening else ""
+
+
 class _Said:
     """Turns what was found into what is said: pairs of the score that orders them and the recollection."""
 
@@ -77,12 +83,18 @@ class _Said:
         recollections: list[tuple[float, Recollection]] = []
         told = set(said)
         seen: set[int] = set()
+        asked: set[str] = set()
         for item in good:
             event, exchange = found.get(item.candidate.row), item.candidate.exchange
             if event is None or event.row in told or exchange in seen:
                 continue
             seen.add(exchange)
-            parts = [part for part in self._exchange_parts(event, exchange) if part.row not in told]
+            whole = self._exchange_parts(event, exchange)
+            question = _question(whole)
+            if question and question in asked:  # asked again in another session: the better answer has been chosen
+                continue
+            asked.add(question)
+            parts = [part for part in whole if part.row not in told]
             passages = [
                 (part.origin, best_passage(part.text or part.excerpt, self._words, self._room)) for part in parts
             ]
