@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,14 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
         if (name.startswith(_FOREIGN) or name == "CLAUDECODE") and not name.startswith(_OURS):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture(autouse=True)
+def same_signals() -> Iterator[None]:
+    """A command that a test runs in this process leaves it as it was: the next test's broken pipe must not end it."""
+    before = signal.getsignal(signal.SIGPIPE)
+    yield
+    assert signal.getsignal(signal.SIGPIPE) == before
 
 
 @pytest.fixture

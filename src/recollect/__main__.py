@@ -23,8 +23,11 @@ def main() -> int:
         from recollect.present.hooks import main as hook_main
 
         os._exit(hook_main(sys.argv[2:]))
+    import signal
+
     from recollect.present.cli import main as cli_main
 
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `recollect timeline … | head` ends as any other command does
     return cli_main()
 
 

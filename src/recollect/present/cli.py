@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import signal
 
 import click
 
@@ -67,7 +66,6 @@ def cli() -> None:
 
 def main() -> int:
     """Runs the command line. Exit codes: 0 done, 1 it failed (the message says why), 2 wrong usage, 130 interrupted."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `recollect timeline … | head` ends as any other command does
     try:
         code = cli.main(prog_name="recollect", standalone_mode=False)  # what a command exits with, else None
     except RecollectError as error:
