@@ -9,6 +9,7 @@ RecollectError
 ├── TranscriptError       a file that cannot be read as a transcript
 │   └── RecordError       one record of it that cannot be decoded (quarantined, never fatal)
 └── StoreError            the store cannot do what was asked
+    ├── StoreMissingError there is no store (any more), and this is not the moment to make one
     ├── StoreLockedError  another process held the write lock for too long; nothing was written
     ├── StoreDamagedError the database file is not one; it is left as it is
     ├── IndexDamagedError a search index cannot be read; it is derived: the next import or hook builds it anew
@@ -55,6 +56,10 @@ class RecordError(TranscriptError):
 
 class StoreError(RecollectError):
     """The store cannot do what was asked."""
+
+
+class StoreMissingError(StoreError):
+    """There is no store, or none any more."""
 
 
 class StoreLockedError(StoreError):

@@ -11,7 +11,7 @@ import apsw
 import pytest
 from tests.batches import Transcript, find
 
-from recollect.errors import StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
+from recollect.errors import StoreDamagedError, StoreError, StoreLockedError, StoreMissingError, StoreNewerError
 from recollect.store.sqlite import DATABASE_NAME, SqliteStore
 
 
@@ -129,3 +129,13 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="store"):
         SqliteStore(str(tmp_path / "store"))
     assert tmp_path.joinpath("store").read_text() == "in the way"
+
+
+def test_a_store_that_must_not_be_created_is_not(tmp_path: Path) -> None:
+    """Nothing is left behind, not even its folder; one that is there is opened."""
+    folder = tmp_path / "deep" / "store"
+    with pytest.raises(StoreMissingError, match="recollect init"):
+        SqliteStore(str(folder), create=False)
+    assert not folder.parent.exists()
+    SqliteStore(str(folder)).close()
+    SqliteStore(str(folder), create=False).close()

@@ -11,6 +11,7 @@ from tests.batches import CLIENT, RECORD_BYTES, START_MS, Transcript, ignored, q
 
 from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
+from recollect.domain.stored import Scope
 from recollect.errors import CursorMovedError
 
 if TYPE_CHECKING:
@@ -350,6 +351,23 @@ def test_the_last_answers_of_an_exchange_are_found(store: Store) -> None:
     assert texts_of(store.answers(rows[0], 9)) == ["a", "b"]
     assert texts_of(store.answers(rows[5], 9)) == ["c"]
     assert store.answers(10**9, 1) == []
+
+
+def test_sessions_are_listed_by_when_something_happened_last(store: Store) -> None:
+    """Not by when they were stored (an import reads the newest transcript first); only as many as are asked for."""
+    for name, start in (("newest", 50_000), ("oldest", 1000), ("middle", 20_000)):
+        talk = Transcript(store, f"/t/{name}.jsonl", session=name)
+        talk.add(talk.prompt(f"{name}?", ts_ms=START_MS + start), talk.answer("yes", ts_ms=START_MS + start + 10))
+    talk = Transcript(store, "/t/elsewhere.jsonl", session="elsewhere", cwd="/home/mara/dike")
+    talk.add(talk.prompt("elsewhere?", ts_ms=START_MS + 30_000))
+    quay = Scope.project(store.project_of_path("/home/mara/quay"))
+    assert [one.name for one in store.recent_sessions(quay, 9)] == ["newest", "middle", "oldest"]
+    assert [one.name for one in store.recent_sessions(Scope.everything(), 2)] == ["newest", "elsewhere"]
+    [first] = store.recent_sessions(quay, 1)
+    assert (first.first_ms, first.last_ms, first.count) == (START_MS + 50_000, START_MS + 50_010, 2)
+    late = Transcript(store, "/t/oldest.jsonl", session="oldest")
+    late.add(late.answer("again", ts_ms=START_MS + 60_000, record_id="late"))
+    assert store.recent_sessions(quay, 1)[0].name == "oldest"
 
 
 def test_the_store_counts_what_it_holds(store: Store) -> None:

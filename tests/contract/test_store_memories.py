@@ -173,6 +173,12 @@ def test_a_chain_survives_a_clock_that_steps_back(store: Store) -> None:
     assert exported[2]["supersedes"] == first.key.hex()
 
 
+def test_an_owner_is_known_by_its_name_however_it_is_written(kept: Memories) -> None:
+    """Blanks around it are no part of it, when a memory is kept and when it is forgotten."""
+    memory, _ = kept.add("a rule", project=None, agent=" ann ")
+    assert kept.forget(memory.id, agent=" ann\n").deleted_ms is not None
+
+
 def test_only_the_owner_changes_or_forgets_a_memory(kept: Memories) -> None:
     """Another agent, or one that does not say who it is, is refused; a person at the command line is not."""
     memory, _ = kept.add("gauge nine is broken", project=QUAY, agent="ann")
@@ -194,9 +200,9 @@ def test_purging_leaves_no_byte(store: Store, kept: Memories) -> None:
     for memory in many[::3]:
         kept.forget(memory.id)
         kept.restore(memory.id)
-    assert store.is_on_disk("zebracrossing33")
+    assert store.files_with("zebracrossing33")
     assert kept.purge(many[33].id).is_gone
-    assert not store.is_on_disk("zebracrossing33")
+    assert store.files_with("zebracrossing33") == []
     folder = Path(store.path).parent
     assert not [path for path in folder.rglob("*") if path.is_file() and b"zebracrossing33" in path.read_bytes()]
     assert found(store, "zebracrossing32")
@@ -245,7 +251,7 @@ def test_secrets_are_redacted_before_anything_is_written(store: Store, kept: Mem
     secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
     memory, _ = kept.add(f"the gauge token is {secret}", project=QUAY)
     assert "[redacted:" in memory.text
-    assert not store.is_on_disk(secret)
+    assert store.files_with(secret) == []
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -57,7 +57,7 @@ class Shell:
     def remember(self, *arguments: str) -> str:
         """The id of a memory that is kept."""
         done = self("remember", *arguments)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert done.returncode == 0, done.stderr
         return done.stdout.removeprefix("known already: ").strip()
 
     def listed(self, *arguments: str) -> list[str]:
@@ -109,6 +109,38 @@ def test_secrets_are_not_kept(shell: Shell) -> None:
         assert b"only for me" not in data
 
 
+def test_what_was_taken_out_is_said(shell: Shell) -> None:
+    """How many secrets, by which rule; beside the id, not in its way. What was redacted before is none."""
+    secret = "AKIA" + "Z7QJ4TRNBX2MW5KD"
+    done = shell("remember", f"The key is {secret}")
+    assert (done.stdout[:4], done.stderr) == ("mem-", "1 secret was taken out: aws-access-key-id\n")
+    [text] = shell.listed()
+    assert shell("remember", text, "as ever").stderr == ""
+    found = shell.json("remember", f"keys: {secret} and {secret[:-1]}E")
+    assert found["redacted"] == ["aws-access-key-id"] * 2
+    changed = shell("update", found["id"], f"another key: {secret}")
+    assert changed.stderr == "1 secret was taken out: aws-access-key-id\n"
+
+
+def test_a_project_is_named_as_everywhere(shell: Shell, tmp_path: Path) -> None:
+    """By its name or its folder; where it went is said, and that nothing of it is known; no other word makes one."""
+    talk = Claude("earlier", str(shell.folder))
+    ask("import", write(tmp_path / "a.jsonl", talk.user("where is the crane?")))
+    (tmp_path / "quay").mkdir()
+    elsewhere = Shell(tmp_path, shell.store)
+    done = elsewhere("remember", "--project", "harbour", "the crane is red")
+    assert (done.returncode, done.stderr) == (0, f"in {shell.folder}\n")
+    assert "the crane is red" in shell.listed()
+    new = elsewhere("remember", "--project", "quay", "the quay is long")
+    assert new.stderr == f"in {tmp_path}/quay: no session of it is stored yet\n"
+    assert elsewhere.json("remember", "--project", "quay", "the quay is long")["has_history"] is False
+    for command in (("remember", "--project", "harbor", "x"), ("memories", "--project", "nowhere")):
+        refused = elsewhere(*command)
+        assert refused.returncode == 2
+        assert "harbour" in refused.stderr
+    assert len(elsewhere.listed("--all-projects")) == 2
+
+
 def test_scopes_decide_what_is_listed(shell: Shell, tmp_path: Path) -> None:
     """Here, everywhere, in a named project; subfolders belong to their project; each listing says what holds."""
     (tmp_path / "quay").mkdir()
@@ -150,8 +182,8 @@ def test_evidence_and_chain_are_shown(shell: Shell, tmp_path: Path) -> None:
     assert found["evidence"][0]["id"] == event
     assert "stale" in found["evidence"][0]["summary"]
     shown = shell("show", second).stdout
-    assert f"before  {first}" in shown
-    assert f"after  {third}" in shown
+    assert f"replaced  {first}" in shown
+    assert f"replaced by  {third}" in shown
     assert f"borne out by  {event}" in shown
     assert shell.json("show", second)["access_count"] == 2
     assert shell.listed() == ["One table with a lease, and a sweeper."]
@@ -218,7 +250,8 @@ def test_what_is_purged_is_gone_from_the_disk(shell: Shell, tmp_path: Path) -> N
     assert shell.listed("--forgotten", "--superseded") == []
     assert shell.json("import-memories", str(tmp_path / "before.jsonl"))["purged"] == 1
     assert shell.json("show", ident)["state"] == "purged"
-    assert shell.json("purge", ident)["is_gone"] is True, "again is harmless"
+    again = shell("purge", ident)
+    assert (again.returncode, "not verified: it was erased before" in again.stdout) == (1, True), "and claims nothing"
     assert shell("restore", ident).returncode == 2
 
 
@@ -227,10 +260,24 @@ def test_a_purge_says_where_the_words_still_stand(shell: Shell, tmp_path: Path) 
     talk = Claude("earlier", str(shell.folder))
     ask("import", write(tmp_path / "a.jsonl", talk.user("please note: the zanzibar protocol is unsafe")))
     ident = shell.remember("the zanzibar protocol is unsafe")
+    event = shell.json("search", "--type", "user_prompt", "zanzibar")["results"][0]["id"]
+    other = shell.remember("--global", "the zanzibar protocol is unsafe, they say")
     done = shell("purge", "--yes", ident)
-    assert done.returncode == 0
-    assert "still stand in the store" in done.stdout
+    assert done.returncode == 0, "what was said is not the memory's"
+    assert f"1 event ({event}): a session said them" in done.stdout
+    assert f"1 memory ({other}): `recollect purge {other}`" in done.stdout
+    report = shell.json("purge", "--yes", other)
+    assert (report["is_gone"], report["events"], report["memories"], report["problem"]) == (True, [], [], "")
     assert shell.json("search", "zanzibar")["results"][0]["kind"] == "event"
+
+
+def test_a_purge_names_copies_that_nobody_knows(shell: Shell) -> None:
+    """A copy of the database beside it is not erased; the exit code says that something is to be done."""
+    ident = shell.remember("the zanzibar protocol is unsafe")
+    (shell.store / "recollect.db.bak").write_bytes((shell.store / "recollect.db").read_bytes())
+    done = shell("purge", "--yes", ident)
+    assert done.returncode == 1
+    assert "recollect.db.bak" in done.stdout
 
 
 # -- bad input -----------------------------------------------------------------------------------------------------
@@ -279,6 +326,7 @@ def test_bad_input_is_answered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """A message that names it and the documented exit code; nothing is kept."""
+    SqliteStore(str(store_folder)).close()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["recollect", *map(os.fsdecode, words)])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -326,10 +374,11 @@ def test_what_is_exported_can_be_imported_elsewhere(shell: Shell, tmp_path: Path
     shell("forget", shell.remember("--global", "--agent", "scout", "forgotten"))
     file = tmp_path / "memories.jsonl"
     assert shell.json("export", str(file)) == {"memories": 3, "file": str(file)}
+    assert shell("export", "--project", ".", str(file)).stdout == f"3 memories written to {file}\n"
     assert file.stat().st_mode & 0o777 == 0o600
     assert shell("export").stdout == file.read_text(encoding="utf-8")
     other = Shell(shell.folder, tmp_path / "other")
-    counts = {"added": 3, "known": 0, "purged": 0, "problems": []}
+    counts = {"added": 3, "known": 0, "purged": 0, "stones": 0, "problems": []}
     assert other.json("import-memories", "--dry-run", str(file)) == {**counts, "is_dry_run": True}
     assert other.listed("--forgotten", "--superseded") == []
     assert other.json("import-memories", str(file)) == {**counts, "is_dry_run": False}
@@ -430,7 +479,7 @@ def test_an_export_imported_is_the_same_export(given_: list[tuple[str, str, str 
         data = lines_of(first)
         values = list(enumerate((json.loads(line) for line in data.splitlines()), 1))
         report = second.import_values(values)
-        assert (report.problems, report.known, report.added) == ([], 0, len(values) - 1)
+        assert (report.problems, report.known, report.added + report.stones) == ([], 0, len(values) - 1)
         assert lines_of(second) == data
         report = second.import_values(values)
         assert (report.problems, report.known, report.added) == ([], len(values) - 1, 0)

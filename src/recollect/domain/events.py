@@ -33,10 +33,14 @@ ORIGIN_USER = "user"
 ORIGIN_ASSISTANT = "assistant"
 ORIGIN_TOOL = "tool"
 ORIGIN_EXTERNAL = "external"
-ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT, ORIGIN_TOOL, ORIGIN_EXTERNAL)
-"""Who the words are from, most trusted first. Only the first two are ever pushed into a session."""
+ORIGIN_TASK = "task"
+"""What an agent told a subagent to do: it repeats what that agent was asked and says nothing of the outcome."""
+
+ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT, ORIGIN_TOOL, ORIGIN_EXTERNAL, ORIGIN_TASK)
+"""Who the words are from, in the order of their numbers in the store (append only)."""
 
 PUSHED_ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT)
+"""The only words that are ever pushed into a session."""
 
 OWN_SERVER = "recollect"
 OWN_TOOLS = frozenset((

@@ -16,7 +16,8 @@ TYPES = ("decision", "failure", "pattern", "dependency", "context", "discovery")
 """Every type of memory, in the order of their numbers in the store (append only)."""
 
 DEFAULT_TYPE = "context"
-STATUSES = ("open", "resolved")
+OPEN, RESOLVED = "open", "resolved"
+STATUSES = (OPEN, RESOLVED)
 ID_PREFIX = "mem-"
 ID_HEX_CHARS = 12
 KEY_BYTES = 16
@@ -92,21 +93,24 @@ class Memory:
 class NewMemory:
     """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere.
 
-    `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces.
+    `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces. A
+    copy of another store's comes as it is there: perhaps forgotten, perhaps a stone, and so what it replaces.
     """
 
     __slots__ = (
-        "agent", "created_ms", "digest", "evidence", "key", "origin", "project", "status", "supersedes",
-        "text", "type",
+        "agent", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin", "project", "purged_ms",
+        "status", "supersedes", "text", "type",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
         self, *, key: bytes, digest: bytes, type: str, text: str, project: str | None, agent: str | None, origin: str,  # noqa: A002 - the field's own word
         status: str, created_ms: int, evidence: Sequence[str] = (), supersedes: int | None = None,
+        is_copy: bool = False, deleted_ms: int | None = None, purged_ms: int | None = None,
     ) -> None:  # fmt: skip
         self.key, self.digest, self.type, self.text, self.project = key, digest, type, text, project
         self.agent, self.origin, self.status, self.created_ms = agent, origin, status, created_ms
         self.evidence, self.supersedes = tuple(evidence), supersedes
+        self.is_copy, self.deleted_ms, self.purged_ms = is_copy, deleted_ms, purged_ms
 
 
 class MemoryHit:
@@ -121,17 +125,18 @@ class MemoryHit:
 class MemoryFilter:
     """Which memories a listing shows, beside its scope: by default the live ones.
 
-    `is_global_only` leaves out those of projects.
+    `is_global_only` leaves out those of projects; `with_purged` shows stones, which have no text.
     """
 
-    __slots__ = ("agent", "is_global_only", "status", "type", "with_forgotten", "with_superseded")
+    __slots__ = ("agent", "is_global_only", "status", "type", "with_forgotten", "with_purged", "with_superseded")
 
     def __init__(
         self, *, type: str | None = None, agent: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
-        with_forgotten: bool = False, with_superseded: bool = False, is_global_only: bool = False,
+        with_forgotten: bool = False, with_superseded: bool = False, with_purged: bool = False,
+        is_global_only: bool = False,
     ) -> None:  # fmt: skip
-        self.type, self.agent, self.status = type, agent, status
-        self.with_forgotten, self.with_superseded, self.is_global_only = with_forgotten, with_superseded, is_global_only
+        self.type, self.agent, self.status, self.is_global_only = type, agent, status, is_global_only
+        self.with_forgotten, self.with_superseded, self.with_purged = with_forgotten, with_superseded, with_purged
 
 
 def memory_id(key: bytes) -> str:
@@ -142,3 +147,13 @@ def memory_id(key: bytes) -> str:
 def normalized(text: str) -> str:
     """What makes two texts the same memory: their words, whatever the case and the spacing."""
     return " ".join(text.split()).casefold()
+
+
+def taken_out(given: str, kept: str) -> list[str]:
+    """The rules by which secrets were taken out of a text before it was kept, one for each secret."""
+    before, after = (text.split("[redacted:")[1:] for text in (given, kept))
+    rules = sorted(part.partition(":")[0] for part in after)
+    for known in (part.partition(":")[0] for part in before):  # what was given so was no secret any more
+        if known in rules:
+            rules.remove(known)
+    return rules

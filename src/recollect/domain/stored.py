@@ -90,7 +90,7 @@ class StoredEvent:
 
 
 class SessionSummary:
-    """What a list of sessions says of each: its first prompt stands for what it was about ('' without one)."""
+    """What a list of sessions says of each: its first prompt (without one: its first event) says what it was about."""
 
     __slots__ = ("client", "count", "first_ms", "last_ms", "name", "project", "prompt", "row")
 

@@ -33,6 +33,10 @@ _CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CJK = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"  # compiled on first use: it alone costs a prompt 1 ms
 _QUOTED = re.compile(r"`([^`\n]{2,64})`")
 _PASSAGE_WORD = re.compile(r"\w+")
+PASSAGE_SPAN_CHARS = 64 << 10
+"""Of a longer text only the beginning and the end are looked through for a passage: no index knows more of it, and a
+pasted log of 4.8 MB would cost a prompt 400 ms."""
+
 MAX_TOKEN_CHARS = 200
 MIN_NAME_CHARS = 3
 MAX_NAME_CHARS = 64
@@ -183,8 +187,11 @@ def best_passage(text: str, words: set[str], limit: int) -> str:
     if len(text) <= limit:
         return text
     heads = {word[:3] for word in words}  # most words of a long text are told by their first letters
+    spans = ((0, len(text)),) if len(text) <= 2 * PASSAGE_SPAN_CHARS else (
+        (0, PASSAGE_SPAN_CHARS), (len(text) - PASSAGE_SPAN_CHARS, len(text)),
+    )  # fmt: skip
     marks = [
-        match.start() for match in _PASSAGE_WORD.finditer(text)
+        match.start() for begin, end in spans for match in _PASSAGE_WORD.finditer(text, begin, end)
         if (word := match.group().lower())[:3] in heads and _is_wanted(word, words)
     ]  # fmt: skip
     mark = _densest(marks, limit)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from recollect.capture.decode import clean_text
 from recollect.capture.projects import MAX_PATH_CHARS
 from recollect.domain import events, memories
 from recollect.domain.memories import NewMemory
+from recollect.domain.stored import ID_PREFIX
 from recollect.errors import RecollectError, UsageError
-from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, ImportReport, owner
+from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, INDEX_WAIT_S, ImportReport, owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 MAX_TIME_MS = 253_402_300_800_000
 """The end of the year 9999: no clock says more."""
+
+_KEY = re.compile(rf"[0-9a-fA-F]{{{2 * memories.KEY_BYTES}}}")
+_EVENT_ID = re.compile(rf"{ID_PREFIX}[0-9a-f]{{1,32}}")
+"""What an id may be; it is shown as it is."""
 
 
 class MemoryImport:
@@ -37,6 +44,8 @@ class MemoryImport:
         Raises:
             UsageError: the first line is not the head of an export that this version can read.
         """
+        if not self._is_trial:  # an index of other rows shows only now; then once for all lines
+            self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
         is_first = True
         for number, value in values:
             if is_first:
@@ -49,29 +58,30 @@ class MemoryImport:
                 self._report.problems.append((number, str(error)))
         if is_first:
             raise UsageError("this is no export: it is empty")
-        self._store.catch_up_memories()
+        if not self._is_trial:
+            self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
         return self._report
 
     def _one(self, fields: Mapping[str, object]) -> None:
         key = _key(fields.get("key"))
         known = self._by_key(key)
         if known is not None or key in self._seen:
-            is_stone = known is not None and known.purged_ms is not None
+            is_stone = known is not None and known.purged_ms is not None and fields.get("purged_ms") is None
             self._report.purged += is_stone
             self._report.known += not is_stone
             return
         new = self._new(key, fields)
         self._seen.add(key)
         is_new = True
-        if self._is_trial:
+        if not self._is_trial:
+            is_new = self._add(new)[1]
+        elif new.purged_ms is None:
             self._clean(new.text)
+        if new.purged_ms is not None:
+            self._report.stones += 1
         else:
-            memory, is_new = self._add(new)
-            deleted_ms = _time(fields, "deleted_ms")
-            if is_new and deleted_ms is not None:
-                self._store.set_memory_deleted(memory.row, deleted_ms)
-        self._report.added += is_new
-        self._report.known += not is_new
+            self._report.added += is_new
+            self._report.known += not is_new
 
     def _by_key(self, key: bytes) -> Memory | None:
         found = self._store.memories_by_prefix(key.hex(), limit=1)
@@ -83,12 +93,15 @@ class MemoryImport:
         created_ms = _time(fields, "created_ms")
         if created_ms is None:
             raise UsageError("created_ms is missing")
+        purged_ms = _time(fields, "purged_ms")
         return NewMemory(
-            key=key, digest=b"", type=_word(fields, "type", memories.TYPES), text=_text(fields, "text"),
+            key=key, digest=b"", type=_word(fields, "type", memories.TYPES),
+            text=_text(fields, "text") if purged_ms is None else "",
             project=_project(fields), agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
             origin=_word(fields, "origin", events.ORIGINS), status=_word(fields, "status", memories.STATUSES),
             created_ms=created_ms, evidence=_evidence(fields.get("evidence")),
             supersedes=superseded.row if superseded is not None and superseded.superseded_by is None else None,
+            is_copy=True, deleted_ms=_time(fields, "deleted_ms"), purged_ms=purged_ms,
         )  # fmt: skip
 
 
@@ -107,12 +120,9 @@ def _fields(value: object) -> Mapping[str, object]:
 
 
 def _key(value: object) -> bytes:
-    if not isinstance(value, str) or len(value) != 2 * memories.KEY_BYTES:
-        raise UsageError("the key is not 32 hex digits")
-    try:
-        return bytes.fromhex(value)
-    except ValueError as error:
-        raise UsageError("the key is not 32 hex digits") from error
+    if not isinstance(value, str) or not _KEY.fullmatch(value):
+        raise UsageError(f"the key is not {2 * memories.KEY_BYTES} hex digits")
+    return bytes.fromhex(value)
 
 
 def _text(fields: Mapping[str, object], name: str) -> str:
@@ -151,6 +161,6 @@ def _time(fields: Mapping[str, object], name: str) -> int | None:
 def _evidence(value: object) -> list[str]:
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, str) and item.startswith("ev-") for item in value):
-        raise UsageError("evidence is not a list of event ids")
+    if not isinstance(value, list) or not all(isinstance(item, str) and _EVENT_ID.fullmatch(item) for item in value):
+        raise UsageError(f"evidence is not a list of event ids ({ID_PREFIX} and hex digits)")
     return value[: memories.MAX_EVIDENCE]

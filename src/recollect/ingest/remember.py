@@ -8,8 +8,9 @@ from hashlib import blake2b
 from recollect.capture.decode import clean_text
 from recollect.capture.projects import project_root
 from recollect.domain import events, memories
+from recollect.domain.events import squeeze
 from recollect.domain.memories import MemoryFilter, NewMemory
-from recollect.errors import NotFoundError, OwnerError, UsageError
+from recollect.errors import NotFoundError, OwnerError, StoreError, UsageError
 from recollect.ingest.secrets import Redactor, strip_private
 
 TYPE_CHECKING = False
@@ -23,30 +24,47 @@ if TYPE_CHECKING:
 EXPORT_FORMAT = "memories"
 EXPORT_VERSION = 1
 INDEX_WAIT_S = 2.0
+MIN_TEXT_CHARS = 6
+"""Shorter texts are in any file by chance: a purge does not look for them."""
+
 MAX_LISTED = 1_000_000
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""
 
-_LONG_ENOUGH_TO_LOOK_FOR = 12
-
 
 class ImportReport:
-    """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none."""
+    """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
 
-    __slots__ = ("added", "known", "problems", "purged")
+    `stones` are marks of memories that were purged where the export was written: they are kept, too.
+    """
+
+    __slots__ = ("added", "known", "problems", "purged", "stones")
 
     def __init__(self) -> None:
-        self.added = self.known = self.purged = 0
+        self.added = self.known = self.purged = self.stones = 0
         self.problems: list[tuple[int, str]] = []
 
 
 class PurgeReport:
-    """What a purge left: whether the text still stands in the store's files, as it does when a transcript said it."""
+    """What a purge left, as far as was looked.
 
-    __slots__ = ("id", "is_gone", "was_compacted")
+    Attributes:
+        is_gone: Whether the words are nowhere in the store's files, events and memories; None: that was not looked for.
+        was_compacted: Whether the database was written anew.
+        files: Files in the store's folder that hold the words, or much of them.
+        events: Ids of events that hold them: what was said is not the memory's to erase. `memories`: of memories.
+        problem: Why not everything could be looked for; '' when it was.
+    """
 
-    def __init__(self, memory_id: str, *, is_gone: bool, was_compacted: bool) -> None:
-        self.id, self.is_gone, self.was_compacted = memory_id, is_gone, was_compacted
+    __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "was_compacted")
+
+    def __init__(self, memory_id: str) -> None:
+        self.id, self.problem = memory_id, ""
+        self.is_gone: bool | None = None
+        self.was_compacted = False
+        self.files: list[str] = []
+        self.events: list[str] = []
+        self.memories: list[str] = []
 
 
 class Memories:
@@ -55,16 +73,19 @@ class Memories:
     Args:
         store: Where they are kept.
         now_ms: The clock, UTC milliseconds.
+        root_of: The root of the project that a folder belongs to, as searches find it.
     """
 
-    def __init__(self, store: Store, now_ms: Callable[[], int]) -> None:
-        self._store, self._now_ms = store, now_ms
+    def __init__(
+        self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root
+    ) -> None:
+        self._store, self._now_ms, self._root_of = store, now_ms, root_of
         self._redactor: Redactor | None = None
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def add(
         self, text: str, *, type: str = memories.DEFAULT_TYPE, project: str | None, agent: str | None = None,  # noqa: A002 - the field's own word
-        evidence: Sequence[str] = (), status: str = "open", origin: str = events.ORIGIN_USER,
+        evidence: Sequence[str] = (), status: str = memories.OPEN, origin: str = events.ORIGIN_USER,
     ) -> tuple[Memory, bool]:  # fmt: skip
         """Keeps a memory: it, and whether it is new (else the one that says the same in the same scope).
 
@@ -83,17 +104,20 @@ class Memories:
         """
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type, memories.TYPES), text=text,
-            project=None if project is None else project_root(clean_text(project)), agent=owner(agent), origin=origin,
+            project=None if project is None else self._root_of(clean_text(project)), agent=owner(agent), origin=origin,
             status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
             evidence=self._evidence(evidence),
         )  # fmt: skip
-        return self._store_new(new)
+        return self._keep(new)
 
     def update(
         self, prefix: str, *, text: str | None = None, type: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
         agent: str | None = None, is_person: bool = False,
     ) -> Memory:  # fmt: skip
         """A memory with another text or type is a new one that supersedes it; another status is set in place.
+
+        A new text is open whatever the old one was. Where another memory says the same already, that one is given back
+        and nothing is superseded: only what `supersedes` the old one's row has taken its place.
 
         Raises:
             NotFoundError: no such memory, or several.
@@ -108,13 +132,15 @@ class Memories:
             if status is None:
                 raise UsageError("nothing to change: give a new text, a type or a status")
             self._store.set_memory_status(found.row, status)
+            self._index()
             return self._store.memories_by_row([found.row])[found.row]
+        status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
             text=found.text if text is None else text, project=found.project, agent=found.agent, origin=found.origin,
-            status=status or found.status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
+            status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
         )  # fmt: skip
-        return self._store_new(new)[0]
+        return self._keep(new)[0]
 
     def forget(self, prefix: str, *, agent: str | None = None, is_person: bool = False) -> Memory:
         """Takes a memory out of every search; `restore` brings it back.
@@ -148,31 +174,52 @@ class Memories:
         return self._store.memories_by_row([found.row])[found.row]
 
     def purge(self, prefix: str) -> PurgeReport:
-        """Takes a memory's text out of everything on disk, and looks whether it is gone; its id stays as a stone.
+        """Takes a memory's text out of everything that is the memory's on disk, and looks for what is left of it.
+
+        Its id stays as a stone. Events that said the same words stay as they are and are named.
 
         Raises:
             NotFoundError: no such memory, or several.
-            StoreLockedError: another process is in the way; run it again.
+            StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
         """
         found = self.get(prefix)
         self._store.purge_memory(found.row, self._now_ms())
-        look_for = found.text if len(found.text) >= _LONG_ENOUGH_TO_LOOK_FOR else ""
-        was_compacted = bool(look_for) and self._store.is_on_disk(look_for)
-        if was_compacted:  # an unused part of a page, or words that a transcript holds too
+        report = PurgeReport(found.id)
+        try:
+            self._look_for(found.text, report)
+        except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
+            report.is_gone, report.problem = None, str(error)
+        return report
+
+    def _look_for(self, text: str, report: PurgeReport) -> None:
+        if len(text) < MIN_TEXT_CHARS:
             self._store.vacuum()
-        return PurgeReport(
-            found.id, is_gone=not (was_compacted and self._store.is_on_disk(look_for)), was_compacted=was_compacted
-        )
+            report.was_compacted = True
+            report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
+            return
+        if self._store.files_with(text):  # an unused part of a page, or words that somebody else said, too
+            self._store.vacuum()
+            report.was_compacted = True
+        report.files = self._store.files_with(text)
+        report.events, report.memories = self._store.events_with(text), self._store.memories_with(text)
+        report.is_gone = not (report.files or report.events or report.memories)
+
+    def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
+        """Stores a memory and makes it searchable."""
+        added = self._store_new(new)
+        if added[1]:
+            self._index()
+        return added
 
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
+        if new.purged_ms is not None:
+            new.text, new.digest = "", bytes(16)
+            return self._store.add_memory(new)
         new.text = self._clean(new.text)
         words = memories.normalized(new.text).encode()
         key = bytes(self._store.meta("key"))  # type: ignore[call-overload]
         new.digest = blake2b(words + b"\0" + new.type.encode(), digest_size=16, key=key).digest()
-        added = self._store.add_memory(new)
-        if added[1]:
-            self._index()
-        return added
+        return self._store.add_memory(new)
 
     def _clean(self, text: str) -> str:
         if self._redactor is None:
@@ -211,9 +258,10 @@ class Memories:
         """
         found = self._store.memories_by_prefix(clean_text(prefix))
         if not found:
-            raise NotFoundError(f"no memory {prefix}; a search and `recollect memories` print ids (mem-…)")
+            raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `recollect memories` print ids (mem-…)")
         if len(found) > 1:
-            raise NotFoundError(f"{prefix} could be {', '.join(memory.id for memory in found)}; write more of it")
+            some = ", ".join(memory.id for memory in found)
+            raise NotFoundError(f"several ids begin with {prefix}: {some}; write more of it")
         return found[0]
 
     def chain(self, prefix: str) -> list[Memory]:
@@ -235,10 +283,10 @@ class Memories:
         return self._store.list_memories(scope, wanted, limit)
 
     def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
-        found = self.get(prefix)
+        found, agent = self.get(prefix), owner(agent)
         if found.agent is not None and agent != found.agent and not (is_person and agent is None):
             raise OwnerError(
-                f"{found.id} belongs to {found.agent}: only its owner changes or forgets it"
+                f"{found.id} belongs to {squeeze(found.agent, 60)}: only its owner changes or forgets it"
                 " (or a person at the command line)"
             )
         return found
@@ -252,17 +300,22 @@ class Memories:
 
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
-        """Every memory of a scope that still has its text, oldest first, as JSON values; the first one is the head."""
+        """Every memory of a scope, oldest first, as JSON values; the first one is the head.
+
+        Purged ones are stones without text or owner: what they superseded stays superseded, and no older export raises
+        them where this one is read.
+        """
         yield {"recollect": EXPORT_FORMAT, "version": EXPORT_VERSION}
-        wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
+        wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
         found = self._store.list_memories(scope, wanted, MAX_LISTED, oldest_first=True)
         keys = {memory.row: memory.key.hex() for memory in found}
         for memory in found:
-            yield {
+            superseded = keys.get(memory.supersedes or 0)
+            yield _stone(memory, superseded) if memory.purged_ms is not None else {
                 "key": memory.key.hex(), "id": memory.id, "type": memory.type, "text": memory.text,
                 "project": memory.project, "agent": memory.agent, "origin": memory.origin, "status": memory.status,
-                "created_ms": memory.created_ms, "deleted_ms": memory.deleted_ms,
-                "supersedes": keys.get(memory.supersedes or 0), "evidence": memory.evidence,
+                "created_ms": memory.created_ms, "deleted_ms": memory.deleted_ms, "supersedes": superseded,
+                "evidence": memory.evidence,
             }  # fmt: skip
 
     def import_values(self, values: Iterable[tuple[int, object]], *, is_trial: bool = False) -> ImportReport:
@@ -274,6 +327,14 @@ class Memories:
         from recollect.ingest.memory_import import MemoryImport
 
         return MemoryImport(self._store, self._clean, self._store_new, is_trial=is_trial).run(values)
+
+
+def _stone(memory: Memory, superseded: str | None) -> dict[str, object]:
+    return {
+        "key": memory.key.hex(), "id": memory.id, "type": memory.type, "project": memory.project,
+        "origin": memory.origin, "status": memory.status, "created_ms": memory.created_ms,
+        "purged_ms": memory.purged_ms, "supersedes": superseded,
+    }  # fmt: skip
 
 
 def _known(name: str, value: str, allowed: Sequence[str]) -> str:

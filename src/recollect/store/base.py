@@ -84,6 +84,10 @@ class Store(Protocol):
         """Everything a session holds, in its order."""
         ...
 
+    def opening(self, row: int) -> int | None:
+        """The prompt (row id) that opened the exchange of an event: as it is now, whatever was read first."""
+        ...
+
     def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
         """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
         ...
@@ -97,7 +101,7 @@ class Store(Protocol):
         ...
 
     def recent_sessions(self, scope: Scope, limit: int) -> list[SessionSummary]:
-        """The sessions of a scope that were begun last, newest first."""
+        """The sessions of a scope in which something was said or done last, newest first."""
         ...
 
     def clients(self) -> list[str]:
@@ -193,7 +197,7 @@ class Store(Protocol):
     def list_memories(
         self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
     ) -> list[Memory]:
-        """Memories of a scope (a project's with those that hold everywhere), newest first; never purged ones."""
+        """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
         ...
 
     def memory_counts(self) -> dict[str, dict[str, int]]:
@@ -221,11 +225,27 @@ class Store(Protocol):
         ...
 
     def purge_memory(self, row: int, now_ms: int) -> None:
-        """Takes a memory's text out of everything that is on disk."""
+        """Takes a memory's text out of the index, the rows and their log; its id stays as a stone.
+
+        Raises:
+            StoreLockedError: another process is in the way; it is forgotten, its text is still there.
+        """
         ...
 
-    def is_on_disk(self, text: str) -> bool:
-        """Whether the bytes of a text stand anywhere in the store's files."""
+    def files_with(self, text: str) -> list[str]:
+        """The files of the store's folder that hold a text (of 6 characters or more) or much of it.
+
+        Raises:
+            StoreError: a file cannot be read.
+        """
+        ...
+
+    def events_with(self, text: str) -> list[str]:
+        """Ids of events that hold a text or much of it, however they are packed; at most 21."""
+        ...
+
+    def memories_with(self, text: str) -> list[str]:
+        """Ids of memories, whatever became of them, that hold a text or much of it; at most 21."""
         ...
 
     def vacuum(self) -> None:
@@ -240,6 +260,16 @@ class Store(Protocol):
 
     def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
         """Makes new memories searchable; False when another process is at it for longer."""
+        ...
+
+    def memory_index_lag(self) -> int | None:
+        """How many changes to memories their index has not seen; None when it is of other rows than these.
+
+        For `doctor`: None is an index error (an older database was put back); `catch_up_memories` builds it anew.
+
+        Raises:
+            IndexDamagedError: the index cannot be read.
+        """
         ...
 
     # -- derived indexes, injections, end --------------------------------------------------------------------------

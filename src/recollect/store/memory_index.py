@@ -6,6 +6,7 @@ weights come from the events (`Store.weigh`): memories alone are too few to tell
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
@@ -108,6 +109,11 @@ class MemoryIndex:
             raise damaged(error) from error
         return int(found[0][0]) if found else 0
 
+    def size(self) -> int:
+        """How many memories are in the index, one document each, live or not."""
+        opened = self._searcher()
+        return int(opened[1].num_docs) if opened else 0
+
     def search(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
     ) -> list[MemoryHit]:
@@ -129,45 +135,39 @@ class MemoryIndex:
         rows = searcher.fast_field_values("row", [place for _, place in found])
         return [MemoryHit(int(row or 0), float(score)) for (score, _), row in zip(found, rows, strict=True)]
 
-    def catch_up(self, reads: SqliteMemories, wait_s: float) -> bool:
+    def catch_up(self, reads: SqliteMemories, wait_s: float, *, anew: bool = False) -> bool:
         """Adds what was written since; False when another process is at it for longer than `wait_s`.
 
+        Args:
+            reads: The rows.
+            wait_s: How long another writer is waited for.
+            anew: Everything is written anew: of what is gone from the rows nothing is left in its files.
+
         Raises:
-            IndexDamagedError: the index cannot be read.
+            IndexDamagedError: the index cannot be read or written.
         """
         writer = self._writer(wait_s)
         if writer is None:
             return False
+        try:
+            self.refresh()
+            last = 0 if anew else self.last_change()
+            if anew:
+                writer.delete_all_documents()
+            while documents := reads.memory_documents(last, ROWS_A_STEP):
+                for document in documents:
+                    writer.delete_documents_by_term("key", str(document.row))
+                    writer.add_document(_document(document))
+                last = documents[-1].change
+            if anew:
+                writer.commit()
+                writer.garbage_collect_files()
+            writer.commit()
+            writer.wait_merging_threads()  # gives the lock back
+        except ValueError as error:
+            raise damaged(error) from error
         self.refresh()
-        last = self.last_change()
-        while documents := reads.memory_documents(last, ROWS_A_STEP):
-            for document in documents:
-                writer.delete_documents_by_term("key", str(document.row))
-                writer.add_document(_document(document))
-            last = documents[-1].change
-        self._commit(writer)
         return True
-
-    def rebuild(self, reads: SqliteMemories, wait_s: float = 5.0) -> None:
-        """Writes the index anew: of what is gone from the rows nothing is left in its files.
-
-        Raises:
-            StoreLockedError: another process is writing it.
-        """
-        from recollect.errors import StoreLockedError
-
-        writer = self._writer(wait_s)
-        if writer is None:
-            raise StoreLockedError("another process is writing the memories' index; try again")
-        writer.delete_all_documents()
-        last = 0
-        while documents := reads.memory_documents(last, ROWS_A_STEP):
-            for document in documents:
-                writer.add_document(_document(document))
-            last = documents[-1].change
-        writer.commit()
-        writer.garbage_collect_files()
-        self._commit(writer)
 
     def drop(self) -> None:
         """Takes an index away that cannot be read: everything in it comes from the rows."""
@@ -175,13 +175,9 @@ class MemoryIndex:
 
         self._opened = None
         aside = f"{self.folder}-damaged-{os.getpid()}"
-        os.rename(self.folder, aside)
+        with contextlib.suppress(FileNotFoundError):  # somebody else has just done the same
+            os.rename(self.folder, aside)
         shutil.rmtree(aside, ignore_errors=True)
-
-    def _commit(self, writer: tantivy.IndexWriter) -> None:
-        writer.commit()
-        writer.wait_merging_threads()  # gives the lock back
-        self.refresh()
 
     def _writer(self, wait_s: float) -> tantivy.IndexWriter | None:
         deadline = time.monotonic() + wait_s

@@ -14,7 +14,7 @@ import time
 import apsw
 
 from recollect.domain.sources import COUNTERS
-from recollect.errors import CursorMovedError, StoreError, StoreNewerError
+from recollect.errors import CursorMovedError, StoreError, StoreMissingError, StoreNewerError
 from recollect.store.driver import driver_errors
 from recollect.store.sqlite_memories import SqliteMemories
 from recollect.store.sqlite_reads import as_text, one
@@ -44,18 +44,19 @@ _INSERT_EVENT = (
 class SqliteStore(SqliteSearch, SqliteMemories):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
-    def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS) -> None:
-        """Opens the store in `folder`, creating it (0700, files 0600) or migrating it when needed.
+    def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
+        """Opens the store in `folder`, creating it (0700, files 0600) unless told not to, or migrating it when needed.
 
         Raises:
-            StoreError: it cannot be opened; StoreNewerError when a newer version wrote it.
+            StoreError: it cannot be opened; StoreNewerError when a newer version wrote it, StoreMissingError when it is
+                not there and must not be created.
         """
         self.folder = folder
         self.path = os.path.join(folder, DATABASE_NAME)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
         with driver_errors():
-            self.connection, self.is_read_only = _connect(folder, self.path, busy_ms)
+            self.connection, self.is_read_only = _connect(folder, self.path, busy_ms, create=create)
             version = _user_version(self.connection)
             if version != SCHEMA_VERSION:
                 if self.is_read_only and version < SCHEMA_VERSION:
@@ -277,18 +278,21 @@ class SqliteStore(SqliteSearch, SqliteMemories):
             )
 
 
-def _connect(folder: str, path: str, busy_ms: int) -> tuple[apsw.Connection, bool]:
+def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[apsw.Connection, bool]:
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if create:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         status = os.stat(folder)
         if status.st_mode & 0o077 and status.st_uid == os.geteuid():
             os.chmod(folder, 0o700)  # made by somebody who did not know what comes into it
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600))
     except OSError as error:
+        if not create and not os.path.lexists(path):
+            raise StoreMissingError(f"there is no memory in {folder}: run `recollect init`") from error
         if not os.path.exists(path):
             raise StoreError(f"{path}: {error.strerror or error}") from error
         return _connect_read_only(path, busy_ms), True
-    connection = apsw.Connection(path)
+    connection = apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA secure_delete = ON")  # what is purged must not rest in a freed page

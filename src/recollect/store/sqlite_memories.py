@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from itertools import islice
 
 from recollect.domain import events, memories
 from recollect.domain.memories import Memory
+from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from recollect.errors import IndexDamagedError, StoreLockedError, UsageError
 from recollect.store.driver import driver_errors
 from recollect.store.memory_index import MemoryIndex
-from recollect.store.sqlite_reads import SqliteReads, as_text, one
+from recollect.store.sqlite_reads import SqliteReads, as_text, one, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recollect.domain.memories import MemoryFilter, MemoryHit, NewMemory
     from recollect.domain.stored import Filter, Scope
@@ -37,6 +39,14 @@ _ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
 
+PURGE_WAIT_S = 5.0
+"""How long a purge waits for another process that is writing the memories' index."""
+
+ROWS_A_LOOK = 1000
+"""Events whose texts are looked into at once."""
+
+MAX_TRACES = 20
+"""Events and memories that are named as holding a text; one more says that there are more."""
 
 
 class SqliteMemories(SqliteReads):
@@ -61,24 +71,25 @@ class SqliteMemories(SqliteReads):
     def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
         """Adds a memory: the row, and True; the one that says the same in the same scope (or has its key), and False.
 
-        A memory that supersedes another takes its place in the same transaction.
+        A memory that supersedes another takes its place in the same transaction. One that was forgotten or purged
+        elsewhere comes as it is: only live ones are compared by what they say.
 
         Raises:
-            UsageError: what it would supersede was superseded or purged meanwhile.
+            UsageError: what it would supersede was superseded, forgotten or purged meanwhile.
         """
         with self.transaction():
             project_id = self._memory_project(new.project, new.created_ms)
-            if new.supersedes is not None:
-                self._require_last(new.supersedes)
+            if new.supersedes is not None and not new.is_copy:
+                self._require_live(new.supersedes)
             known = self._known_memory(new, project_id)
             if known is not None:
                 return self.memories_by_row([known])[known], False
             self.connection.execute(
                 "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
-                f" supersedes) VALUES (?, {_NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f" supersedes, deleted_ms, purged_ms) VALUES (?, {_NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     new.key, new.digest, new.type, new.text, project_id, new.agent, _ORIGIN_NUMBERS[new.origin],
-                    new.status, new.created_ms, new.supersedes,
+                    new.status, new.created_ms, new.supersedes, new.deleted_ms, new.purged_ms,
                 ),
             )  # fmt: skip
             row = self.connection.last_insert_rowid()
@@ -90,10 +101,10 @@ class SqliteMemories(SqliteReads):
             )
         return self.memories_by_row([row])[row], True
 
-    def _require_last(self, row: int) -> None:
+    def _require_live(self, row: int) -> None:
         found = self.memories_by_row([row])[row]
-        if found.superseded_by is not None or found.purged_ms is not None:
-            raise UsageError(f"{found.id} is {found.state}; only the last of a chain can be superseded")
+        if not found.is_live:
+            raise UsageError(f"{found.id} is {found.state} by now; only what is live can be superseded")
 
     def _memory_project(self, root: str | None, now_ms: int) -> int | None:
         if root is None:
@@ -103,11 +114,13 @@ class SqliteMemories(SqliteReads):
         return int(one(self.connection.execute("SELECT id FROM projects WHERE root = ?", values[:1])))
 
     def _known_memory(self, new: NewMemory, project_id: int | None) -> int | None:
-        found = self._row("SELECT id FROM memories WHERE key = ?", (new.key,)) or self._row(
-            f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {_LIVE}"  # noqa: S608 - fixed text
-            " AND id IS NOT ? ORDER BY id LIMIT 1",
-            (new.digest, project_id, new.agent, new.supersedes),
-        )
+        found = self._row("SELECT id FROM memories WHERE key = ?", (new.key,))
+        if found is None and new.deleted_ms is None and new.purged_ms is None:
+            found = self._row(
+                f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {_LIVE}"  # noqa: S608 - fixed text
+                " AND id IS NOT ? ORDER BY id LIMIT 1",
+                (new.digest, project_id, new.agent, new.supersedes),
+            )
         return int(found[0]) if found else None
 
     def _change(self, row: int, what: str, *values: object) -> None:
@@ -140,36 +153,74 @@ class SqliteMemories(SqliteReads):
                 [(session, row, hook, score, now_ms) for row, score in said],
             )
 
-    def purge_memory(self, row: int, now_ms: int) -> None:
-        """Takes a memory's text out of the rows, the write-ahead log and the index; its id stays as a stone.
+    def purge_memory(self, row: int, now_ms: int, *, wait_s: float = PURGE_WAIT_S) -> None:
+        """Takes a memory's text out of the index, the rows and the write-ahead log; its id stays as a stone.
+
+        Whatever can be in the way is met first, while the text is still there to be looked for afterwards.
 
         Raises:
-            StoreLockedError: another process is in the way; what was done stays done, run it again for the rest.
+            StoreLockedError: another process is in the way; the memory is forgotten but not erased, purge it again.
         """
         with self.transaction():
-            self._change(row, "text = '', digest = zeroblob(16), agent = NULL, purged_ms = ?", now_ms)
-            self.connection.execute("DELETE FROM memory_evidence WHERE memory_id = ?", (row,))
-        self.memory_index.rebuild(self)
-        self._empty_log()
+            self._change(row, "deleted_ms = coalesce(deleted_ms, ?)", now_ms)
+        if not (self._write_memory_index(wait_s, anew=True) and self._empty_log()):
+            raise StoreLockedError(
+                "another process is using the store: the memory is forgotten, but not erased; purge it again (when the"
+                " agents' sessions have ended, if need be)"
+            )
+        try:
+            with self.transaction():
+                stone = "text = '', digest = zeroblob(16), agent = NULL, purged_ms = coalesce(purged_ms, ?)"
+                self._change(row, stone, now_ms)
+                self.connection.execute("DELETE FROM memory_evidence WHERE memory_id = ?", (row,))
+        finally:
+            self._empty_log()  # if it cannot be, the old page is still in the file: whoever looks finds it there
+        self.catch_up_memories(wait_s=wait_s)
 
-    def _empty_log(self) -> None:
-        for _ in range(CHECKPOINT_TRIES):
-            if not self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-                return
-        raise StoreLockedError("another process is reading the store's log; end the agent's sessions and purge again")
-
-    def is_on_disk(self, text: str) -> bool:
-        """Whether the bytes of a text stand anywhere in the store's files, its log and the memories' index."""
-        paths = [self.path, self.path + "-wal"]
-        for folder, _, names in os.walk(self.memory_index.folder):
-            paths += [os.path.join(folder, name) for name in names]
-        return any(_holds(path, text.encode()) for path in paths)
+    def _empty_log(self) -> bool:
+        """Whether the write-ahead log is empty now: readers of an old state keep what they read."""
+        return any(not self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0] for _ in range(CHECKPOINT_TRIES))
 
     def vacuum(self) -> None:
-        """Writes the whole database anew, without what was left in unused parts of its pages."""
+        """Writes the whole database anew, without what was left in unused parts of its pages.
+
+        Raises:
+            StoreError: there is no room for it; StoreLockedError: another process is in the way.
+        """
         with driver_errors():
             self.connection.execute("VACUUM")
-        self._empty_log()
+        if not self._empty_log():
+            raise StoreLockedError("another process is reading the store's log; end the agent's sessions")
+
+    def files_with(self, text: str) -> list[str]:
+        """The files of the store's folder that hold a text or much of it."""
+        from recollect.store.traces import Trace, files_with
+
+        return files_with(self.folder, Trace(text))
+
+    def events_with(self, text: str) -> list[str]:
+        """Ids of events whose texts (packed ones too) hold a text or much of it; at most MAX_TRACES + 1."""
+        from recollect.store.traces import Trace
+
+        trace = Trace(text)
+        ids = (ID_PREFIX + key.hex()[:ID_HEX_CHARS] for key, said in self._event_texts() if trace.is_in(said.encode()))
+        return list(islice(ids, MAX_TRACES + 1))
+
+    def _event_texts(self) -> Iterator[tuple[bytes, str]]:
+        last = 0
+        sql = "SELECT id, key, excerpt, payload FROM events WHERE id > ? ORDER BY id LIMIT ?"
+        while rows := self._rows(sql, (last, ROWS_A_LOOK)):
+            last = rows[-1][0]
+            for _, key, excerpt, payload in rows:
+                yield key, excerpt if payload is None else f"{excerpt}\n{unpack(payload, excerpt)}"
+
+    def memories_with(self, text: str) -> list[str]:
+        """Ids of memories, whatever became of them, that hold a text or much of it; at most MAX_TRACES + 1."""
+        from recollect.store.traces import Trace
+
+        trace = Trace(text)
+        said = self._rows("SELECT key, text FROM memories ORDER BY id")
+        return [memories.memory_id(key) for key, words in said if trace.is_in(words.encode())][: MAX_TRACES + 1]
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
@@ -199,8 +250,8 @@ class SqliteMemories(SqliteReads):
     def list_memories(
         self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
     ) -> list[Memory]:
-        """Memories of a scope (a project's with those that hold everywhere), newest first."""
-        clauses = ["m.purged_ms IS NULL"]
+        """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
+        clauses = ["1"] if wanted.with_purged else ["m.purged_ms IS NULL"]
         values: list[object] = []
         if wanted.is_global_only:
             clauses.append("m.project_id IS NULL")
@@ -254,31 +305,38 @@ class SqliteMemories(SqliteReads):
         return self.memory_index.search(weights, wanted, limit, required)
 
     def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
-        """Makes new memories searchable; False when another process is at it for longer than `wait_s`."""
+        """Makes new memories searchable; False when another process is at it for longer than `wait_s`.
+
+        An index of other rows (an older database was put back) is made anew, as a damaged one is.
+        """
         if self.is_read_only:
             return True
         try:
-            if self.memory_index.last_change() >= self.last_change():
-                return True
-            return self.memory_index.catch_up(self, wait_s)
+            lag = self.memory_index_lag()
         except IndexDamagedError:
+            lag = None
+        return lag == 0 or self._write_memory_index(wait_s, anew=lag is None)
+
+    def _write_memory_index(self, wait_s: float, *, anew: bool) -> bool:
+        try:
+            return self.memory_index.catch_up(self, wait_s, anew=anew)
+        except IndexDamagedError:  # everything in it comes from the rows
             self.memory_index.drop()
             self._memory_index = None
             return self.memory_index.catch_up(self, wait_s)
 
-    def last_change(self) -> int:
-        """The number of the last write to any memory."""
-        return int(one(self._rows("SELECT coalesce(max(change), 0) FROM memories")))
+    def memory_index_lag(self) -> int | None:
+        """How many changes to memories their index has not seen; None when it is of other rows than these.
 
+        It is asked before the rows, which are always written first: it is ahead of them only when it is not theirs.
 
-def _holds(path: str, data: bytes) -> bool:
-    import mmap
-
-    try:
-        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(data) >= 0
-    except (OSError, ValueError):  # gone meanwhile, or empty
-        return False
+        Raises:
+            IndexDamagedError: the index cannot be read.
+        """
+        indexed, documents = self.memory_index.last_change(), self.memory_index.size()
+        [(change, rows)] = self._rows("SELECT coalesce(max(change), 0), count(*) FROM memories")
+        lag = int(change) - indexed
+        return None if lag < 0 or (lag == 0 and documents != rows) else lag
 
 
 def _memory(row: Sequence[object]) -> Memory:

@@ -169,6 +169,15 @@ class SqliteReads:
         )
         return [_stored_event(row, with_text=with_text) for row in self._rows(sql, (session_id,))]
 
+    def opening(self, row: int) -> int | None:
+        """The prompt (row id) that opened the exchange of an event: as it is now, whatever was read first."""
+        found = self._row(
+            "SELECT p.id FROM events e JOIN events p ON p.session_id = e.session_id AND p.kind = 0"
+            " AND (p.order_ms, p.id) <= (e.order_ms, e.id) WHERE e.id = ? ORDER BY p.order_ms DESC, p.id DESC LIMIT 1",
+            (row,),
+        )
+        return found[0] if found else None
+
     def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
         """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
         place = self._row("SELECT session_id, order_ms FROM events WHERE id = ?", (exchange,))
@@ -219,17 +228,23 @@ class SqliteReads:
         return found[0] if found else None
 
     def recent_sessions(self, scope: Scope, limit: int) -> list[SessionSummary]:
-        """The sessions of a scope that were begun last, newest first: what is cheap to know of each."""
+        """The sessions of a scope in which something happened last, newest first: what is cheap to know of each.
+
+        Not those that were stored last: a first import reads the newest transcript first. The last moment of a session
+        is one look into an index, so that only those that are shown are counted.
+        """
         where = "" if scope.is_everything else "WHERE project_id = ?1"
+        last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
         sql = (
             "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
-            " (SELECT max(order_ms) FROM events WHERE session_id = s.id),"
-            " (SELECT count(*) FROM events WHERE session_id = s.id),"
-            " (SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0 ORDER BY order_ms, id LIMIT 1)"
-            f" FROM (SELECT * FROM sessions {where} ORDER BY id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
+            " s.last_ms, (SELECT count(*) FROM events WHERE session_id = s.id),"
+            " coalesce((SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0 ORDER BY order_ms, id LIMIT 1),"
+            " (SELECT excerpt FROM events WHERE session_id = s.id ORDER BY order_ms, id LIMIT 1))"
+            f" FROM (SELECT id, name, client, project_id, ({last}) AS last_ms FROM sessions {where}"
+            " ORDER BY last_ms DESC, id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
+            " ORDER BY s.last_ms DESC, s.id DESC"
         )
-        found = [SessionSummary(row) for row in self._rows(sql, (scope.project_id, limit))]
-        return sorted(found, key=lambda session: -session.last_ms)
+        return [SessionSummary(row) for row in self._rows(sql, (scope.project_id, limit))]
 
     def last_row(self) -> int:
         """The highest event row id, 0 for an empty store."""

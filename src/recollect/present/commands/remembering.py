@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 import click
 
-from recollect.app import App, open_app
+from recollect.app import DATABASE_NAME, App, open_app
 from recollect.domain import memories as words
 from recollect.domain.memories import Memory, MemoryFilter
-from recollect.domain.stored import Scope
+from recollect.errors import StoreMissingError
 from recollect.ingest.remember import ImportReport, PurgeReport
-from recollect.present.commands.arguments import clean_argument, memory_text
+from recollect.present.commands.arguments import check_scope, clean_argument, memory_text, root_of, scope_of
+from recollect.present.commands.asking import confirm
 from recollect.present.memory_files import read_export, write_export
-from recollect.present.render import iso_time, plain
+from recollect.present.render import counted, iso_time, plain
 from recollect.settings import read_settings
 
 _SHOWN_PROBLEMS = 20
+_SHOWN_TRACES = 5
+_DATABASE_FILES = (DATABASE_NAME, DATABASE_NAME + "-wal")
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ID = click.argument("memory_id", metavar="ID")
@@ -26,15 +30,16 @@ _STATUS = click.option("--status", type=click.Choice(words.STATUSES), help="Whet
 _OWNER = click.option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
-def _open() -> App:
-    return open_app(read_settings(os.environ))
+def _open(*, create: bool = False) -> App:
+    """Only what keeps something makes a store where there is none."""
+    return open_app(read_settings(os.environ), create=create)
 
 
 @click.command(short_help="Keep one thing that later sessions should know.")
 @click.argument("text", nargs=-1)
 @_TYPE
 @click.option("--global", "is_global", is_flag=True, help="It holds in every project.")
-@click.option("--project", type=click.Path(), metavar="FOLDER", help="It holds in this folder's project.")
+@click.option("--project", metavar="PROJECT", help="It holds in this project: its folder, or its name.")
 @click.option("--agent", metavar="ID", help="The agent that owns it: no other agent changes or forgets it.")
 @click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
 @_JSON
@@ -55,22 +60,35 @@ def remember(
     """
     if is_global and project is not None:
         raise click.UsageError("choose one of --global and --project")
-    root = None if is_global else clean_argument(os.path.abspath(project or os.getcwd()))
-    with _open() as app:
+    given = memory_text(text)
+    with _open(create=True) as app:
+        root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
-            memory_text(text), type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
+            given, type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
         )
+        has_history = root is None or bool(app.store.recent_sessions(app.scope_of(root), 1))
+    redacted = words.taken_out(given, memory.text)
     if as_json:
-        click.echo(json.dumps({"is_new": is_new, **memory_row(memory)}, ensure_ascii=False))
-    else:
-        click.echo(memory.id if is_new else f"known already: {memory.id}")
+        about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
+        click.echo(json.dumps({**about, **memory_row(memory)}, ensure_ascii=False))
+        return
+    click.echo(memory.id if is_new else f"known already: {memory.id}")
+    if project is not None:
+        click.echo(plain(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}"), err=True)
+    if redacted:
+        click.echo(_redacted(redacted), err=True)
+
+
+def _redacted(rules: list[str]) -> str:
+    was = "was" if len(rules) == 1 else "were"
+    return f"{counted(len(rules), 'secret')} {was} taken out: {', '.join(dict.fromkeys(rules))}"
 
 
 @click.command(short_help="List memories, newest first.")
 @_TYPE
 @_STATUS
 @click.option("--agent", metavar="ID", help="Only those that this agent owns.")
-@click.option("--project", type=click.Path(), metavar="FOLDER", help="Those of this folder's project.")
+@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
 @click.option("--all-projects", is_flag=True, help="Those of every project.")
 @click.option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
 @click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
@@ -94,8 +112,9 @@ def memories(
         type=type, agent=agent, status=status, with_forgotten=forgotten, with_superseded=superseded,
         is_global_only=is_global,
     )  # fmt: skip
-    with _open() as app:
-        found = app.memories.listed(_scope(app, project, all_projects=all_projects), wanted, limit)
+    found: list[Memory] = []
+    with suppress(StoreMissingError), _open() as app:
+        found = app.memories.listed(scope_of(app, project, all_projects=all_projects), wanted, limit)
     if as_json:
         click.echo(json.dumps({"memories": [memory_row(memory) for memory in found]}, ensure_ascii=False))
         return
@@ -136,8 +155,10 @@ def update(
         line = f"known already: {memory.id}; {old.id} stays as it is"
     if as_json:
         click.echo(json.dumps({"superseded": old.id if supersedes else None, **memory_row(memory)}, ensure_ascii=False))
-    else:
-        click.echo(line)
+        return
+    click.echo(line)
+    if redacted := words.taken_out(new or "", memory.text) if supersedes and new else []:
+        click.echo(_redacted(redacted), err=True)
 
 
 @click.command(short_help="Take a memory out of every search; it can be restored.")
@@ -176,9 +197,11 @@ def restore(memory_id: str, *, as_json: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @_JSON
 def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
-    """Erase the text of the memory ID from everything that recollect keeps on disk, and look whether it is gone.
+    """Erase the text of the memory ID from the rows, their log and the index, and look whether it is gone.
 
-    Its id stays, so that an import does not bring it back. Nothing undoes this; `recollect forget ID` can be undone.
+    Looked into are all files in RECOLLECT_HOME, and the text of every event. What a session said in the same words is
+    named and stays, and so do the agents' own transcripts and what was exported. The id stays, too: no import brings
+    the memory back. Nothing undoes this; `recollect forget ID` can be undone. Exit code 1: not erased, or not verified.
 
     \b
     Example:
@@ -188,17 +211,20 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
             click.echo(plain(memory_line(memory)), err=as_json)
-            click.confirm("Erase it for good?", abort=True, err=as_json)
+            confirm("Erase it for good", yes=yes, err=as_json)
         report = app.memories.purge(memory.key.hex())
     if as_json:
-        click.echo(json.dumps({"id": report.id, "is_gone": report.is_gone, "was_compacted": report.was_compacted}))
+        names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "problem")
+        click.echo(json.dumps({name: getattr(report, name) for name in names}))
     else:
         click.echo(_erased(report))
+    if report.is_gone is None or _strays(report):
+        raise click.exceptions.Exit(1)
 
 
 @click.command(short_help="Write memories as JSON Lines.")
 @click.argument("file", required=False, type=click.Path())
-@click.option("--project", type=click.Path(), metavar="FOLDER", help="Those of this folder's project.")
+@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
 @click.option("--all-projects", is_flag=True, help="Those of every project.")
 @click.option("--force", is_flag=True, help="Replace FILE even if it is no earlier export.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report on FILE as JSON.")
@@ -206,21 +232,22 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
     """Write memories to FILE (`-` or nothing: standard output), oldest first, forgotten and superseded ones too.
 
     Those of this folder's project and those that hold everywhere. Each line is one JSON object, the first says which
-    format it is; `recollect import-memories` reads it. Purged ones are not in it, and neither are access counts.
+    format it is; `recollect import-memories` reads it. Of purged ones only the mark is in it that they were; access
+    counts are not.
 
     \b
     Examples:
       recollect export memories.jsonl
       recollect export --all-projects | gzip > memories.jsonl.gz
     """
-    if all_projects and project is not None:
-        raise click.UsageError("choose one of --all-projects and --project")
+    check_scope(project, all_projects=all_projects)
     with _open() as app:
-        lines = list(app.memories.export(_scope(app, project, all_projects=all_projects)))
-    count = write_export(file, lines, force=force) - 1
+        lines = list(app.memories.export(scope_of(app, project, all_projects=all_projects)))
+    write_export(file, lines, force=force)
+    count = sum("text" in line for line in lines)
     if file not in (None, "-"):
-        report = {"memories": count, "file": file}
-        click.echo(json.dumps(report) if as_json else f"{count} memories written to {click.format_filename(str(file))}")
+        report, name = {"memories": count, "file": file}, click.format_filename(str(file))
+        click.echo(json.dumps(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
 
 
 @click.command("import-memories", short_help="Read exported memories into this store.")
@@ -239,7 +266,7 @@ def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
       gunzip -c memories.jsonl.gz | recollect import-memories --dry-run -
     """
     bad: list[tuple[int, str]] = []
-    with _open() as app:
+    with _open(create=True) as app:
         report = app.memories.import_values(read_export(file, bad), is_trial=dry_run)
     report.problems = sorted(report.problems + bad)
     _print_import(report, is_trial=dry_run, as_json=as_json)
@@ -272,28 +299,42 @@ def _say(memory: Memory, line: str, *, as_json: bool) -> None:
 
 def _erased(report: PurgeReport) -> str:
     if report.is_gone:
-        return f"{report.id} is erased: its text is nowhere in the store's files; only the id is kept"
-    return (
-        f"{report.id} is erased, but the same words still stand in the store: a transcript said them, or another memory"
-        " does (recollect search --all-projects finds them)"
-    )
+        return f"{report.id} is erased: its words are nowhere in the store's files; only the id is kept"
+    if report.is_gone is None:
+        return f"{report.id} is erased, but whether anything is left of it was not verified: {report.problem}"
+    lines = [f"{report.id} is erased, but the same words, or much of them, still stand in the store:"]
+    if report.events:
+        lines.append(f"  {_named(report.events, 'event')}: a session said them, and purge leaves what was said")
+    if report.memories:
+        lines.append(f"  {_named(report.memories, 'memory', 'memories')}: `recollect purge {report.memories[0]}`")
+    if strays := _strays(report):
+        lines.append(f"  {', '.join(strays)}: end the agents' sessions and purge it again; delete copies of yours")
+    return "\n".join(lines)
+
+
+def _named(ids: list[str], one: str, many: str = "") -> str:
+    """How many there are, and which."""
+    more = ", …" if len(ids) > _SHOWN_TRACES else ""
+    return f"{counted(len(ids), one, many)} ({', '.join(ids[:_SHOWN_TRACES])}{more})"
+
+
+def _strays(report: PurgeReport) -> list[str]:
+    """Files that hold the words although no event and no other memory does."""
+    is_known = bool(report.events or report.memories)
+    return [name for name in report.files if not (is_known and name in _DATABASE_FILES)]
 
 
 def _print_import(report: ImportReport, *, is_trial: bool, as_json: bool) -> None:
     problems = [{"line": number, "reason": reason} for number, reason in report.problems]
     if as_json:
-        facts = {"added": report.added, "known": report.known, "purged": report.purged, "is_dry_run": is_trial}
-        click.echo(json.dumps({**facts, "problems": problems}, ensure_ascii=False))
+        facts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
+        click.echo(json.dumps({**facts, "is_dry_run": is_trial, "problems": problems}, ensure_ascii=False))
     else:
-        purged = f", {report.purged} left out because they were purged here" if report.purged else ""
-        click.echo(f"{report.added} {'would be ' if is_trial else ''}added, {report.known} known already{purged}")
+        purged = f", {report.purged} left out because purged here" if report.purged else ""
+        stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
+        would = "would be " if is_trial else ""
+        click.echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
     for number, reason in report.problems[:_SHOWN_PROBLEMS]:
         click.echo(plain(f"recollect: line {number}: {reason}"), err=True)
     if len(problems) > _SHOWN_PROBLEMS:
-        click.echo(f"recollect: and {len(problems) - _SHOWN_PROBLEMS} more lines", err=True)
-
-
-def _scope(app: App, project: str | None, *, all_projects: bool) -> Scope:
-    if all_projects:
-        return Scope.everything()
-    return app.scope_of(clean_argument(os.path.abspath(project or os.getcwd())))
+        click.echo(f"recollect: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
