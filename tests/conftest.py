@@ -33,10 +33,15 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
 
 
 @pytest.fixture(autouse=True)
-def same_signals() -> Iterator[None]:
-    """A command that a test runs in this process leaves it as it was: the next test's broken pipe must not end it."""
-    before = signal.getsignal(signal.SIGPIPE)
+def same_process() -> Iterator[None]:
+    """What a test runs in this process leaves it as it was for the next: broken pipes do not end it, files are as open.
+
+    Opening a store closes the process's new files to others (its umask): that is meant, and taken back here.
+    """
+    before, umask = signal.getsignal(signal.SIGPIPE), os.umask(0o022)
+    os.umask(umask)
     yield
+    os.umask(umask)
     assert signal.getsignal(signal.SIGPIPE) == before
 
 

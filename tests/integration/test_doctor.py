@@ -11,6 +11,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from tests.builders import Claude, write
 
 from recollect.errors import StoreError
 from recollect.present import doctor
-from recollect.present.checks import folder, programs, storage
+from recollect.present.checks import folder, programs, source, storage
 from recollect.present.checks.base import Finding, Machine
 from recollect.present.checks.wiring import launch_of
 
@@ -254,11 +255,37 @@ def index_of_another_store(patient: Patient) -> None:
     database.close()
 
 
+def older_memories(patient: Patient) -> None:
+    """The database was put back from a backup, with memories of before, and others were kept since."""
+    patient.do("recollect remember 'a queue keeps order' && recollect remember 'berths are dredged in May'")
+    database = patient.database()
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    copy = (patient.store / "recollect.db").read_bytes()
+    patient.do("recollect remember 'the crane is out of order' && recollect remember 'pilots call at six'")
+    for name in ("recollect.db-wal", "recollect.db-shm"):
+        (patient.store / name).unlink(missing_ok=True)
+    (patient.store / "recollect.db").write_bytes(copy)
+
+
 def damaged_database(patient: Patient) -> None:
     """A bad disk."""
     (patient.store / "recollect.db").write_bytes(b"no database at all" * 1000)
     for name in ("recollect.db-wal", "recollect.db-shm"):
         (patient.store / name).unlink(missing_ok=True)
+
+
+def damaged_but_readable(patient: Patient) -> None:
+    """A bad block in an index of the database: memories can still be read."""
+    patient.do("recollect remember 'a queue keeps order'")
+    database = patient.database()
+    (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
+    (root,) = database.execute("SELECT min(rootpage) FROM sqlite_schema WHERE tbl_name = 'injections'").fetchone()
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    with (patient.store / "recollect.db").open("r+b") as stream:
+        stream.seek((root - 1) * page_bytes)
+        stream.write(b"\xff" * page_bytes)
 
 
 def open_to_others(patient: Patient) -> None:
@@ -313,7 +340,8 @@ STATES: dict[str, tuple[Callable[[Patient], None], str, str, str, str]] = {
     "index damaged": (damaged_index, "error", "index", "damaged", "recollect doctor --fix"),
     "memories' index damaged": (damaged_memory_index, "error", "index", "memories: ", "recollect doctor --fix"),
     "index of another store": (index_of_another_store, "error", "index", "another store's", "recollect doctor --fix"),
-    "database damaged": (damaged_database, "error", "store", "damaged", "mkdir -m 700 -p {store}/damaged && mv "),
+    "memories put back": (older_memories, "error", "index", "older database", "recollect doctor --fix"),
+    "database damaged": (damaged_database, "error", "store", "in no transcript", "mkdir -m 700 -p {store}/damaged "),
     "open to others": (open_to_others, "error", "folder", "other users", "chmod -R go-rwx {store}"),
     "stale spool": (stale_spool, "warning", "spool", "not stored yet", "recollect observe --retry"),
     "dead letters": (dead_letters, "warning", "spool", "1 StoreDamagedError", "recollect observe --retry"),
@@ -476,7 +504,7 @@ def test_a_store_of_a_newer_recollect_is_left_alone(patient: Patient) -> None:
     problems = patient.problems()
     (problem,) = [found for found in problems if found["check"] == "store"]
     assert "schema 999" in problem["what"]
-    assert problem["remedy"].endswith("-m pip install -U recollect")
+    assert problem["remedy"] == source.update_remedy()
     checks = {found["check"] for found in patient.examine()["findings"]}
     assert checks >= {"folder", "agents", "interpreter", "spool"}
 
@@ -576,7 +604,7 @@ def test_many_unreadable_records_are_a_new_format(patient: Patient) -> None:
     patient.do("recollect import")
     (problem,) = patient.problems()
     assert (problem["level"], problem["check"]) == ("warning", "quarantine")
-    assert problem["remedy"].endswith("pip install -U recollect")
+    assert problem["remedy"] == source.update_remedy()
 
 
 def test_what_a_running_session_writes_is_no_warning(patient: Patient) -> None:
@@ -685,6 +713,151 @@ def test_what_another_user_owns_is_named(patient: Patient) -> None:
     patient.program("sudo", 'exec "$@"')
     patient.do(problem["remedy"])
     assert patient.problems() == []
+
+
+def test_memories_of_a_damaged_store_are_saved_first(patient: Patient) -> None:
+    """As far as it can be read: the remedy writes them down, and reads them into the new store."""
+    damaged_but_readable(patient)
+    (problem,) = patient.problems("--deep")
+    assert "can still be read: 1" in problem["what"]
+    follow(patient, problem["remedy"])
+    assert patient.problems("--deep") == []
+    assert "a queue keeps order" in patient.do("recollect memories")
+    follow(patient, "recollect uninstall --yes --purge")
+    assert not patient.store.exists()
+
+
+def test_files_of_somebody_else_keep_their_modes(patient: Patient) -> None:
+    """In a folder that is not the memory's alone, only what is the memory's is closed to others, by any remedy."""
+    page = patient.store / "public" / "index.html"
+    page.parent.mkdir(mode=0o755)
+    page.write_text("hi")
+    for path, mode in ((page, 0o644), (page.parent, 0o755), (patient.store, 0o755)):
+        path.chmod(mode)
+    assert patient.problems() == []  # (opening the store closes its folder)
+    (patient.store / "recollect.db").chmod(0o644)
+    patient.store.chmod(0o755)
+    (problem,) = patient.problems()
+    assert problem["remedy"] == "recollect doctor --fix"
+    assert "public" not in problem["what"]
+    patient.store.chmod(0o755)
+    patient.do(problem["remedy"])
+    assert (page.stat().st_mode & 0o777, page.parent.stat().st_mode & 0o777) == (0o644, 0o755)
+    assert (patient.store / "recollect.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_nobody_can_reach_is_a_note(patient: Patient) -> None:
+    """A settings file as an editor writes it, in a folder that only its user can enter."""
+    config = patient.store / "config.toml"
+    config.write_text("recall_limit = 2\n")
+    config.chmod(0o644)
+    (note,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
+    assert (note["level"], note["check"]) == ("note", "folder")
+    follow(patient, note["remedy"])
+    assert config.stat().st_mode & 0o777 == 0o600
+
+
+AS_SOMEBODY = """
+import os, sys
+from recollect.present.checks.base import Machine
+from recollect.present.checks.folder import check_folder
+home = sys.argv[1]
+if os.geteuid() == 0:
+    for folder, _, names in os.walk(home):
+        for name in ("", *names):
+            os.chown(os.path.join(folder, name), 65534, -1)
+    os.seteuid(65534)
+for place in (home + "/memory", home + "/none"):
+    for finding in check_folder(Machine({"HOME": home, "RECOLLECT_HOME": place})):
+        print(finding.level, finding.what, "->", finding.remedy)
+"""
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_the_next_step() -> None:
+    """The memory's own, or the one in which it would be made."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders can be entered by their owner only
+        home, memory = Path(name), Path(name, "memory")
+        memory.mkdir(mode=0o700)
+        (memory / "recollect.db").touch(mode=0o600)
+        for path in (memory, home):
+            path.chmod(0o500)
+        words = [sys.executable, "-c", AS_SOMEBODY, name]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+        home.chmod(0o700)
+        memory.chmod(0o700)
+    elsewhere = "export RECOLLECT_HOME=/a/folder/that/can/be/written"
+    assert done.stdout.splitlines() == [
+        f"error {memory} is not writable: nothing new is stored -> chmod -R u+rwX {memory}",
+        f"error {home}/none cannot be made: {home} is not writable -> {elsewhere}",
+    ]
+
+
+AS_SOMEBODY_ELSE = """
+import os, sys
+from recollect.present.cli import main
+import recollect.present.commands.importing, recollect.present.commands.remembering, recollect.store.sqlite
+import recollect.capture.spool, recollect.ingest.remember, recollect.ingest.pipeline  # while they can be read
+if os.geteuid() == 0:
+    for folder, _, names in os.walk(os.environ["HOME"]):
+        for name in ("", *names):
+            os.chown(os.path.join(folder, name), 65534, -1)
+    os.seteuid(65534)
+os.chdir("/")
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("command", ["import", "remember x"])
+def test_in_a_home_that_cannot_be_written_a_command_names_the_next_step(command: str) -> None:
+    """One line that says where, and who knows more; nothing was made."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders can be entered by their owner only
+        os.chmod(name, 0o500)
+        words = [sys.executable, "-c", AS_SOMEBODY_ELSE, *command.split()]
+        environment = {**os.environ, "HOME": name}
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, env=environment)
+        os.chmod(name, 0o700)
+        assert os.listdir(name) == []
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"recollect: {name}")
+    assert done.stderr.endswith("Run `recollect doctor`: it says what to do.\n")
+    assert done.stderr.count("\n") == 1
+
+
+SOURCES: dict[str, tuple[object, str, str]] = {
+    "a checkout": ({"url": "file://{checkout}", "dir_info": {}}, "/venv", "git -C {checkout} pull && "),
+    "with pipx": ({"url": "file://{checkout}"}, "/x/pipx/venvs/recollect", "&& pipx install --force {checkout} && "),
+    "with uv": ({"url": "file://{checkout}"}, "/x/uv/tools/recollect", "&& uv tool install --force {checkout} && "),
+    "editable": ({"url": "file://{checkout}", "dir_info": {"editable": True}}, "/venv", " --editable {checkout} && "),
+    "a repository": (
+        {"url": "https://example.org/r.git", "vcs_info": {"vcs": "git"}}, "/venv",
+        " -m pip install --upgrade git+https://example.org/r.git && recollect upgrade",
+    ),
+    "a folder that is gone": ({"url": "file:///gone/r"}, "/venv", "the way this one was installed"),
+    "an archive": ({"url": "https://example.org/r.zip"}, "/venv", "the way this one was installed"),
+    "nothing noted": ({}, "/venv", "the way this one was installed"),
+    "no object": ([1], "/venv", "the way this one was installed"),
+}  # fmt: skip
+"""What an installer noted, the environment → words of the remedy."""
+
+
+@pytest.mark.parametrize("case", SOURCES)
+def test_a_newer_recollect_comes_from_where_this_one_did(tmp_path: Path, case: str) -> None:
+    """There is none in a package registry, so the remedy never asks one for it."""
+    noted, prefix, words = SOURCES[case]
+    (tmp_path / ".git").mkdir()
+    text = json.dumps(noted).replace("{checkout}", str(tmp_path))
+    remedy = source.remedy_for(json.loads(text), prefix)
+    assert words.format(checkout=tmp_path) in remedy
+    assert "install --upgrade recollect" not in remedy
+
+
+def test_only_a_process_is_told_to_be_ended(tmp_path: Path) -> None:
+    """0 and -1 in the list of locks are no processes: with them `kill` would end many."""
+    shared = tmp_path / "recollect.db-shm"
+    shared.touch()
+    lines = [f"1: POSIX ADVISORY WRITE {pid} 00:1f:{shared.stat().st_ino} 120 120" for pid in (-1, 0, 4711)]
+    (tmp_path / "locks").write_text("\n".join(lines) + "\n")
+    assert storage.write_lock_holders(str(shared), str(tmp_path / "locks")) == [4711]
 
 
 def test_a_linked_home_is_a_note(patient: Patient, tmp_path: Path) -> None:

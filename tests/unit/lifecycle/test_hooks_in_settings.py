@@ -654,6 +654,38 @@ def test_a_folder_that_may_not_be_written_keeps_the_files_before_it_as_they_were
         assert not (root / "state").exists()
 
 
+def test_a_file_of_another_user_keeps_the_files_before_it_as_they_were() -> None:
+    """It could be replaced, but not given back to its owner: the plan finds that, for install and uninstall."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders can be entered by their owner only
+        root = Path(name)
+        for folder in ("first", "second"):
+            (root / folder).mkdir()
+            (root / folder / "settings.json").write_bytes(b"{}")
+            (root / folder / "settings.json").chmod(0o644)
+        for path in (root, root / "first", root / "second", root / "first" / "settings.json"):
+            os.chown(path, 65534, -1)
+        program = (
+            "import os, sys; from pathlib import Path\n"
+            "from recollect.errors import LifecycleError\n" + INSTALL + "root = sys.argv[1]\n"
+            "os.seteuid(65534)\n"
+            "parts = [Merged(Path(root, name, 'settings.json'), HOOKS) for name in ('first', 'second')]\n"
+            "try: engine.install(Owner('claude-code'), parts, Path(root, 'state'))\n"
+            "except LifecycleError as error: print(error)\n"
+            "os.seteuid(0); os.chown(Path(root, 'second', 'settings.json'), 65534, -1); os.seteuid(65534)\n"
+            "engine.install(Owner('claude-code'), parts, Path(root, 'state'))\n"
+            "os.seteuid(0); os.chown(Path(root, 'second', 'settings.json'), 0, -1); os.seteuid(65534)\n"
+            "now = Path(root, 'first', 'settings.json').read_bytes()\n"
+            "try: engine.uninstall([(Owner('claude-code'), parts)], Path(root, 'state'))\n"
+            "except LifecycleError as error: print(error, now == Path(root, 'first', 'settings.json').read_bytes())\n"
+        )
+        installed, undone = run_python(program, root).splitlines()
+        assert "second/settings.json: The file belongs to another user" in installed
+        assert "second/settings.json: The file belongs to another user" in undone
+        assert undone.endswith("True")
+
+
 def test_a_full_disk_loses_nothing(place: Place) -> None:
     """A write that fails at any size leaves settings and directories as they were."""
     original = json.dumps(BIG).encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,48 @@ def test_one_bad_file_keeps_everything_as_it_was(home: Path, shell: CliRunner) -
     assert isinstance(result.exception, LifecycleError)
     assert "config.toml, line 1" in str(result.exception)
     assert sorted(os.listdir(home)) == [".codex"]
+
+
+def dangling_file(home: Path) -> Path:
+    """The client's state is a link into a folder that is not there."""
+    path = home / ".claude.json"
+    path.symlink_to(home / "dotfiles" / "claude.json")
+    return path
+
+
+def dangling_folder(home: Path) -> Path:
+    """A folder on the way is such a link."""
+    (home / ".codex").symlink_to(home / "dotfiles" / "codex")
+    return home / ".codex"
+
+
+def file_in_the_way(home: Path) -> Path:
+    """A folder on the way is a file."""
+    path = home / ".claude" / "commands"
+    path.parent.mkdir()
+    path.write_text("x")
+    return path
+
+
+def circle(home: Path) -> Path:
+    """A link to itself."""
+    path = home / ".claude.json"
+    path.symlink_to(path)
+    return path
+
+
+@pytest.mark.parametrize("bad", [dangling_file, dangling_folder, file_in_the_way, circle])
+def test_a_place_that_cannot_be_written_is_found_before_anything_is(
+    home: Path, shell: CliRunner, bad: Callable[[Path], Path]
+) -> None:
+    """No agent is half connected: every target is looked at first, and the one in the way is named."""
+    place = bad(home)
+    before = sorted(home.rglob("*"))
+    for options in (["--yes"], ["--dry-run"]):
+        result = shell.invoke(init, ["--agent", "claude-code", "--agent", "codex", *options])
+        assert isinstance(result.exception, LifecycleError)
+        assert str(place) in str(result.exception)
+    assert sorted(home.rglob("*")) == before
 
 
 def test_a_project_is_connected_from_any_folder_in_it(

@@ -13,7 +13,7 @@ from recollect.errors import LifecycleError
 from recollect.present.lifecycle import Owner, engine
 from recollect.present.lifecycle.install_record import Entry
 from recollect.present.lifecycle.json_entries import SERVER_ENTRY, JsonEntries
-from recollect.present.lifecycle.json_text import JsonText
+from recollect.present.lifecycle.json_text import Container, JsonText
 from recollect.present.lifecycle.parts import Merged
 
 OWNER = Owner("opencode")
@@ -33,6 +33,11 @@ TEXTS: dict[str, str] = {
     "CRLF": '{\r\n  "a": 1, // x\r\n  "mcp": {} // y\r\n}\r\n',
     "comment in nested values": '{\n  "a": [1, /* 2, */ 3,], // c\n  "b": {"c": null,},\n}',
     "plain JSON": '{"a": {"b": []}}',
+    "a note on the only line": '{"theme": "x" // mine\n}\n',
+    "a comma and a note on the only line": '{"theme": "x", // mine\n}\n',
+    "a note on the only line of the servers": '{"mcp": {"other": {"a": 1} // mine\n}}',
+    "a note that ends in CRLF": '{"theme": "x", // mine\r\n}\r\n',
+    "a lone CR in a note": '{"theme": "x" // mi\rne\n}',
 }
 
 
@@ -41,7 +46,7 @@ def part(path: Path) -> Merged:
     return Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), VALUE),), JsonEntries(comments=True))
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+@pytest.mark.parametrize("text", [*TEXTS.values(), "// nothing yet"], ids=[*TEXTS, "nothing but a comment"])
 def test_a_server_goes_in_and_out_among_comments(tmp_path: Path, text: str) -> None:
     """Every comment is there with the server, and the same bytes without it; a second install changes nothing."""
     path, state = tmp_path / "opencode.jsonc", tmp_path / "state"
@@ -131,3 +136,58 @@ def test_a_server_of_somebody_else_is_never_replaced(tmp_path: Path) -> None:
     assert engine.inspect(OWNER, [part(path)], tmp_path / "state")[0].state == "foreign"
     assert engine.uninstall([(OWNER, [part(path)])], tmp_path / "state")[0].outcome == "nothing"
     assert path.read_bytes() == before
+
+
+def test_an_entry_is_cut_without_what_follows_falling_into_the_note_before_it(tmp_path: Path) -> None:
+    """Somebody put the bracket behind our entry: it stays outside of the comment."""
+    path, state = tmp_path / "opencode.jsonc", tmp_path / "state"
+    path.write_text('{"theme": "x" // mine\n}')
+    engine.install(OWNER, [part(path)], state)
+    path.write_text(path.read_text().replace("\n}", "}"))
+    assert engine.uninstall([(OWNER, [part(path)])], state)[0].outcome == "edited"
+    assert JsonText(path.read_text(), comments=True).document == {"theme": "x"}
+
+
+def test_nothing_is_written_that_does_not_hold_every_entry(tmp_path: Path) -> None:
+    """Whatever the edit gets wrong: the result is read again, and refused with the place and what to do."""
+
+    class Hasty(JsonText):
+        """Inserts into the first comment."""
+
+        def appended(self, container: Container, key: str | None, value: object) -> JsonText:
+            """A text that still can be read."""
+            del container, key
+            place = self.text.index("//") + 2
+            return JsonText(self.text[:place] + json.dumps(value) + self.text[place:], comments=True)
+
+    class HastyEntries(JsonEntries):
+        """Reads with it."""
+
+        def _read(self, text: str) -> JsonText:
+            return Hasty(text, comments=True)
+
+    path, text = tmp_path / "opencode.jsonc", '{"theme": "x", // mine\n}\n'
+    path.write_text(text)
+    hasty = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), VALUE),), HastyEntries(comments=True))
+    with pytest.raises(LifecycleError, match=r"several lines.*Nothing was written"):
+        engine.install(OWNER, [hasty], tmp_path / "state")
+    assert path.read_text() == text
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_users_own_variables_keep_their_bytes(tmp_path: Path) -> None:
+    """A refreshed entry changes what starts recollect, and no number beside it."""
+    path, state = tmp_path / "mcp.json", tmp_path / "state"
+    ours = {"command": "py", "args": ["recollect/present/launch.py", "mcp"], "env": {"RECOLLECT_HOME": "/new"}}
+    text = (
+        '{"mcp": {"recollect": {"command": "/old", "args": ["recollect/present/launch.py", "mcp"],'
+        ' "env": {"PORT":8080, "BIG":123456789012345678901, "RECOLLECT_HOME":"/old", "X":[1]}}}}'
+    )
+    path.write_text(text)
+    merged = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), ours),))
+    assert engine.install(OWNER, [merged], state)[0].outcome == "changed"
+    wanted = text.replace('"command": "/old"', '"command": "py"').replace('HOME":"/old"', 'HOME":"/new"')
+    assert path.read_text() == wanted
+    path.write_text(wanted.replace(', "RECOLLECT_HOME":"/new"', ""))
+    engine.install(OWNER, [merged], state)
+    assert '"env": {"PORT":8080, "BIG":123456789012345678901, "X":[1], "RECOLLECT_HOME": "/new"}' in path.read_text()

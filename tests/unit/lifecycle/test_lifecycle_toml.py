@@ -98,6 +98,22 @@ def test_what_the_user_added_to_our_table_stays(config: Path, tmp_path: Path) ->
     assert not config.exists()
 
 
+@pytest.mark.parametrize("form", ['env = { PORT = 8080, RECOLLECT_HOME = "/mem", "a b" = true }', "args_note = 1"])
+def test_a_users_own_variables_stay_in_our_table(config: Path, tmp_path: Path, form: str) -> None:
+    """Where the memory was moved, only the word that says so is another."""
+    engine.install(OWNER, [part(config, MOVED)], tmp_path / "state")
+    line = 'env = { RECOLLECT_HOME = "/mem" }'
+    config.write_text(config.read_text().replace(line, form if form.startswith("env") else f"{line}\n{form}"))
+    elsewhere = {**MOVED, "env": {"RECOLLECT_HOME": "/other"}}
+    engine.install(OWNER, [part(config, elsewhere)], tmp_path / "state")
+    text = config.read_text()
+    assert read(config)["mcp_servers"]["recollect"]["env"]["RECOLLECT_HOME"] == "/other"  # type: ignore[index]
+    kept = 'env = { PORT = 8080, RECOLLECT_HOME = "/other", "a b" = true }' if form.startswith("env") else form
+    assert kept in text
+    engine.uninstall([(OWNER, [part(config, elsewhere)])], tmp_path / "state")
+    assert not config.exists()
+
+
 REFUSED = {
     "not TOML": (b"a = 1\nb = \n", "line 2, column 5"),
     "not UTF-8": (b'a = "\xe9"', "line 1, column 6: not UTF-8"),

@@ -134,14 +134,14 @@ def _listed(counts: object) -> str:
 
 
 def _retry(machine: Machine) -> str:
-    from recollect.ingest.spool import ingest_spool  # needs zstandard, and the doctor comes also where that is missing
-
     app = machine.app
     if app is None:
         raise machine.store_problem or StoreError("there is no store yet; recollect import makes it")
-    report = ingest_spool(app.ingester(), app.store, machine.home, retry_all=True)
+    report = app.ingest_spool(retry_all=True)
     app.index_new_rows()
     app.store.release_index()
+    if report is None:
+        return "nothing waits any more"
     return f"stored {counted(report.accepted, 'observation')}, {report.duplicate} known already"
 
 

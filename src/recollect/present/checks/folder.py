@@ -6,6 +6,7 @@ import os
 import stat
 
 from recollect.present.checks.base import Finding, Level, Machine, counted, in_units, quoted
+from recollect.present.own_files import foreign_paths, own_paths
 
 LEAST_FREE_BYTES = 1_000_000_000
 """Below this, or below twice the store (an index is built anew beside the old one), a warning."""
@@ -20,13 +21,15 @@ NETWORK_FILE_SYSTEMS = frozenset(
 """SQLite's write-ahead log needs memory shared by all its processes, which these do not give (sqlite.org/wal.html)."""
 
 _SHOWN = 3
+_FIRST = "recollect import"
+"""What makes the memory."""
 
 
 def check_folder(machine: Machine) -> list[Finding]:
-    """Nobody else may read what is kept: folders 0700, files 0600, all of them the user's own."""
+    """Nobody else may read what is kept: folders 0700, files 0600, all of them the user's own, who can write there."""
     home = machine.home
     if not os.path.lexists(home):
-        return [Finding("note", "folder", f"{home} is not there yet", "recollect import")]
+        return [_unwritable(home, _nearest(home)) or Finding("note", "folder", f"{home} is not there yet", _FIRST)]
     if not os.path.isdir(home):
         return [Finding("error", "folder", f"{home} is no folder", f"mv {quoted(home, home + '.old')}")]
     findings = []
@@ -34,32 +37,64 @@ def check_folder(machine: Machine) -> list[Finding]:
         real = os.path.realpath(home)
         remedy = f"export RECOLLECT_HOME={quoted(real)}"
         findings.append(Finding("note", "folder", f"{home} is a link to {real}; every process must see both", remedy))
-    paths = _everything(home)
+    paths = _ours(home)
     foreign = [path for path, status in paths if status.st_uid != os.geteuid()]
     if foreign:
         what = f"{_named(foreign, home)} belong to another user, whom recollect cannot write for"
-        findings.append(Finding("error", "folder", what, f'sudo chown -R "$(id -un)" {quoted(home)}'))
-    open_paths = [path for path, status in paths if status.st_mode & 0o077 and path not in set(foreign)]
-    if open_paths:
-        what = f"other users of this machine may read {_named(open_paths, home)}"
-        remedy = f"chmod -R go-rwx {quoted(home)}"
-        findings.append(Finding("error", "folder", what, remedy, lambda: _close(open_paths)))
+        findings.append(Finding("error", "folder", what, give_back(home)))
+    elif unwritable := _unwritable(home, home):
+        findings.append(unwritable)
+    findings += _open_to_others(home, [(path, status) for path, status in paths if path not in set(foreign)])
     return findings or [Finding("ok", "folder", f"{home}: {counted(len(paths), 'file')} and folders, nobody else's")]
 
 
-def _everything(home: str) -> list[tuple[str, os.stat_result]]:
-    """Every file and folder with its status; links inside are not followed and have no mode of their own."""
+def _open_to_others(home: str, paths: list[tuple[str, os.stat_result]]) -> list[Finding]:
+    """What others may read; in a folder that they cannot enter it is a note. What is not ours stays as it is."""
+    is_shared = bool(foreign_paths(home))
     real = os.path.realpath(home)
-    found = [(real, os.stat(real))]
-    for parent, folders, names in os.walk(real):
-        for name in (*folders, *names):
-            path = os.path.join(parent, name)
-            try:
-                status = os.lstat(path)
-            except FileNotFoundError:  # a merge of the index, a checkpoint: gone since it was listed
-                continue
-            if not stat.S_ISLNK(status.st_mode):
-                found.append((path, status))
+    is_closed = not os.stat(real).st_mode & 0o077
+    found = [path for path, status in paths if status.st_mode & 0o077 and not (is_shared and path == real)]
+    if not found:
+        return []
+    remedy = "recollect doctor --fix" if is_shared else f"chmod -R go-rwx {quoted(home)}"
+    if is_closed:
+        what = f"{_named(found, home)} would be open to others, but nobody else can enter the folder"
+        return [Finding("note", "folder", what, remedy, lambda: _close(found))]
+    what = f"other users of this machine may read {_named(found, home)}"
+    return [Finding("error", "folder", what, remedy, lambda: _close(found))]
+
+
+def _unwritable(home: str, folder: str) -> Finding | None:
+    """The finding when a folder cannot be written, in which the memory is or has to be made."""
+    if os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        return None
+    what = f"{home} cannot be made" if folder != home else f"{home} is not writable: nothing new is stored"
+    what += f": {folder} is not writable" if folder != home else ""
+    return Finding("error", "folder", what, writing_remedy(home, folder))
+
+
+def writing_remedy(home: str, folder: str) -> str:
+    """What makes a folder writable, or takes another one."""
+    status = os.stat(folder)
+    if folder != home or os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return "export RECOLLECT_HOME=/a/folder/that/can/be/written"
+    return give_back(home) if status.st_uid != os.geteuid() else f"chmod -R u+rwX {quoted(home)}"
+
+
+def give_back(home: str) -> str:
+    """What makes the folder its user's again."""
+    return f'sudo chown -R "$(id -un)" {quoted(home)}'
+
+
+def _ours(home: str) -> list[tuple[str, os.stat_result]]:
+    """The folder, and every file and folder of ours in it, with its status."""
+    real = os.path.realpath(home)
+    found = []
+    for path in (real, *own_paths(real)):
+        try:
+            found.append((path, os.lstat(path)))
+        except FileNotFoundError:  # a merge of the index, a checkpoint: gone since it was listed
+            continue
     return found
 
 
@@ -111,7 +146,7 @@ def check_disk(machine: Machine) -> list[Finding]:
     """Room for what comes, and for an index that is built anew beside the old one."""
     free = machine.disk_free(_nearest(machine.home))
     is_there = os.path.isdir(machine.home)
-    store = sum(status.st_size for _, status in _everything(machine.home)) if is_there else 0
+    store = sum(status.st_size for _, status in _ours(machine.home)) if is_there else 0
     wanted = max(LEAST_FREE_BYTES, 2 * store)
     if free >= wanted:
         return [Finding("ok", "disk", f"{in_units(free)} free, the store takes {in_units(store)}")]

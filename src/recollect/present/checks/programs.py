@@ -13,7 +13,7 @@ from recollect import __version__
 from recollect.present import lifecycle
 from recollect.present.checks.base import Done, Finding, Machine, quoted
 from recollect.present.checks.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
-from recollect.present.hooks import LOG_NAME
+from recollect.present.hooks import GUARD, LOG_NAME
 from recollect.settings import CONFIG_NAME
 
 LEAST_SQLITE = (3, 51, 3)
@@ -33,15 +33,17 @@ PARTS = {
 }
 """Module → its distribution, and what is lost without it."""
 
-_PROBE = """
-import json, runpy, sys
+_PROBE = f"""
+import json, os, runpy, sys
 launch = runpy.run_path(sys.argv.pop())
-sys.argv[1:] = [""]
+sys.argv[1:] = ["UserPromptSubmit"]
+os.environ[{GUARD!r}] = "1"
 launch["run"]()
 import apsw, tantivy, recollect
-print(json.dumps({"python": sys.version.split()[0], "recollect": recollect.__version__}))
+print(json.dumps(dict(python=sys.version.split()[0], recollect=recollect.__version__)))
 """
-"""Finds the packages as the hook does, and says what it found: the hook itself says nothing when they are not there."""
+"""Finds the packages as a hook does that has nothing to do here, and says what it found: the hook itself says nothing
+when they are not there."""
 
 _PROMPT = {
     "hook_event_name": "UserPromptSubmit",

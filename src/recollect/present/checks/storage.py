@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
-from recollect.app import DATABASE_NAME, App
+from recollect.app import App
 from recollect.capture.discover import Found
 from recollect.domain import events
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
 from recollect.present.checks.base import Finding, Machine, counted, in_units, quoted
+from recollect.present.checks.folder import writing_remedy
+from recollect.present.checks.source import update_remedy
 
 QUIET_S = 600
 """A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
@@ -25,9 +26,6 @@ WAL_WRITE_LOCK = 120
 """The byte of the `-shm` file that a writer locks (sqlite.org/walformat.html)."""
 
 LOCKS = "/proc/locks"
-NEWER = quoted(sys.executable, "-m", "pip", "install", "-U", "recollect")
-"""The remedy for what a newer recollect knows."""
-
 SEARCHED_KINDS = (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)
 
 
@@ -40,7 +38,7 @@ def check_store(machine: Machine) -> list[Finding]:
         return [_unopened(machine, machine.store_problem or StoreError("it cannot be opened"))]
     if app.store.is_read_only:
         what = f"{machine.database} cannot be written: nothing new is stored"
-        return [Finding("error", "store", what, f'sudo chown -R "$(id -un)" {quoted(machine.home)}')]
+        return [Finding("error", "store", what, writing_remedy(machine.home, machine.home))]
     try:
         app.store.record_injections("", "", [], 0)  # nothing, in a write transaction
     except StoreError as error:
@@ -52,9 +50,9 @@ def _unopened(machine: Machine, error: StoreError) -> Finding:
     home = machine.home
     match error:
         case StoreNewerError():
-            return Finding("error", "store", str(error), NEWER)
+            return Finding("error", "store", str(error), update_remedy())
         case StoreDamagedError():
-            return Finding("error", "store", str(error), _put_aside(home))
+            return _damaged(machine, "store", str(error))
         case StoreLockedError():
             pids = write_lock_holders(machine.database + "-shm")
             who = f"process {pids[0]} ({_command(pids[0])})" if pids else "another process"
@@ -64,18 +62,42 @@ def _unopened(machine: Machine, error: StoreError) -> Finding:
             return Finding("error", "store", str(error), f"ls -la {quoted(home)}")
 
 
-def _put_aside(home: str) -> str:
-    """Keeps a damaged database for its reader, and reads what transcripts there still are."""
-    aside = quoted(os.path.join(home, "damaged"))
-    names = f"{quoted(os.path.join(home, DATABASE_NAME))}* {quoted(os.path.join(home, 'index'))}"
-    return f"mkdir -m 700 -p {aside} && mv {names} {aside} && recollect import"
+def _damaged(machine: Machine, check: str, what: str) -> Finding:
+    """Keeps a damaged database for its reader, reads what transcripts there still are, and saves memories first."""
+    damaged = os.path.join(machine.home, "damaged")
+    aside = os.path.join(damaged, time.strftime("%Y-%m-%d-%H%M%S"))
+    export = os.path.join(aside, "memories.jsonl")
+    index = os.path.join(machine.home, "index")
+    number = _readable_memories(machine)
+    steps = [f"mkdir -m 700 -p {quoted(damaged, aside)}"]
+    steps += [f"recollect export --all-projects {quoted(export)}"] if number else []
+    steps.append(f"mv {quoted(machine.database)}* {quoted(*([index] if os.path.exists(index) else []), aside)}")
+    steps.append("recollect import")
+    steps += [f"recollect import-memories {quoted(export)}"] if number else []
+    lost = "memories kept by hand are in no transcript, and can be got from the file that is put aside at best"
+    if number is not None:
+        lost = f"memories kept by hand that can still be read: {number}"
+    return Finding("error", check, f"{what.partition('; ')[0]}; {lost}", " && ".join(steps))
 
 
-def write_lock_holders(shared_memory: str) -> list[int]:
-    """The processes that hold the write lock of a database, by its `-shm` file; [] where the system does not tell."""
+def _readable_memories(machine: Machine) -> int | None:
+    """How many memories, of whatever state, a damaged store still gives away; None when nobody knows."""
+    if machine.app is None:
+        return None
+    try:
+        return sum("text" in line for line in machine.app.memories.export(Scope.everything()))
+    except StoreError:
+        return None
+
+
+def write_lock_holders(shared_memory: str, locks: str = LOCKS) -> list[int]:
+    """The processes that hold the write lock of a database, by its `-shm` file; [] where the system does not tell.
+
+    It says 0 for a process of another container and -1 for a lock that is no process's: `kill` would end many then.
+    """
     try:
         inode = os.stat(shared_memory).st_ino
-        with open(LOCKS, encoding="ascii") as stream:
+        with open(locks, encoding="ascii") as stream:
             lines = [line.split() for line in stream if "->" not in line]  # those only wait
     except OSError:
         return []
@@ -83,7 +105,7 @@ def write_lock_holders(shared_memory: str) -> list[int]:
     return [
         int(pid)
         for _, _, _, _, pid, place, first, last in held
-        if place.endswith(f":{inode}") and int(first) <= WAL_WRITE_LOCK <= int(last)
+        if place.endswith(f":{inode}") and int(first) <= WAL_WRITE_LOCK <= int(last) and int(pid) > 0
     ]
 
 
@@ -107,9 +129,9 @@ def check_integrity(machine: Machine) -> list[Finding]:
         app.store.kind_counts()
         app.store.events_by_row([app.store.last_row()], with_text=True)
     except StoreError as error:
-        return [Finding("error", "integrity", str(error), _put_aside(machine.home))]
+        return [_damaged(machine, "integrity", str(error))]
     if problems:
-        return [Finding("error", "integrity", f"the store is damaged: {problems[0]}", _put_aside(machine.home))]
+        return [_damaged(machine, "integrity", f"the store is damaged: {problems[0]}")]
     how = "every page read" if machine.deep else "`recollect doctor --deep` reads every page"
     return [Finding("ok", "integrity", f"{counted(counts['events'], 'event')}; {how}")]
 
@@ -149,7 +171,7 @@ def check_index(machine: Machine) -> list[Finding]:
 
 
 def check_memory_index(machine: Machine) -> list[Finding]:
-    """The memories' own index can be read."""
+    """The memories' own index can be read, and is of these memories."""
     app = machine.app
     if app is None:
         return []
@@ -159,10 +181,17 @@ def check_memory_index(machine: Machine) -> list[Finding]:
         return "built the memories' index anew" if is_done else "another process is at the memories' index"
 
     try:
+        lag = app.store.memory_index_lag()
         app.store.search_memories({"recollect": 1.0}, Filter(Scope.everything()), 1)
     except IndexDamagedError as error:
         what = "memories: " + str(error).partition("; ")[0]
         return [Finding("error", "index", what, "recollect doctor --fix", renew)]
+    if lag is None:
+        what = "memories: their index is of other ones than the store's: an older database was put back"
+        return [Finding("error", "index", what, "recollect doctor --fix", renew)]
+    if lag:
+        what = f"memories: their index is {counted(lag, 'change')} behind"
+        return [Finding("warning", "index", what, "recollect doctor --fix", renew)]
     return []
 
 
@@ -196,7 +225,7 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     path, offset, size = (newest[0][name] for name in ("path", "offset", "size_bytes"))
     what = f"{number} of {counted(records, 'record')} could not be read ({why}); the newest is in {path}"
     if number > MAX_QUARANTINED_SHARE * records and number > 1:
-        return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", NEWER)]
+        return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", update_remedy())]
     return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
 
 

@@ -14,6 +14,7 @@ from recollect.present.checks.base import Machine, edit, quoted
 from recollect.present.lifecycle.atomic_files import decoded
 from recollect.present.lifecycle.commands import DEFAULT_AGENT, SERVER, is_server
 from recollect.present.lifecycle.json_entries import SERVER_ENTRY
+from recollect.present.lifecycle.json_text import value_at
 from recollect.present.lifecycle.parts import Merged
 from recollect.present.lifecycle.toml_entries import TABLE
 
@@ -88,7 +89,7 @@ def _read(owner: lifecycle.Owner) -> Wiring:
             _read_hooks(str(part.path), values, wiring)
             for entry in part.entries:
                 if entry.kind in (SERVER_ENTRY, TABLE):
-                    wiring.server = _server_entry(str(part.path), _value_at(values, entry.path)) or wiring.server
+                    wiring.server = _server_entry(str(part.path), value_at(values, entry.path)) or wiring.server
     return wiring
 
 
@@ -111,13 +112,6 @@ def _objects(value: object) -> Iterator[dict[str, object]]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in inner:
         yield from _objects(item)
-
-
-def _value_at(values: Mapping[str, object], keys: tuple[str, ...]) -> object:
-    found: object = values
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
 
 
 def _server_entry(path: str, entry: object) -> ServerEntry | None:

@@ -11,13 +11,16 @@ from typing import TypeVar
 
 import click
 
-from recollect.app import open_app
+from recollect.app import DATABASE_NAME, open_app
 from recollect.capture.projects import project_root
 from recollect.errors import LifecycleError, RecollectError, UsageError
 from recollect.present import lifecycle
+from recollect.present.checks.base import counted, in_units
+from recollect.present.commands.asking import confirm
 from recollect.present.commands.importing import print_import_report, read_transcripts
 from recollect.present.lifecycle import FileReport, Owner, claude_code
-from recollect.present.lifecycle.purge import purge, what_is_kept
+from recollect.present.lifecycle.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
+from recollect.present.render import plain
 from recollect.settings import read_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -34,6 +37,8 @@ _PLANNED = {
     "nothing": "nothing there",
 }
 """What is shown for each outcome."""
+_SHOWN = 5
+_UNCHANGED = ("unchanged", "kept", "nothing")
 
 
 def _common(command: _Command) -> _Command:
@@ -104,7 +109,7 @@ def init(
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
-    _confirm(yes=yes, err=as_json)
+    confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
     reports = _install(owners, home, force=force)
     notes = _notes(reports, root)
     if not as_json:
@@ -115,7 +120,7 @@ def init(
         return
     click.echo("\nNow try:")
     for owner in owners:
-        click.echo(f"  {lifecycle.AGENTS[owner.agent].title}: {lifecycle.AGENTS[owner.agent].try_this}")
+        click.echo(f"  {lifecycle.AGENTS[owner.agent].title}: {lifecycle.AGENTS[owner.agent].hint(scope)}")
     click.echo('  recollect search "a word from an earlier session"\n  recollect status')
 
 
@@ -137,7 +142,7 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
-    _confirm(yes=yes, err=as_json)
+    confirm(*_if_any(planned, "Bring this up to date"), yes=yes, err=as_json)
     indexed = _upgrade_store()
     reports = _install(owners, home, force=force)
     if as_json:
@@ -165,29 +170,36 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
     recollect's entries are taken out.
     """
     home = lifecycle.recollect_home()
-    owners = lifecycle.recorded_owners(None if not agents or "all" in agents else agents, with_gone=True)
-    named = [agent for agent in agents if agent != "all"] or ([] if owners else [claude_code.AGENT])
-    owners += [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
+    owners = _connected(agents)
     wired = [(owner, lifecycle.wired_parts(owner)) for owner in owners]
     planned = [report for report in lifecycle.uninstall(wired, home, dry_run=True) if report.outcome != "nothing"]
-    _announce("recollect will disconnect", owners, planned, home, err=as_json)
+    others = lifecycle.other_owners(owners)
+    doomed = plan_purge(home, keep_records=bool(others)) if with_data else None
+    _announce("recollect will disconnect", owners, planned, None, err=as_json)
+    _announce_memory(home, doomed, others, err=as_json)
     if dry_run:
-        _finish(as_json, planned, home, dry_run=True)
+        _finish(as_json, planned, home, dry_run=True, **({} if doomed is None else {"purged": _relative(doomed)}))
         return
-    _confirm(yes=yes, err=as_json)
+    if doomed:
+        require_deletable(doomed)
+    questions = _if_any(planned, f"Disconnect {_named(owners)}")
+    if doomed and doomed.files:
+        questions.append(f"Delete the whole memory in {_shown(home)}, with no way back")
+    confirm(*questions, yes=yes, err=as_json)
     reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
+    if with_data and not others:  # the backups go too
+        reports = [replace(report, backup=None) for report in reports]
     if not as_json:
         _say_uninstalled(reports)
-    purged = _purge(home, yes=yes, err=as_json) if with_data else None
-    if as_json:
-        _finish(as_json, reports, home, **({} if purged is None else {"purged": purged}))
-    elif purged is None:
-        click.echo(f"Your memory stays in {_shown(home)}. `recollect uninstall --purge` deletes it.")
-    else:
-        stays = what_is_kept(home)
-        click.echo(f"{len(purged)} files and folders of the memory were deleted.")
-        if stays:
-            click.echo(f"Not recollect's, so it stays: {', '.join(stays)} in {_shown(home)}.")
+    if not with_data:
+        _finish(as_json, reports, home)
+        if not as_json and (home / DATABASE_NAME).exists():
+            click.echo(f"Your memory stays in {_shown(home)}. `recollect uninstall --purge` deletes it.")
+        return
+    purged = purge(plan_purge(home, keep_records=bool(others)))
+    _finish(as_json, reports, home, purged=purged)
+    if not as_json:
+        _say_purged(home, purged, others)
 
 
 # ---------------------------------------------------------------- steps
@@ -241,10 +253,16 @@ def _upgrade_store() -> int | None:
     return added
 
 
-def _purge(home: Path, *, yes: bool, err: bool) -> list[str]:
-    if not yes:
-        click.confirm(f"Delete the whole memory in {_shown(home)}? There is no way back.", abort=True, err=err)
-    return purge(home)
+def _connected(agents: Sequence[str]) -> list[Owner]:
+    """Who is to be disconnected: by the records; without any record, whoever is named, else Claude Code."""
+    owners = lifecycle.recorded_owners(None if not agents or "all" in agents else agents, with_gone=True)
+    named = [agent for agent in agents if agent != "all"] or ([] if owners else [claude_code.AGENT])
+    return owners + [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
+
+
+def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
+    """The question, if anything would be changed."""
+    return [question] if any(report.outcome not in _UNCHANGED for report in planned) else []
 
 
 def _notes(reports: Sequence[FileReport], root: str) -> list[str]:
@@ -280,15 +298,44 @@ def _are_hooks_off(path: Path) -> bool:
 # ---------------------------------------------------------------- words
 
 
-def _announce(does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path, *, err: bool) -> None:
+def _named(owners: Sequence[Owner]) -> str:
+    """`Claude Code, Codex CLI and Cursor`."""
+    names = list(dict.fromkeys(lifecycle.title_of(owner) for owner in owners))
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "no agent"
+
+
+def _announce(
+    does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path | None, *, err: bool
+) -> None:
     """Say what will be done; on standard error when a report follows on standard output."""
-    names = ", ".join(dict.fromkeys(lifecycle.AGENTS[owner.agent].title for owner in owners)) or "no agent"
-    click.echo(f"{does} {names}:", err=err)
+    click.echo(f"{does} {_named(owners)}:", err=err)
     for report in planned:
         click.echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}  ({report.what})", err=err)
     if not planned:
         click.echo("  nothing to do", err=err)
-    click.echo(f"  {'memory':<17} {_shown(home)}", err=err)
+    if home is not None:
+        click.echo(f"  {'memory':<17} {_shown(home)}", err=err)
+
+
+def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
+    """Say what becomes of the memory."""
+    if doomed is None:
+        if (home / DATABASE_NAME).exists():
+            click.echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
+        return
+    if not doomed.files:
+        click.echo(f"  {'memory':<17} none in {_shown(home)}", err=err)
+        return
+    size = f"{counted(len(doomed.files), 'file')}, {in_units(doomed.size_bytes)}"
+    has_backups = any(path.endswith(".original") for path in doomed.paths)
+    with_backups = ", with the backups of your files from before" if has_backups else ""
+    click.echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+    if others:
+        click.echo(f"  {_named(others)} would stay connected, and begin an empty memory.", err=err)
+
+
+def _relative(doomed: Purge) -> list[str]:
+    return [os.path.relpath(path, doomed.home) for path in doomed.files]
 
 
 def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
@@ -313,16 +360,20 @@ def _say_uninstalled(reports: Sequence[FileReport]) -> None:
             click.echo(f"  {'':<17} from before recollect: {_shown(report.backup)}")
 
 
+def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner]) -> None:
+    click.echo(f"{counted(len(purged), 'file')} of the memory deleted." if purged else "There was no memory.")
+    stays = what_is_kept(home)
+    if stays:
+        click.echo(f"Not recollect's, so it stays: {', '.join(map(plain, stays[:_SHOWN]))} in {_shown(home)}.")
+    if others:
+        click.echo(f"{_named(others)} stays connected: `recollect uninstall` disconnects it.")
+
+
 def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
     if as_json:
-        changed = any(report.outcome not in ("unchanged", "kept", "nothing") for report in reports)
+        changed = any(report.outcome not in _UNCHANGED for report in reports)
         value = {"home": home, "changed": changed, "files": [vars(report) for report in reports], **more}
         click.echo(json.dumps(value, indent=2, default=str))
-
-
-def _confirm(*, yes: bool, err: bool) -> None:
-    if not yes:
-        click.confirm("Continue?", abort=True, err=err)
 
 
 def _shown(path: Path) -> str:

@@ -5,7 +5,17 @@ its bytes. `agents` says what is put where, `engine` puts it there and takes it 
 there before, and the rest knows one kind of file or entry each.
 """
 
-from recollect.present.lifecycle.agents import AGENTS, Agent, elsewhere, inspect, parts_of, recorded_owners, wired_parts
+from recollect.present.lifecycle.agents import (
+    AGENTS,
+    Agent,
+    elsewhere,
+    inspect,
+    other_owners,
+    parts_of,
+    recorded_owners,
+    title_of,
+    wired_parts,
+)
 from recollect.present.lifecycle.claude_code import EVENT_TIMEOUTS, MCP_TOOL_EVENTS, MCP_TOOL_SINCE, client_version
 from recollect.present.lifecycle.commands import (
     hook_command,
@@ -31,10 +41,12 @@ __all__ = [
     "hook_interpreter",
     "inspect",
     "install",
+    "other_owners",
     "parts_of",
     "recollect_home",
     "recorded_owners",
     "server_words",
+    "title_of",
     "uninstall",
     "wired_parts",
 ]

@@ -28,6 +28,7 @@ class Agent:
         found: Whether it is on this machine.
         try_this: What to do after `init`.
         scopes: The scopes it can be wired for.
+        try_too: What else can be done in the user's scope.
     """
 
     title: str
@@ -35,6 +36,11 @@ class Agent:
     found: Callable[[], bool]
     try_this: str
     scopes: tuple[str, ...] = ("user",)
+    try_too: str = ""
+
+    def hint(self, scope: str) -> str:
+        """What to do after `init` for a scope: the slash commands are the user's, and no project's."""
+        return self.try_this + (self.try_too if scope == "user" else "")
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -42,8 +48,9 @@ AGENTS: Mapping[str, Agent] = {
         "Claude Code",
         claude_code.parts,
         claude_code.found,
-        "start `claude` in a project and ask: what did we decide last week? Or type /recollect:recall",
+        "start `claude` in a project and ask: what did we decide last week?",
         ("user", "project"),
+        " Or type /recollect:recall",
     ),
     "codex": Agent(
         "Codex CLI",
@@ -82,6 +89,16 @@ def recorded_owners(agents: Sequence[str] | None = None, *, with_gone: bool = Fa
     owners = owned_by(Records(recollect_home()).all(), agents)
     known = [owner for owner in owners if owner.agent in AGENTS and owner.scope in AGENTS[owner.agent].scopes]
     return [owner for owner in known if with_gone or not owner.root or os.path.isdir(owner.root)]
+
+
+def other_owners(owners: Sequence[Owner]) -> list[Owner]:
+    """For whom something stays installed without some owners, by the records; agents that are not known here too."""
+    return [owner for owner in owned_by(Records(recollect_home()).all()) if owner not in owners]
+
+
+def title_of(owner: Owner) -> str:
+    """An owner's name for people; the word of the record when a newer recollect wrote it."""
+    return AGENTS[owner.agent].title if owner.agent in AGENTS else owner.agent
 
 
 def inspect(agents: Sequence[str] | None = None) -> list[PartState]:

@@ -89,14 +89,24 @@ def remove_file(before: Snapshot) -> None:
 
 
 def require_writable(before: Snapshot) -> None:
-    """Refuse a place where no file can be made, before anything is written anywhere.
+    """Refuse a place where the file cannot be made or replaced, before anything is written anywhere.
 
     Raises:
-        PermissionError: The folder, or the one that it would be made in, may not be written.
+        OSError: A folder on the way is none, or a link that leads nowhere; the folder may not be written; the file is
+            another user's, and could not be given back to them.
     """
+    above = next(path for path in before.path.parents if os.path.lexists(path))
+    if not above.is_dir():
+        what = "This link leads nowhere" if above.is_symlink() else os.strerror(errno.ENOTDIR)
+        raise NotADirectoryError(errno.ENOTDIR, what, str(above))
+    if before.path.is_symlink() and not before.target.parent.is_dir():
+        what = f"This link leads into {before.target.parent}, which is not there"
+        raise FileNotFoundError(errno.ENOENT, what, str(before.path))
     folder = next(path for path in before.target.parents if os.path.lexists(path))
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    if before.data is not None and os.geteuid() not in (0, os.stat(before.target).st_uid):
+        raise PermissionError(errno.EPERM, "The file belongs to another user", str(before.target))
 
 
 def write_private(path: Path, data: bytes) -> None:

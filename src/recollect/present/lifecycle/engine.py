@@ -208,7 +208,7 @@ def uninstall(
     records = Records(state_dir)
     todo = [(owner, part) for owner, parts in wired for part in parts]
     for owner, part in todo:
-        edit_safely(part.path, lambda owner=owner, part=part: _undoing(owner, part, records))  # type: ignore[misc]
+        edit_safely(part.path, lambda owner=owner, part=part: _require_undoable(_undoing(owner, part, records)))  # type: ignore[misc]
     undone = [
         edit_safely(
             part.path,
@@ -238,6 +238,11 @@ def _undone(owner: Owner, part: Part, records: Records, *, dry_run: bool) -> tup
             records.save(change.record)
         replace_file(change.before, change.data)
     return report, change
+
+
+def _require_undoable(change: _Change) -> None:
+    if change.data != change.before.data:
+        require_writable(change.before)
 
 
 def _undoing(owner: Owner, part: Part, records: Records) -> _Change:

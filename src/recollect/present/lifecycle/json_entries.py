@@ -6,6 +6,7 @@ An entry that its user changed keeps what was changed, unless it no longer start
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from json import JSONDecodeError
 
 from recollect.present.lifecycle.commands import SERVER, is_hook, is_server
 from recollect.present.lifecycle.install_record import Entry, State
@@ -44,12 +45,13 @@ class JsonEntries:
         """The text with the wanted entries; what was ours `before` and is wanted no more is cut."""
         json = self._read(text)
         _require_shape(json)
-        json = JsonText("{}\n", comments=self.comments) if json.is_blank else json
+        json = JsonText(_with_braces(text), comments=self.comments) if json.is_blank else json
         kept = {entry.place for entry in wanted}
         obsolete = [entry for entry in before if entry.place not in kept and not _is_of_first_version(entry)]
         json = self._cut(json, obsolete, before, there_before)
         for entry in wanted:
             json = self._with_entry(json, entry, [*before, *wanted])
+        self._require_whole(text, json, wanted, before)
         return json.text
 
     def stripped(self, text: str, ours: Sequence[Entry], there_before: Mapping[str, object]) -> str:
@@ -75,6 +77,21 @@ class JsonEntries:
         if any(_fits(item.value, entry.value) for item in found):
             return "edited", "changed by hand, and kept so"
         return "outdated", "does not start this recollect"
+
+    def _require_whole(self, text: str, after: JsonText, wanted: Sequence[Entry], before: Sequence[Entry]) -> None:
+        """Refuse a text that does not say what it must: every entry of ours, and all else as it was."""
+        touched = {entry.path[0] for entry in (*wanted, *before)}
+        try:
+            is_whole = _without(self.values(after.text), touched) == _without(self.values(text), touched) and all(
+                self.state(after.text, entry, before)[0] in ("ok", "edited")
+                for entry in wanted
+                if entry.kind != NEEDED
+            )
+        except (ValueError, LookupError):
+            is_whole = False
+        if not is_whole:
+            why = "recollect's entries find no safe place; lay this object out over several lines"
+            raise JSONDecodeError(why, text, len(text) - len(text.lstrip()))
 
     def _read(self, text: str) -> JsonText:
         json = JsonText(text, comments=self.comments)
@@ -143,7 +160,9 @@ class JsonEntries:
         container, rest, item = place
         if item is None:
             return json.appended(container, rest[0], _nested(rest[1:], [value]))
-        if entry.kind == ALLOWED and isinstance(item.value, list) and value in item.value:
+        if not isinstance(item.value, list):
+            raise json.refuse(f"`{'.'.join(entry.path)}` must be a list", item)
+        if entry.kind == ALLOWED and value in item.value:
             return json
         handlers = self._our_handlers(json, {entry.path[-1]}, known) if entry.kind == HOOK else ()
         ours = [handler[-1][1] for handler in handlers]
@@ -254,6 +273,12 @@ def _is_our_server(value: object, entry: Entry, known: Sequence[Entry]) -> bool:
     return is_server([*words, *(arguments if isinstance(arguments, list) else [])])
 
 
+def _with_braces(text: str) -> str:
+    """An object below what comments there are."""
+    notes = text if text.strip() else ""
+    return notes + ("\n" if notes and not notes.endswith("\n") else "") + "{}\n"
+
+
 def _is_of_first_version(entry: Entry) -> bool:
     """Whether an entry is of a record that did not say which event it was for."""
     return entry.kind == HOOK and len(entry.path) == 1
@@ -281,7 +306,7 @@ def _refreshed(json: JsonText, item: Item, wanted: object, known: Sequence[Entry
     actual = item.value
     if actual == wanted or not isinstance(actual, dict) or not isinstance(wanted, dict):
         return json
-    is_untouched = any(actual == entry.value for entry in known) or actual.get("type") != wanted.get("type")
+    is_untouched = any(actual == entry.value for entry in known) or _is_other_form(actual, wanted)
     if not is_untouched and _fits(actual, wanted):
         return json
     for key in actual:
@@ -295,11 +320,33 @@ def _refreshed(json: JsonText, item: Item, wanted: object, known: Sequence[Entry
         if old is None:
             is_needed = is_untouched or key in (*_IDENTITY, *_ENVIRONMENTS)
             json = json.appended(members, key, value) if is_needed else json
-        elif isinstance(old.value, dict) and isinstance(value, dict) and not is_untouched:
-            json = json if _has(old.value, value) else json.with_value(old, {**old.value, **value})
+        elif key in _ENVIRONMENTS and isinstance(old.value, dict) and isinstance(value, dict) and not is_untouched:
+            json = _with_members(json, old, value)
         elif old.value != value:
             json = json.with_value(old, value)
     return json
+
+
+def _with_members(json: JsonText, item: Item, wanted: Mapping[str, object]) -> JsonText:
+    """An object with some members as wanted; the others keep their bytes."""
+    for key, value in wanted.items():
+        members = json.container(item.value_start)
+        old = members.member(key)
+        if old is None:
+            json = json.appended(members, key, value)
+        elif old.value != value:
+            json = json.with_value(old, value)
+    return json
+
+
+def _is_other_form(actual: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
+    """Whether one is a hook's command and the other goes through the MCP server."""
+    forms = {actual.get("type"), wanted.get("type")}
+    return len(forms) > 1 and "mcp_tool" in forms
+
+
+def _without(values: Mapping[str, object], keys: set[str]) -> list[tuple[str, object]]:
+    return [(key, value) for key, value in values.items() if key not in keys]
 
 
 def _require_shape(json: JsonText) -> None:

@@ -18,7 +18,8 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _CONSTANT = re.compile(_STRING + r"|(NaN|-?Infinity)")
 _COMMENT = re.compile(_STRING + r"|(//[^\n]*|/\*.*?\*/)", re.DOTALL)
 _TRAILING_COMMA = re.compile(_STRING + r"|(,)(?=[ \t\r\n]*[\]}])")
-_LINE_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*//[^\r\n]*")
+_LINE_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*//[^\n]*?(?=\r?\n|\Z)")
+_LINE_ENDS = re.compile(r"[ \t]*,?[ \t]*\r?\n")
 _DECODER = json.JSONDecoder(parse_int=float)  # an int of 5,000 digits would raise
 
 
@@ -142,7 +143,7 @@ class JsonText:
             before, after = " " if last and comma == ", " else "", ""
             entry = json.dumps(value, ensure_ascii=False, separators=(comma, colon))
         else:
-            newline = "\r\n" if "\r\n" in text else "\n"
+            newline = self._newline
             before, after = newline + inner, "" if last else newline + outer
             style = "  " if unit is None else unit
             entry = json.dumps(value, ensure_ascii=False, indent=style, separators=(",", colon))
@@ -157,6 +158,7 @@ class JsonText:
         note = _LINE_COMMENT.match(self.text, last.end) if self.comments else None
         if note is None:
             return self.replaced((last.end, last.end, "," + entry))
+        entry = entry if entry[0] in "\r\n" else self._newline + entry.lstrip(" ")  # the note takes all of its line
         if note[1]:
             return self.replaced((note.end(), note.end(), entry + ","))
         return self.replaced((last.end, last.end, ","), (note.end(), note.end(), entry))
@@ -179,12 +181,18 @@ class JsonText:
     ) -> JsonText:
         """The item with the white space before it and one comma: the one after it, else the one before it."""
         start = before + len(self.text[before : item.start].rstrip(" \t\r\n"))
+        is_noted = self.bare[start - 1] != self.text[start - 1]
+        stays = self._newline if is_noted and not _LINE_ENDS.match(self.text, item.end) else ""
         limit = container.end if is_last else self._next_start(container, item)
         comma = self.bare.find(",", item.end, limit)
         if comma >= 0:
-            return self.replaced((start, item.end, ""), (comma, comma + 1, ""))
+            return self.replaced((start, item.end, stays), (comma, comma + 1, ""))
         comma = -1 if is_first else self.bare.find(",", before, item.start)
-        return self.replaced((start, item.end, ""), *([(comma, comma + 1, "")] if 0 <= comma < start else []))
+        return self.replaced((start, item.end, stays), *([(comma, comma + 1, "")] if 0 <= comma < start else []))
+
+    @property
+    def _newline(self) -> str:
+        return "\r\n" if "\r\n" in self.text else "\n"
 
     def _next_start(self, container: Container, item: Item) -> int:
         return container.items[container.items.index(item) + 1].start

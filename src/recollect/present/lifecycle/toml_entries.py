@@ -18,6 +18,7 @@ from recollect.present.lifecycle.install_record import Entry, State
 from recollect.present.lifecycle.json_text import value_at
 
 TABLE = "table"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"(?m)^[ \t]*\[")
 
 
@@ -75,8 +76,10 @@ class TomlEntries:
             return self._edited(
                 text, entry.path, wanted, lambda text, start, end: text[:start] + _block(text, entry) + text[end:]
             )
-        merged = {**value, **wanted} if isinstance(value, dict) and isinstance(wanted, dict) else wanted
-        return self._edited(text, entry.path, merged, lambda text, start, end: _with_lines(text, start, end, entry))
+        changed = _changed(value, wanted)
+        merged = {**value, **changed} if isinstance(value, dict) else wanted
+        lines = Entry(entry.kind, entry.path, changed)
+        return self._edited(text, entry.path, merged, lambda text, start, end: _with_lines(text, start, end, lines))
 
     def _edited(self, text: str, path: tuple[str, ...], value: object, edit: Callable[[str, int, int], str]) -> str:
         """The text after an edit of the lines that look like our table and that says what it must say then."""
@@ -107,6 +110,15 @@ def _fits(value: object, wanted: object) -> bool:
     return is_same and (not needed or (isinstance(environment, dict) and environment.items() >= needed.items()))
 
 
+def _changed(value: object, wanted: object) -> dict[str, object]:
+    """The keys of our table that have to be written anew; variables of its user's stay among ours."""
+    if not isinstance(value, dict) or not isinstance(wanted, dict):
+        return dict(wanted) if isinstance(wanted, dict) else {}
+    env, needed = value.get("env"), wanted.get("env")
+    both = {**wanted, "env": {**env, **needed}} if isinstance(env, dict) and isinstance(needed, dict) else wanted
+    return {key: new for key, new in both.items() if value.get(key) != new}
+
+
 def _appended(text: str, entry: Entry) -> str:
     newline = _newline(text)
     gap = "" if not text or text.endswith("\n") else newline
@@ -124,9 +136,10 @@ def _lines(entry: Entry) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """A string, a list or a table of strings, on one line: JSON's strings are TOML's, but for one character."""
+    """A value on one line, a table inline: JSON's strings are TOML's, but for one character."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_written(inner)}" for key, inner in value.items()) + " }"
+        named = ((key if _BARE.fullmatch(key) else _written(key), inner) for key, inner in value.items())
+        return "{ " + ", ".join(f"{name} = {_written(inner)}" for name, inner in named) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_written(inner) for inner in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,51 @@
+"""Where this recollect was installed from, and so how a newer one comes here."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from importlib import metadata
+from urllib.parse import unquote, urlsplit
+
+from recollect.present.checks.base import quoted
+
+_TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool", "install", "--force")}
+"""Part of an environment's path → what made it, and what makes it anew."""
+
+_NEUTRAL = "install a newer recollect the way this one was installed; then recollect upgrade"
+
+
+def update_remedy() -> str:
+    """What brings a newer recollect here, by what the installer noted (PEP 610): it is in no package registry."""
+    try:
+        noted = json.loads(metadata.distribution("recollect").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return _NEUTRAL
+    return remedy_for(noted, sys.prefix)
+
+
+def remedy_for(noted: object, prefix: str) -> str:
+    """The same for what was noted, in an environment."""
+    url = noted.get("url") if isinstance(noted, dict) else None
+    if not isinstance(noted, dict) or not isinstance(url, str):
+        return _NEUTRAL
+    if "vcs_info" in noted:
+        vcs = noted["vcs_info"].get("vcs", "git") if isinstance(noted["vcs_info"], dict) else "git"
+        return f"{quoted(*_install(prefix), '--upgrade', f'{vcs}+{url}')} && recollect upgrade"
+    folder = unquote(urlsplit(url).path)
+    if not url.startswith("file:") or not os.path.exists(os.path.join(folder, ".git")):
+        return _NEUTRAL
+    is_editable = isinstance(noted.get("dir_info"), dict) and noted["dir_info"].get("editable") is True
+    words = [*_install(prefix), *(["--editable"] if is_editable else []), folder]
+    return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && recollect upgrade"
+
+
+def _install(prefix: str) -> tuple[str, ...]:
+    tool = next((words for part, words in _TOOLS.items() if part in prefix), None)
+    if tool is not None:
+        return tool
+    if importlib.util.find_spec("pip") is None:  # an environment of uv's
+        return ("uv", "pip", "install", "--python", sys.executable)
+    return (sys.executable, "-m", "pip", "install")
