@@ -178,6 +178,20 @@ def test_cursors_payload_is_not_another_agents(agent: str) -> None:
         assert_silent(cursor(event, agent, prompt=PROMPT))
 
 
+@pytest.mark.parametrize("variable", ["RECOLLECT_ACTIVE", "RECOLLECT_DISABLE"])
+@pytest.mark.parametrize("agent", sorted(DIALECTS))
+@pytest.mark.usefixtures("past")
+def test_a_hook_that_is_switched_off_still_answers_as_its_agent_wants(agent: str, variable: str) -> None:
+    """A JSON value where every hook must give one, and Cursor's prompt may be sent; nothing of memory."""
+    wanted = {"codex": b"", "gemini": b"{}", "cursor": b"{}"}[agent]
+    for event in DIALECTS[agent]:
+        data = json.dumps({"hook_event_name": event, "prompt": PROMPT, "cwd": CWD}).encode()
+        words, environment = [*HOOK, event, "--agent", agent], {**os.environ, variable: "1"}
+        done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=30, env=environment)
+        expected = b'{"continue": true}' if event == "beforeSubmitPrompt" else wanted
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
+
+
 @pytest.mark.usefixtures("past")
 def test_the_command_line_takes_the_agent_too() -> None:
     """`recollect hook EVENT --agent NAME` is the same door."""
@@ -190,7 +204,7 @@ def test_the_command_line_takes_the_agent_too() -> None:
 SERVED = """
 import os, sys, types
 server = types.ModuleType("recollect.present.mcp")
-server.main = lambda: (sys.stderr.write(",".join(sorted(sys.modules))), sys.stderr.flush(), 7)[-1]
+server.main = lambda arguments: (sys.stderr.write(",".join(sorted(sys.modules))), sys.stderr.flush(), 7)[-1]
 sys.modules["recollect.present.mcp"] = server
 sys.path.insert(0, sys.argv[1])
 sys.argv = sys.argv[2:]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, timeline
-from tests.processes import HOOK, HOOK_FIELDS, LAUNCH, answer_of, assert_silent, hook, payload
+from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LAUNCH, answer_of, assert_silent, hook, payload
 
 from recollect.store.sqlite import SqliteStore
 
@@ -52,6 +52,20 @@ def test_a_guarded_or_disabled_hook_does_nothing(variable: str, tmp_path: Path, 
     store = SqliteStore(str(store_folder))
     assert timeline(store, "running") == []
     store.close()
+
+
+WRONG = ((), ("--nonsense",), ("Stop", "--nonsense"), ("Stop", "--agent"), ("Stop", "--agent", "codex", "more"))
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+@pytest.mark.parametrize("start", [HOOK, [*COMMAND, "hook"]], ids=["as installed", "as typed"])
+def test_wrong_arguments_never_block(
+    start: list[str], arguments: tuple[str, ...], past: Path, store_folder: Path
+) -> None:  # fmt: skip
+    """Exit code 2 would block a prompt: the hook is silent, and `doctor` finds the reason in its log."""
+    data = payload("Stop", past, "earlier")
+    assert_silent(subprocess.run([*start, *arguments], input=data, capture_output=True, check=False, timeout=30))
+    assert "wrong arguments" in (store_folder / "hook-errors.log").read_text()
 
 
 def wait_for(process: subprocess.Popen[bytes], event: str) -> dict[str, Any] | None:

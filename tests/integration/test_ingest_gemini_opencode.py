@@ -159,6 +159,60 @@ def test_what_was_never_finished_is_read_after_a_day(database: Path, store: Sqli
     assert_accounted(store)
 
 
+def test_a_message_that_still_streams_holds_back_what_was_typed_behind_it(
+    database: Path, store: SqliteStore, ingest: Ingest
+) -> None:
+    """What is said last may be finished first: read at once, it would stand before what comes later."""
+    ingest.clock_ms = START_MS + HOUR_MS
+    chat = OpenCode()
+    chat.message("user", {"type": "text", "text": "why?"})
+    message = chat.message("assistant", chat.text("I lo", finished=False), completed=False)
+    chat.message("user", {"type": "text", "text": "and when?"})
+    ingest(chat.save(database), "opencode")
+    assert timeline(store, "ses_b1") == [("user_prompt", "why?")]
+    (part,) = chat.parts[message].values()
+    part |= {"text": "I look.", "time": {"start": part["time"]["start"], "end": START_MS}}
+    chat.messages[message]["time"]["completed"] = START_MS
+    ingest(chat.save(database), "opencode")
+    said = [("user_prompt", "why?"), ("assistant_text", "I look."), ("user_prompt", "and when?")]
+    assert timeline(store, "ses_b1") == said
+    assert current(store, f"{database}#ses_b1")["generation"] == 1
+    assert_accounted(store)
+
+
+def test_a_message_that_was_given_up_holds_back_nothing(database: Path, store: SqliteStore, ingest: Ingest) -> None:
+    """The agent was killed in the middle of it, and the session went on."""
+    ingest.clock_ms = START_MS + HOUR_MS
+    chat = OpenCode()
+    chat.message("assistant", chat.text("half of", finished=False), completed=False)
+    chat.exchange("berth")
+    ingest(chat.save(database), "opencode")
+    assert len(timeline(store, "ses_b1")) == 6
+    assert timeline(store, "ses_b1")[0] == ("assistant_text", "half of")
+    assert_accounted(store)
+
+
+def test_what_was_typed_behind_a_message_that_never_ended_is_read_after_a_day(
+    database: Path, store: SqliteStore, ingest: Ingest
+) -> None:
+    """Also there nothing is lost, and a session that goes on then adds only what is new."""
+    chat = OpenCode()
+    chat.message("assistant", chat.text("half of it", finished=False), completed=False)
+    chat.message("user", {"type": "text", "text": "go on"})
+    chat.save(database)
+    os.utime(database, (START_MS // 1000, START_MS // 1000))
+    ingest.clock_ms = START_MS + 2 * DAY_MS
+    ingest(database, "opencode")
+    said = [("assistant_text", "half of it"), ("user_prompt", "go on")]
+    assert timeline(store, "ses_b1") == said
+    chat.exchange("berth")
+    ingest(chat.save(database), "opencode")
+    assert timeline(store, "ses_b1")[:2] == said
+    assert len(timeline(store, "ses_b1")) == 7
+    assert current(store, f"{database}#ses_b1")["duplicate"] == 0
+    assert_accounted(store)
+
+
 def test_a_session_that_moved_into_the_database_adds_nothing(
     database: Path, store: SqliteStore, ingest: Ingest
 ) -> None:
@@ -310,9 +364,9 @@ def test_a_pass_that_ran_out_of_time_goes_on_where_it_was(
     for _ in range(4):
         report = ingest.ingester.ingest_file(str(database), "opencode", deadline=0)
         read.append((report.counts["accepted"], report.is_complete))
-    assert read[0] == (5, False)
-    assert [len(timeline(store, f"ses_{number}")) for number in range(3)] == [0, 0, 5]
-    assert ingest(database, "opencode").counts["accepted"] == 10
+        read_by_then = [len(timeline(store, f"ses_{number}")) for number in range(3)]
+        assert read_by_then == [[0, 0, 5], [0, 5, 5], [5, 5, 5], [5, 5, 5]][len(read) - 1]
+    assert read == [(5, False), (5, False), (5, False), (0, True)]
     assert ingest(database, "opencode").is_complete
 
 

@@ -177,9 +177,9 @@ def test_a_replay_of_whole_texts_goes_on_where_it_ended(server: McpServer) -> No
 def test_the_status_says_what_is_held(server: McpServer) -> None:
     """Counts, agents, the newest event, this project."""
     status = server.call("memory_status")
-    assert "112 events of 4 sessions in 1 projects (agents: claude-code, codex)" in status
+    assert "112 events of 4 sessions in 1 project (agents: claude-code, codex)" in status
     assert "2026-10-12 09:09" in status
-    assert f"This project: {PROJECT}" in status
+    assert "This project: dev/tidepool" in status
 
 
 # -- arguments that cannot be used ---------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
         ("search_memory", {"query": "x", "type": ["poem"]}, "'poem' is not one of user_prompt"),
         ("search_memory", {"query": "x", "since": "soon"}, "write 2026-10-01"),
         ("search_memory", {"query": "x", "session": "ffff"}, "no session ffff"),
-        ("search_memory", {"query": "x", "project": "atlantis"}, f"use one of: {PROJECT}"),
+        ("search_memory", {"query": "x", "project": "atlantis"}, "use one of: tidepool"),
         ("search_memory", {"query": "x", "sort": "up"}, "has no argument 'sort'; it takes query, limit"),
         ("get_context", {"id": "ev-000000000000"}, "no event ev-000000000000; a search prints ids"),
         ("get_context", {"id": "ev-"}, "no event ev-"),
@@ -217,6 +217,8 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
         ("remember", {"text": "x", "evidence": ["ev-000000000000"]}, "no event ev-000000000000"),
         ("remember", {"text": "x", "agent_id": "two\nlines"}, "one line"),
         ("update_memory", {"id": "mem-ffffffffffff", "text": "y"}, "no memory mem-ffffffffffff"),
+        ("update_memory", {"id": "mem-f", "text": "y"}, "write the whole id"),
+        ("forget", {"id": "mem-fffffff"}, "write the whole id"),
         ("forget", {"id": "ev-000000000000"}, "no memory ev-000000000000"),
         ("memory_status", {"verbose": True}, "has no argument 'verbose'; it takes none"),
     ],
@@ -447,6 +449,28 @@ def test_broken_settings_are_answered_and_can_be_mended(told: Path) -> None:
         assert REASON in server.call("search_memory", query=QUESTION)
 
 
+@pytest.mark.parametrize("is_asked_first", [True, False], ids=["after an answer", "before the first answer"])
+def test_a_store_that_was_taken_away_stays_away(told: Path, tmp_path: Path, *, is_asked_first: bool) -> None:
+    """Each tool says that it is gone, the hook says nothing; a new one that somebody else makes is used."""
+    path = write(tmp_path / "new.jsonl", *Claude("new", cwd=PROJECT).conversation(1))
+    stop = {"hook_event_name": "Stop", "session_id": "new", "transcript_path": str(path), "cwd": PROJECT}
+    with McpServer(environment=HERE) as server:
+        if is_asked_first:
+            assert not server.call("memory_status").is_error
+        while told.exists():  # the worker may be at work in it
+            shutil.rmtree(told, ignore_errors=True)
+        calls = (("remember", {"text": "x y"}), ("search_memory", {"query": "x"}), ("memory_status", {}))
+        for tool, arguments in calls:
+            answer = server.call(tool, **arguments)
+            assert answer.is_error
+            assert "`recollect init`" in answer
+        assert server.call("hook", **stop).text == ""
+        assert not told.exists()
+        ask("import", path)
+        assert "berth0" in server.call("search_memory", query="berth0")
+        assert server.end()[0] == 0
+
+
 def test_a_damaged_store_is_answered_left_as_it_is_and_can_be_mended(told: Path) -> None:
     """No answer, no crash, not a byte changed; with the good file back in place the same server works."""
     database = told / "recollect.db"
@@ -518,6 +542,33 @@ def test_a_folder_with_any_name_is_a_project(store_folder: Path, tmp_path: Path)
     assert not (store_folder / "hook-errors.log").exists()
 
 
+@pytest.mark.parametrize("where", ["/", "~"])
+def test_a_server_that_was_started_nowhere_has_no_project(where: str, told: Path) -> None:
+    """Applications start their servers in `/` or in the home folder, whatever is open: neither becomes a project."""
+    with McpServer(cwd=os.path.expanduser(where)) as server:
+        for tool, arguments in (("remember", {"text": "The barometer."}), ("search_memory", {"query": "redis"})):
+            answer = server.call(tool, **arguments)
+            assert answer.is_error
+            assert "no project" in answer
+        assert "This project: none" in server.call("memory_status")
+        assert REASON in server.call("search_memory", query=QUESTION, project="tidepool")
+        assert REASON in server.call("search_memory", query=QUESTION, project="all")
+        assert not server.call("remember", text="The barometer.", scope="global").is_error
+    with closing(sqlite3.connect(told / "recollect.db")) as connection:
+        assert connection.execute("SELECT root FROM projects").fetchall() == [(PROJECT,)]
+
+
+def test_the_home_folder_is_a_project_where_somebody_works_in_it(told: Path, home: Path, tmp_path: Path) -> None:
+    """Or where the client says so."""
+    with McpServer(cwd=home, environment={"CLAUDE_PROJECT_DIR": str(home)}) as server:
+        assert not server.call("remember", text="The barometer.").is_error
+    shutil.rmtree(told, ignore_errors=True)
+    claude = Claude("home", cwd=str(home))
+    ask("import", write(tmp_path / "h.jsonl", claude.user("where hangs the barometer?"), claude.text("In hall 3.")))
+    with McpServer(cwd=home) as server:
+        assert "where hangs" in server.call("search_memory", query="barometer")
+
+
 def test_it_notices_what_others_write_rebuild_and_replace(server: McpServer, told: Path, tmp_path: Path) -> None:
     """An import, a rebuilt index and a whole new store are seen by a server that has been answering all along."""
     assert server.call("search_memory", query="capstan").text.startswith("Nothing")
@@ -528,7 +579,10 @@ def test_it_notices_what_others_write_rebuild_and_replace(server: McpServer, tol
     store.rebuild_index()
     store.close()
     assert "Ines" in server.call("search_memory", query="capstan", type=["assistant_text"])
-    shutil.rmtree(told)
+    while told.exists():  # the worker may be at work in it
+        shutil.rmtree(told, ignore_errors=True)
+    assert server.call("memory_status").is_error
+    SqliteStore(str(told)).close()
     assert "`recollect import`" in server.call("memory_status")
     kept(server.call("remember", text="The capstan is new."))
     assert ask("search", "capstan", "--project", PROJECT)["results"]

@@ -251,6 +251,16 @@ def test_what_is_printed_in_the_process_does_not_get_between_the_messages() -> N
 
 
 @pytest.mark.parametrize("words", [INSTALLED, TYPED], ids=["as installed", "as typed"])
+def test_arguments_are_refused(words: list[str], store_folder: Path) -> None:
+    """A mistyped option is said at once, on standard error; nothing is served, nothing is made."""
+    words = [*words, "--nonsense"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Usage: recollect mcp" in done.stderr
+    assert not store_folder.exists()
+
+
+@pytest.mark.parametrize("words", [INSTALLED, TYPED], ids=["as installed", "as typed"])
 @pytest.mark.usefixtures("store_folder")
 def test_it_works_without_standard_error(words: list[str]) -> None:
     """Started with descriptor 2 closed it says the same and opens nothing in the protocol's place."""

@@ -15,16 +15,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from tests.checks import assert_accounted, assert_indexed, timeline
 from tests.processes import COMMAND, python
 
-from recollect.capture import spool
+from recollect.capture import observed, spool
+from recollect.domain import events
 from recollect.domain.sources import Batch
 from recollect.errors import StoreError
 from recollect.ingest.exclusion import Places
 from recollect.ingest.pipeline import Ingester
 from recollect.ingest.spool import ingest_spool, take_in
+from recollect.present.commands.observing import observe as observe_command
 from recollect.settings import read_settings
 from recollect.store.sqlite import SqliteStore
 
@@ -536,3 +539,10 @@ def test_writers_and_movers_at_once(store_folder: Path) -> None:
     assert sorted(texts(store)) == sorted(f"{number}.{part}" for number in range(8) for part in range(40))
     assert_accounted(store)
     store.close()
+
+
+def test_every_word_for_a_kind_is_in_the_help() -> None:
+    """What is understood is written down."""
+    told = observe_command.get_help(click.Context(observe_command, info_name="observe"))
+    words = {word.strip("(),;.") for word in told.split()}
+    assert {*events.KINDS, *observed._SYNONYMS} <= words

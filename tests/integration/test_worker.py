@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -15,11 +16,16 @@ from pathlib import Path
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, timeline
+from tests.histories import OpenCode
 from tests.processes import WITHOUT_OVERRIDE, assert_silent, hook, payload, python
 from tests.warm import end, eventually, holder, server, socket_of
 
 from recollect.capture import spool
+from recollect.present.patience import Patience
+from recollect.present.warm_server import WarmServer
 from recollect.present.worker import take_lock, worker_state
+from recollect.present.worker_pass import CatchUp
+from recollect.settings import read_settings
 from recollect.store.sqlite import SqliteStore
 
 
@@ -67,6 +73,19 @@ def test_it_reads_what_no_hook_saw_and_what_comes_later(transcripts: Path, store
     assert_accounted(store)
     store.close()
     assert not (store_folder / "hook-errors.log").exists()
+
+
+def test_every_session_of_a_database_is_read(home: Path, store_folder: Path) -> None:
+    """Not only the one that was spoken in last."""
+    database = home / ".local" / "share" / "opencode" / "opencode.db"
+    for number in range(5):
+        chat = OpenCode(f"ses_{number}")
+        chat.number = number
+        chat.exchange(f"quay{number}")
+        chat.save(database)
+    with server() as process:
+        eventually(lambda: events_in(store_folder) == 25)
+        assert end(process)[0]
 
 
 def test_of_two_servers_one_works_and_the_other_takes_over(transcripts: Path, store_folder: Path) -> None:
@@ -230,14 +249,40 @@ def test_a_lock_file_that_is_taken_away_does_not_make_two_workers(store_folder: 
         assert end(process)[0]
 
 
-def test_a_new_store_is_filled_from_the_beginning(transcripts: Path, store_folder: Path) -> None:
-    """What was read into a store that is gone is not taken for what the new one holds."""
-    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
-    with server(0.5) as process:
+def test_a_store_that_is_taken_away_does_not_come_back_by_itself(transcripts: Path, store_folder: Path) -> None:
+    """Also when all else stays, the worker's lock too; one that a person makes anew is filled from the beginning."""
+    path = write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    with server(0.2) as process:
         eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
-        for path in store_folder.glob("recollect.db*"):
-            path.unlink()
+        eventually(lambda: holder(store_folder) == process.pid)
+        for name in store_folder.glob("recollect.db*"):
+            name.unlink()
+        eventually(lambda: not (store_folder / "worker.sock").exists())
+        time.sleep(1)
+        assert not (store_folder / "recollect.db").exists()
+        assert worker_state(str(store_folder))["working"] is False
+        SqliteStore(str(store_folder)).close()
         eventually(lambda: events_in(store_folder) == 5)
+        write(path, *Claude("two").conversation(1), append=True)
+        eventually(lambda: events_in(store_folder) == 10)
+        assert end(process)[0]
+    assert not (store_folder / "hook-errors.log").exists()
+
+
+def test_a_store_that_is_taken_away_in_the_middle_of_a_scan_leaves_nothing(
+    transcripts: Path, store_folder: Path
+) -> None:
+    """A backlog is not read on into a file that is gone, and no index of it is made again."""
+    for number in range(4):
+        write(transcripts / f"long{number}.jsonl", *Claude(f"long{number}").conversation(800))
+    with server() as process:
+        eventually(lambda: events_in(store_folder) > 0)
+        time.sleep(0.3)
+        shutil.rmtree(store_folder, ignore_errors=True)
+        time.sleep(0.5)  # the piece that was under way
+        shutil.rmtree(store_folder, ignore_errors=True)
+        time.sleep(3)
+        assert not store_folder.exists()
         assert end(process)[0]
 
 
@@ -273,3 +318,80 @@ def test_the_lock_says_who_works(store_folder: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600
         assert socket_of(store_folder).stat().st_mode & 0o777 == 0o600
         assert store_folder.stat().st_mode & 0o777 == 0o700
+
+
+def catch_up_of(folder: Path, first_retry_s: float) -> CatchUp:
+    """What a worker does, one scan at a time."""
+    settings = read_settings({**os.environ, "RECOLLECT_HOME": str(folder)})
+    return CatchUp(settings, Patience(), first_retry_s=first_retry_s)
+
+
+def test_a_transcript_that_could_not_be_read_is_tried_again(home: Path, store_folder: Path) -> None:
+    """One that was locked for a moment stays as it is: it is not taken for read."""
+    chat = OpenCode()
+    chat.exchange("berth")
+    database = chat.save(home / ".local" / "share" / "opencode" / "opencode.db")
+    agent = sqlite3.connect(database, isolation_level=None)
+    agent.execute("PRAGMA journal_mode = DELETE")
+    agent.execute("BEGIN EXCLUSIVE")
+    catch_up = catch_up_of(store_folder, 1)
+    assert catch_up.scan()
+    agent.execute("ROLLBACK")
+    agent.close()
+    assert catch_up.scan()
+    assert events_in(store_folder) == 0  # the pause is not over
+    time.sleep(1)
+    assert catch_up.scan()
+    assert events_in(store_folder) == 5
+
+
+def test_a_transcript_that_always_fails_is_tried_less_and_less(transcripts: Path, store_folder: Path) -> None:
+    """But at once when it has changed."""
+    whole = write(transcripts / "cut.jsonl.gz", *Claude("one").conversation(1)).read_bytes()
+    path = write(transcripts / "cut.jsonl.gz")
+    path.write_bytes(whole[:-20])
+    opened = []
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and str(arguments[0]).endswith("cut.jsonl.gz"):
+            opened.append(time.monotonic())
+
+    sys.addaudithook(count)
+    catch_up = catch_up_of(store_folder, 0.2)
+    until = time.monotonic() + 1.2
+    while time.monotonic() < until:
+        assert catch_up.scan()
+        time.sleep(0.02)
+    assert len(opened) == 3  # at once, after .2 s, after another .4 s; not yet after another .8 s
+    path.write_bytes(whole)
+    assert catch_up.scan()
+    assert events_in(store_folder) == 5
+    before = len(opened)
+    assert catch_up.scan()
+    assert len(opened) == before
+
+
+def test_only_its_own_socket_is_taken_away(store_folder: Path) -> None:
+    """A server that lost its lock's file must not silence the one that works now."""
+    store_folder.mkdir(mode=0o700)
+    first, second = (WarmServer(str(store_folder), Patience()) for _ in range(2))
+    assert first.start()
+    assert second.start()
+    first.stop()
+    assert socket_of(store_folder).exists()
+    second.stop()
+    assert not (store_folder / "worker.sock").exists()
+
+
+@pytest.mark.parametrize(
+    "content", ['{"pid": 0, "started_ms": -1}', '{"pid": -1}', '{"pid": true}', '{"pid": "7"}', "["]
+)  # fmt: skip
+def test_a_lock_file_that_somebody_wrote_into_names_no_process(content: str, store_folder: Path) -> None:
+    """0 and less are whole groups of processes to the system: nobody may take them for one."""
+    store_folder.mkdir()
+    lock = take_lock(str(store_folder))
+    assert lock is not None
+    (store_folder / "worker.lock").write_text(content)
+    state = worker_state(str(store_folder))
+    assert (state["working"], state["pid"], state["started_ms"]) == (True, None, None)
+    os.close(lock)

@@ -241,7 +241,7 @@ def test_a_subagents_task_is_the_agents_words() -> None:
     claude = Claude(isSidechain=True, agentId="a17")
     found = read(claude.user("find the berth table"), claude.text("found it"))
     assert [(event.kind, event.origin, event.agent_id, event.session_id) for event in found] == [
-        ("assistant_text", "assistant", "a17", SESSION), ("assistant_text", "assistant", "a17", SESSION),
+        ("assistant_text", "task", "a17", SESSION), ("assistant_text", "assistant", "a17", SESSION),
     ]  # fmt: skip
 
 

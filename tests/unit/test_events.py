@@ -149,7 +149,7 @@ def test_numbers_of_kinds_and_origins_never_change() -> None:
     assert events.KINDS == (
         "user_prompt", "assistant_text", "assistant_thinking", "tool_call", "tool_result", "compaction",
     )  # fmt: skip
-    assert events.ORIGINS == ("user", "assistant", "tool", "external")
+    assert events.ORIGINS == ("user", "assistant", "tool", "external", "task")
     assert set(events.PUSHED_ORIGINS) == {"user", "assistant"}
 
 

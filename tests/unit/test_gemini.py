@@ -117,6 +117,7 @@ def test_a_subagents_recording_belongs_to_its_session() -> None:
     state = ReaderState({"session_id": "parent-1", "cwd": CWD})
     found = read(chat.head(), chat.user("find the table"), chat.said("here"), state=state)
     assert [(e.kind, e.session_id, e.agent_id) for e in found] == [("assistant_text", "parent-1", "sub-1")] * 2
+    assert [e.origin for e in found] == ["task", "assistant"]
     again = ReaderState(state.to_values())
     assert read(chat.user("and?"), state=again)[0].agent_id == "sub-1"
 

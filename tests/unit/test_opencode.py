@@ -80,6 +80,7 @@ def test_a_subagents_session_belongs_to_the_one_a_person_speaks_in(tmp_path: Pat
     ):
         (event,) = read(lines)
         assert (event.kind, event.session_id, event.agent_id) == ("assistant_text", "ses_1", "ses_3")
+        assert event.origin == "task"
     OpenCode("ses_4", parent="ses_4").save(tmp_path / "opencode.db")
     assert opencode_store.database_session(str(tmp_path / "opencode.db"), "ses_4")
 
@@ -120,11 +121,13 @@ def test_what_changes_later_is_not_in_the_lines(tmp_path: Path) -> None:
 
 
 def test_a_message_that_was_left_behind_is_read_as_it_is(tmp_path: Path) -> None:
-    """Once another follows it, nothing more comes: a call without a result is one."""
+    """Once another of the agent's follows it, nothing more comes: a call without a result is one."""
     chat = OpenCode()
     chat.message("assistant", chat.text("hal", finished=False), chat.tool("bash", "", "running"), completed=False)
     chat.message("user", {"type": "text", "text": "go on"})
-    assert [event.kind for event in read(saved(chat, tmp_path))] == ["assistant_text", "tool_call", "user_prompt"]
+    chat.message("assistant", chat.text("I do."))
+    said = ["assistant_text", "tool_call", "user_prompt", "assistant_text"]
+    assert [event.kind for event in read(saved(chat, tmp_path))] == said
 
 
 NOT_SAID: list[tuple[str, Record]] = [

@@ -246,3 +246,19 @@ def test_a_megabyte_of_anything_is_analysed_in_linear_time(text: str) -> None:
 
     half = min(cost(text[: len(text) // 2]) for _ in range(2))
     assert cost(text) < 8 * half + 0.5
+
+
+def test_a_passage_of_a_huge_text_costs_what_one_of_a_long_text_does() -> None:
+    """Only its beginning and its end are looked through: both are found, and nothing else costs anything."""
+    words, filling = {"ostrich", "fenc"}, "migration of berth_1, path/to/file.py "
+    long = filling * 3_500
+    huge = filling * 130_000
+    assert "fences of the ostrich" in best_passage(huge + "the fences of the ostrich", words, 600)
+    assert "fences of the ostrich" in best_passage(filling * 50 + "the fences of the ostrich " + huge, words, 600)
+
+    def cost_s(text: str) -> float:
+        started = time.process_time()
+        best_passage(text, words, 600)
+        return time.process_time() - started
+
+    assert min(cost_s(huge) for _ in range(3)) < 4 * min(cost_s(long) for _ in range(3))

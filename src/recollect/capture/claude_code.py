@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from recollect.capture.records import Record
 
 CLIENT = "claude-code"
+SUBAGENTS = "/subagents/"
+"""Below a folder named as the session's file: its subagents' transcripts."""
 
 FIELDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((
@@ -149,7 +151,7 @@ def _prompt(record: Record, state: ReaderState, index: int, text: object) -> Eve
     if not words:
         return None
     if record.get("isSidechain"):  # a subagent's task was written by the agent that started it
-        return _event(record, state, events.ASSISTANT_TEXT, index, words, origin=events.ORIGIN_ASSISTANT)
+        return _event(record, state, events.ASSISTANT_TEXT, index, words, origin=events.ORIGIN_TASK)
     return _event(record, state, events.USER_PROMPT, index, words, origin=events.ORIGIN_USER)
 
 

@@ -66,9 +66,12 @@ def client_roots(home: str, environment: Mapping[str, str]) -> dict[str, list[st
     }
 
 
-def known_transcripts(home: str, environment: Mapping[str, str], agent: str | None = None) -> list[Found]:
-    """Every transcript of every known client (or of `agent`), oldest first, so that originals come before forks.
+def known_transcripts(
+    home: str, environment: Mapping[str, str], agent: str | None = None, *, newest_first: bool = False
+) -> list[Found]:  # fmt: skip
+    """Every transcript of every known client (or of `agent`), in the order in which they are to be read.
 
+    Oldest first, so that originals come before forks, unless told otherwise; a session always before its subagents.
     Every SessionStart does this: it lists folders and looks at files, and opens none.
     """
     found = [
@@ -79,8 +82,7 @@ def known_transcripts(home: str, environment: Mapping[str, str], agent: str | No
         for path in _LISTINGS.get(client, _files_of_lines)(root)
         for item in _entry(path, client)
     ]
-    unique = {item.path: item for item in found}
-    return sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path))
+    return _in_order(found, newest_first=newest_first)
 
 
 def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Found]:
@@ -98,8 +100,19 @@ def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Fo
             found += _entry(real, agent or sniff(real) or claude_code.CLIENT)
         else:
             raise UsageError(f"{path}: no such file or folder; name transcripts, or folders of them")
+    return _in_order(found)
+
+
+def _in_order(found: Iterable[Found], *, newest_first: bool = False) -> list[Found]:
+    """Each transcript once, by age; a subagent's directly behind its session's: its words stand behind that prompt."""
     unique = {item.path: item for item in found}
-    return sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path))
+    families: dict[str, list[Found]] = {}
+    for item in sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path)):
+        head, mark, _ = item.path.rpartition(claude_code.SUBAGENTS)
+        parent = next((path for end in _SUFFIXES if (path := head + end) in unique), item.path) if mark else item.path
+        families.setdefault(parent, []).append(item)
+    ordered = sorted(families.items(), key=lambda pair: (unique[pair[0]].mtime_ns, pair[0]), reverse=newest_first)
+    return [item for parent, items in ordered for item in sorted(items, key=lambda item: item.path != parent)]
 
 
 def _files_of_lines(root: str) -> Iterator[str]:

@@ -92,7 +92,7 @@ def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
     if not words or words.startswith(_NOT_A_PERSONS):
         return []
     if state.agent_id:  # a subagent's task was written by the agent that started it
-        return [_event(record, state, events.ASSISTANT_TEXT, words, origin=events.ORIGIN_ASSISTANT)]
+        return [_event(record, state, events.ASSISTANT_TEXT, words, origin=events.ORIGIN_TASK)]
     return [_event(record, state, events.USER_PROMPT, words, origin=events.ORIGIN_USER)]
 
 

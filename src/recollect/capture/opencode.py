@@ -98,7 +98,8 @@ def _text(record: Record, part: Record, state: ReaderState) -> list[Event]:
         text = without_own_blocks(text).strip()
     if not text or record.get("role") not in ("user", "assistant"):
         return []
-    return [_event(record, part, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)]
+    said = events.ORIGIN_ASSISTANT if record.get("role") == "assistant" else events.ORIGIN_TASK  # a subagent's
+    return [_event(record, part, state, events.ASSISTANT_TEXT, text, origin=said)]
 
 
 def _tool(record: Record, part: Record, state: ReaderState) -> list[Event]:

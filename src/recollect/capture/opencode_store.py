@@ -5,7 +5,8 @@
 
 Neither only grows: parts are rewritten while they stream. A session's lines are its head and the parts of its
 messages, in order and without the fields that change later, up to the first part that is not finished. That one is an
-unfinished last line: it waits like the torn line of a file, is read when it is done, or after a day of silence.
+unfinished last line: it waits like the torn line of a file, with all that follows it (a person may type on while the
+agent still writes), and is read when it is done, or after a day of silence.
 The agent is never in our way nor we in its: short reads, read-only, in the write-ahead log's own snapshots.
 """
 
@@ -152,8 +153,8 @@ def _columns(database: sqlite3.Connection, table: str) -> set[str]:
     return {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
 
 
-def database_session(path: str, session: str) -> bytes:
-    """A session of a database as lines.
+def database_session(path: str, session: str, *, is_idle: bool = False) -> bytes:
+    """A session of a database as lines; with `is_idle` whatever it holds is taken for finished.
 
     Raises:
         TranscriptError: locked, damaged, not OpenCode's, or there is no such session (any more).
@@ -182,7 +183,7 @@ def database_session(path: str, session: str) -> bytes:
             parts.setdefault(message, []).append((part, data))
         if not messages and "data" in _columns(database, "session_message"):
             messages, parts = _from_session_messages(database, session)
-    return line + _lines(messages, lambda message: parts.get(message, ()))
+    return line + _lines(messages, lambda message: parts.get(message, ()), is_idle=is_idle)
 
 
 def _head_line(session: str, head: Record, read_head: Callable[[str], Record | None]) -> bytes:
@@ -235,8 +236,10 @@ def _older_part(item: object, index: int) -> dict[str, object]:
 
 
 # -- the older files ---------------------------------------------------------------------------------------------------
-def session_file(path: str) -> bytes:
+def session_file(path: str, *, is_idle: bool = False) -> bytes:
     """A session of the older files as lines; ids come from the files' names, as the client's own migration takes them.
+
+    With `is_idle` whatever it holds is taken for finished.
 
     Raises:
         TranscriptError: the session's own file is not readable (yet).
@@ -255,7 +258,8 @@ def session_file(path: str) -> bytes:
 
     line = _head_line(_stem(path), head, read_head)
     parts = os.path.join(storage, "part")
-    return line + _lines(_files(_messages_folder(path)), lambda message: _files(os.path.join(parts, message)))
+    messages = _files(_messages_folder(path))
+    return line + _lines(messages, lambda message: _files(os.path.join(parts, message)), is_idle=is_idle)
 
 
 def _messages_folder(path: str) -> str:
@@ -277,12 +281,14 @@ def _files(folder: str) -> list[Row]:
 
 
 # -- messages and parts as lines ---------------------------------------------------------------------------------------
-def _lines(messages: list[Row], parts_of: Callable[[str], Iterable[Row]]) -> bytes:
-    """The parts of the messages as lines; only the last message may hold something that is not finished."""
+def _lines(messages: list[Row], parts_of: Callable[[str], Iterable[Row]], *, is_idle: bool) -> bytes:
+    """The parts of the messages as lines, up to what is not finished: with it the lines before it would change."""
     found: list[bytes] = []
-    for number, (message, data) in enumerate(messages, 1):
-        info = _decoded(data)
-        is_open = number == len(messages) and not _is_over(info)
+    decoded = [_decoded(data) for _, data in messages]
+    last_answer = _last_answer(decoded)
+    for number, (message, data) in enumerate(messages):
+        info = decoded[number]
+        is_open = not is_idle and number >= last_answer and not _is_over(info)
         if info is None:
             found.append(_raw(data) + b"\n")
         for _, part_data in parts_of(message):
@@ -292,8 +298,14 @@ def _lines(messages: list[Row], parts_of: Callable[[str], Iterable[Row]]) -> byt
                 return b"".join(found) + line
             found.append(line + b"\n")
         if is_open:
-            found.append(_UNFINISHED)
+            return b"".join(found) + _UNFINISHED
     return b"".join(found)
+
+
+def _last_answer(messages: list[dict[str, object] | None]) -> int:
+    """Where the agent's last message is: a session's agent writes one at a time, so those before it were given up."""
+    answers = (number for number, info in enumerate(messages) if info is not None and info.get("role") == "assistant")
+    return max(answers, default=0)
 
 
 def _is_over(info: Record | None) -> bool:

@@ -74,8 +74,13 @@ def sessions_in(path: str) -> list[tuple[str, Status]]:
     return [(name, Status(count, mtime_ns)) for name, count, mtime_ns in opencode_store.sessions_in(path)]
 
 
-def open_lines(path: str, client: str) -> BinaryIO:
+def open_lines(path: str, client: str, *, is_idle: bool = False) -> BinaryIO:
     """A source as a stream of lines, whatever it is on disk.
+
+    Args:
+        path: The source.
+        client: Whose it is.
+        is_idle: Nobody has touched it for so long that what is not finished will not be any more.
 
     Raises:
         TranscriptError: it cannot be read (yet).
@@ -85,9 +90,9 @@ def open_lines(path: str, client: str) -> BinaryIO:
     if client == opencode.CLIENT:
         member = opencode_store.split_member(path)
         if member:
-            return io.BytesIO(opencode_store.database_session(*member))
+            return io.BytesIO(opencode_store.database_session(*member, is_idle=is_idle))
         if opencode_store.is_session_file(path):
-            return io.BytesIO(opencode_store.session_file(path))
+            return io.BytesIO(opencode_store.session_file(path, is_idle=is_idle))
     return open_transcript(path)
 
 

@@ -79,7 +79,8 @@ class Ingester:
         Args:
             path: The transcript.
             client: Whose format it is (a key of READERS).
-            deadline: `time.monotonic()` after which the pass stops at the next batch; the cursor keeps its place.
+            deadline: `time.monotonic()` after which the pass stops at the next batch; the cursor keeps its place. What
+                stops has read something, so that passes without any time left come to an end too.
             on_progress: Called with the unpacked bytes of each committed batch.
 
         Raises:
@@ -112,11 +113,12 @@ class Ingester:
         if deadline is not None:  # time is short: what is newest is asked for first
             sessions.reverse()
         for session, session_status in sessions:
+            before_bytes = report.bytes_read
             try:
                 self._pass(session, client, report, deadline, on_progress, session_status)
             except TranscriptError as error:  # one that cannot be read must not keep the others from being read
                 failed = failed or error
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and time.monotonic() > deadline and report.bytes_read > before_bytes:
                 report.is_complete = False
                 return
             known = self._store.source(session)
@@ -140,7 +142,8 @@ class Ingester:
         if state is not None and self._is_read(state, status):
             report.is_complete = True
             return
-        with open_lines(path, client) as stream:
+        is_idle = self._is_idle(status)
+        with open_lines(path, client, is_idle=is_idle) as stream:
             state, head, window = self._position(state, path, client, stream)
             reader = LineReader(stream, state.offset)
             work = _Pass(self, state, head, window, report)
@@ -154,8 +157,7 @@ class Ingester:
             except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
                 work.commit(None, on_progress)
                 raise
-            is_over = path.endswith(".gz") or self._is_idle(status)
-            if reader.tail_bytes and is_over:
+            if reader.tail_bytes and (is_idle or path.endswith(".gz")):
                 work.add_unfinished(reader)
             else:
                 work.state.tail_bytes = reader.tail_bytes

@@ -19,7 +19,6 @@ from recollect.present.hook_handlers import (
     as_json,
     capture,
     catch_up,
-    ingest_observations,
     is_from_cursor,
     recall,
     text_of,
@@ -101,7 +100,7 @@ def take_spool(payload: Payload, settings: Settings, deadline: float) -> Reply: 
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
-        ingest_observations(app, end)
+        app.ingest_spool(end)
         app.index_new_rows(end)
     return Reply()
 

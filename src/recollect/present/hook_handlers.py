@@ -141,19 +141,9 @@ def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
-        ingest_observations(app, end)
+        app.ingest_spool(end)
         app.catch_up([text_of(payload, "transcript_path")], end)
     return Reply()
-
-
-def ingest_observations(app: App, deadline: float) -> None:
-    """Moves what agents without transcripts said from the spool into the store."""
-    from recollect.capture.spool import is_empty
-
-    if not is_empty(app.settings.home):
-        from recollect.ingest.spool import ingest_spool
-
-        ingest_spool(app.ingester(), app.store, app.settings.home, deadline=deadline)
 
 
 HANDLERS: dict[str, tuple[Handler, str]] = {

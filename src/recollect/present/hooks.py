@@ -33,12 +33,23 @@ _READ_BYTES = 1 << 16
 
 
 def main(arguments: list[str]) -> int:
-    """Answers one hook event, `EVENT [--agent NAME]`. Always returns 0."""
-    event = arguments[0] if arguments else ""
-    agent = arguments[2] if len(arguments) > 2 and arguments[1] == "--agent" else "claude-code"
-    if event and not os.environ.get(GUARD):
+    """Answers one hook event, `EVENT [--agent NAME]`. Always returns 0: to some clients another code means to block."""
+    event, agent = _parsed(arguments)
+    if event:
         guarded(event, lambda: _serve(event, agent))
+    else:  # wired by hand, and wrongly: nobody sees what a hook writes to stderr
+        note(_home(), "hook wrong arguments: expected EVENT [--agent NAME]")
     return 0
+
+
+def _parsed(arguments: list[str]) -> tuple[str, str]:
+    """The event and the agent; the event is '' when the arguments cannot be understood."""
+    match arguments:
+        case [event] if not event.startswith("-"):
+            return event, "claude-code"
+        case [event, "--agent", agent] if not event.startswith("-"):
+            return event, agent
+    return "", ""
 
 
 def guarded(what: str, work: Callable[[], T], home: str = "", told: set[str] | None = None) -> T | None:
@@ -70,14 +81,28 @@ def _serve(event: str, agent: str) -> None:
     from recollect.settings import read_settings
 
     gc.disable()
-    settings = read_settings(os.environ)
-    if settings.disable:
+    is_guarded = os.environ.get(GUARD)
+    settings = None if is_guarded else read_settings(os.environ)
+    if settings is None or settings.disable:
+        _write(_silence(event, agent))
         return
     deadline = time.monotonic() + getattr(settings, setting) / 1000
     _thread.start_new_thread(_end_at, (deadline, settings.home, event))
-    answer = _answer(event, agent, settings, deadline)
+    _write(_answer(event, agent, settings, deadline))
+
+
+def _write(answer: bytes) -> None:
     while answer:
         answer = answer[os.write(1, answer) :]
+
+
+def _silence(event: str, agent: str) -> bytes:
+    """What a hook that does nothing answers: some agents want a JSON value from every hook."""
+    if agent == "claude-code":
+        return b""
+    from recollect.present.hook_dialects import DIALECTS
+
+    return DIALECTS[agent][event].shape(event, "").encode()
 
 
 def _end_at(deadline: float, home: str, event: str) -> None:

@@ -23,7 +23,7 @@ def run() -> int:
     if sys.argv[1:2] == ["mcp"]:
         from recollect.present.mcp import main as serve
 
-        return serve()
+        return serve(sys.argv[2:])
     from recollect.present.hooks import main
 
     return main(sys.argv[1:])

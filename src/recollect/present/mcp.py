@@ -18,7 +18,7 @@ from recollect.present.mcp_session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Versions of the protocol that this server speaks alike, newest first."""
@@ -55,8 +55,11 @@ and code disagree, trust the code and say so. An empty answer means that nothing
 """
 
 
-def main() -> int:
-    """Serves one client until it goes; 0."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Serves one client until it goes: 0. It takes no arguments: 2 when there are any."""
+    if arguments:
+        os.write(2, b"Usage: recollect mcp\n\nError: it takes no arguments; `recollect mcp --help` tells more.\n")
+        return 2
     out = _protocol_output()
     with Session(os.environ, os.getcwd()) as session:
         try:

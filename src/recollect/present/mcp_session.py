@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 from recollect.capture.decode import clean_text
 from recollect.domain.stored import Scope
-from recollect.errors import RecollectError, UsageError
+from recollect.errors import RecollectError, StoreMissingError, UsageError
 from recollect.present.hooks import guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
 from recollect.present.render import escape
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
 
 FAILED = "recollect could not answer this. What went wrong is logged (`recollect doctor` shows it); go on without it."
+GONE = (
+    "recollect's store is gone: somebody has taken it away. Go on without it; the user can run `recollect init` to"
+    " begin a new one."
+)
 ALL_PROJECTS = "all"
 MAX_ERROR_CHARS = 2000
 
@@ -41,6 +45,7 @@ class Session:
         self._settings: Settings | None = None
         self._app: App | None = None
         self._file: tuple[int, int] | None = None
+        self._had_store = False
         self._worker: Worker | None = None
 
     def __enter__(self) -> Session:  # noqa: PYI034 - `typing` costs 10 ms
@@ -70,19 +75,29 @@ class Session:
         """The façade, with what other processes have written since the last call.
 
         Raises:
-            RecollectError: the settings or the store cannot be read.
+            RecollectError: the settings or the store cannot be read; StoreMissingError when it was there and is gone.
         """
+        is_gone = self._is_gone()
         if self._app is not None and _file(self.settings) != self._file:  # somebody put another store in its place
             self._app.close()
             self._app = None
         if self._app is None:
             from recollect.app import open_app
 
-            self._app = open_app(self.settings)
+            if is_gone:
+                raise StoreMissingError(GONE)
+            self._app = open_app(self.settings, create=not self._had_store)
+            self._had_store = True
             self._file = _file(self.settings)
         else:
             self._app.store.refresh()
         return self._app
+
+    def _is_gone(self) -> bool:
+        """Whether this server has seen a store and somebody took it away: it must not come back by itself."""
+        is_there = _file(self.settings) is not None
+        self._had_store = self._had_store or is_there
+        return self._had_store and not is_there
 
     def start(self) -> None:
         """Starts the worker: once, and never in the way of the first answer."""
@@ -92,8 +107,39 @@ class Session:
     def _start_worker(self) -> None:
         from recollect.present.worker import Worker
 
+        self._is_gone()
         self._worker = Worker(self.settings)
         self._worker.start()
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether the client started this server in no project: `/`, or the home folder if nobody ever worked there.
+
+        Applications that are no terminals do, whatever their user has open.
+        """
+        if self._environment.get("CLAUDE_PROJECT_DIR"):
+            return False
+        from recollect.capture.projects import is_repository
+
+        folder = os.path.realpath(self.folder)
+        if folder == os.sep:
+            return True
+        is_home = folder == os.path.realpath(os.path.expanduser("~"))
+        return is_home and not is_repository(folder) and self.app.scope_of(folder).project_id is None
+
+    def project_folder(self) -> str:
+        """The folder whose project a question or a memory is about when none is named.
+
+        Raises:
+            UsageError: there is no such project.
+        """
+        if self.is_nowhere:
+            raise UsageError(
+                f"the client has started recollect in {self.folder!r}, which is no project: name one to search in"
+                f" (`project`; get_timeline with {ALL_PROJECTS!r} shows where sessions were), or {ALL_PROJECTS!r};"
+                " remember takes the scope 'global'"
+            )
+        return self.folder
 
     def scope(self, project: str | None) -> Scope:
         """Whose memories a question is about: this project's, a named one's, or (`all`) everybody's.
@@ -102,22 +148,11 @@ class Session:
             UsageError: no project has that name, or several have it.
         """
         if project is None:
-            return self.app.scope_of(self.folder)
+            return self.app.scope_of(self.project_folder())
         if project == ALL_PROJECTS:
             return Scope.everything()
-        known = self.app.store.projects()
-        ends = "/" + project.strip("/")
-        found = [row for row, root in known if root == project.rstrip("/")] or [
-            row for row, root in known if root.endswith(ends)
-        ]
-        if len(found) == 1:
-            return Scope.project(found[0])
-        names = ", ".join(sorted(root for row, root in known if not found or row in found)[:20])
-        how_many = "several projects are" if found else "no project is"
-        raise UsageError(
-            f"{how_many} called {project!r}; use one of: {names or 'none yet'}, or {ALL_PROJECTS!r}; or leave it out"
-            " for this project"
-        )
+        instead = f"or {ALL_PROJECTS!r} for every project; or leave it out for this one"
+        return Scope.project(self.app.project_named(project, self.folder, instead)[0])
 
     def tools(self) -> list[dict[str, object]]:
         """Every tool as the protocol lists it."""
@@ -129,8 +164,12 @@ class Session:
 
     def call(self, name: str, arguments: object) -> dict[str, object]:
         """What a tool answers: always text, marked as an error when it is one."""
-        if name == HOOK["name"]:
-            return _content(guarded("mcp hook", lambda: self._hook(arguments)) or "")
+        with self._worker.giving_way() if self._worker else nullcontext():
+            if name == HOOK["name"]:
+                return _content(guarded("mcp hook", lambda: self._hook(arguments)) or "")
+            return self._answer(name, arguments)
+
+    def _answer(self, name: str, arguments: object) -> dict[str, object]:
         is_error = False
 
         def work() -> str:
@@ -142,14 +181,15 @@ class Session:
                 is_error = True
                 return escape(str(error))[:MAX_ERROR_CHARS]  # it may quote what is stored
 
-        with self._worker.giving_way() if self._worker else nullcontext():
-            text = guarded(f"mcp {name}", work)
+        text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)
 
     def _hook(self, arguments: object) -> str:
         from recollect.present.hook_tool import hook_tool
 
-        return hook_tool(arguments, self.settings) if isinstance(arguments, dict) else ""
+        if not isinstance(arguments, dict) or self._is_gone():
+            return ""
+        return hook_tool(arguments, self.settings)
 
 
 def _file(settings: Settings) -> tuple[int, int] | None:

@@ -37,6 +37,7 @@ class WarmServer:
 
     def __init__(self, home: str, patience: Patience) -> None:
         self._home, self._patience = home, patience
+        self._file: os.stat_result | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="recollect-hooks", daemon=True)
@@ -48,6 +49,7 @@ class WarmServer:
             with suppress(FileNotFoundError):
                 os.unlink(path)  # its owner is dead: the lock is ours
             warm_client.at_socket(self._home, self._listener.bind)
+            self._file = os.lstat(path)
             os.chmod(path, 0o600)
             self._listener.listen(_BACKLOG)
         except OSError:
@@ -56,10 +58,12 @@ class WarmServer:
         return True
 
     def stop(self, timeout_s: float = 0.2) -> None:
-        """Takes the socket away; an answer under way is finished."""
+        """Takes the socket away, unless another server's is in its place; an answer under way is finished."""
         if self._thread.is_alive():
+            path = os.path.join(self._home, warm_client.SOCKET_NAME)
             with suppress(OSError):
-                os.unlink(os.path.join(self._home, warm_client.SOCKET_NAME))
+                if self._file is not None and os.path.samestat(self._file, os.lstat(path)):
+                    os.unlink(path)
             self._wake.send(b".")
             self._thread.join(timeout_s)
         if not self._thread.is_alive():

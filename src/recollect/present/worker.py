@@ -69,11 +69,13 @@ class Worker:
 
     def _run(self) -> None:
         home = self._settings.home
-        with suppress(OSError):
-            os.makedirs(home, mode=0o700, exist_ok=True)
-        while not self._patience.is_over and not self._is_purged():
-            lock = take_lock(home)
-            if lock is None:
+        if not self._is_gone():
+            with suppress(OSError):
+                os.makedirs(home, mode=0o700, exist_ok=True)
+        while not self._patience.is_over:
+            lock = None if self._is_gone() else take_lock(home)
+            if lock is None:  # another server works: it has made the store, or is about to
+                self._had_store = self._had_store or os.path.exists(os.path.join(home, LOCK_NAME))
                 self._patience.rest(TAKE_OVER_S)
                 continue
             try:
@@ -83,15 +85,14 @@ class Worker:
                     os.ftruncate(lock, 0)
                 os.close(lock)
 
-    def _is_purged(self) -> bool:
-        """Whether there was a memory and somebody took all of it away: it must not come back by itself."""
-        names = (DATABASE_NAME, LOCK_NAME)
-        is_there = any(os.path.exists(os.path.join(self._settings.home, name)) for name in names)
+    def _is_gone(self) -> bool:
+        """Whether there was a store and somebody took it away: it must not come back by itself."""
+        is_there = os.path.exists(os.path.join(self._settings.home, DATABASE_NAME))
         self._had_store = self._had_store or is_there
         return self._had_store and not is_there
 
     def _work(self, lock: int) -> None:
-        """Scans until the end, or until the lock's file is no longer where others look for it."""
+        """Scans until the end, or until the store is gone or the lock's file no longer where others look for it."""
         from recollect.present.warm_server import WarmServer
         from recollect.present.worker_pass import CatchUp
 
@@ -100,9 +101,9 @@ class Worker:
         server.start()
         pause_s = FIRST_PAUSE_S
         try:
-            while not self._patience.is_over and _is_at(lock, home):
-                done = guarded("worker", catch_up.scan, home, self._told)
-                self._had_store = self._had_store or bool(done)
+            while not self._patience.is_over and _is_at(lock, home) and not self._is_gone():
+                done = guarded("worker", lambda: catch_up.scan(create=not self._had_store), home, self._told)
+                self._had_store = self._had_store or catch_up.has_opened
                 pause_s = self._scan_every_s if done else min(MAX_PAUSE_S, pause_s * 2)
                 self._patience.rest(pause_s)
         finally:
@@ -155,7 +156,8 @@ def worker_state(home: str) -> dict[str, object]:
         with suppress(ValueError, OSError):
             found = json.loads(os.pread(descriptor, 256, 0))
             if isinstance(found, dict):
-                state |= {name: found.get(name) for name in ("pid", "started_ms")}
+                numbers = {name: found.get(name) for name in ("pid", "started_ms")}
+                state |= {name: number for name, number in numbers.items() if type(number) is int and number > 0}
     except OSError:  # a file system without locks
         pass
     finally:

@@ -10,10 +10,9 @@ import os
 import time
 from contextlib import suppress
 
-from recollect.app import open_app
+from recollect.app import DATABASE_NAME, open_app
 from recollect.capture.discover import known_transcripts
-from recollect.errors import TranscriptError
-from recollect.present.hook_handlers import ingest_observations
+from recollect.errors import StoreMissingError, TranscriptError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,65 +25,112 @@ INDEX_ROWS = 1000
 """New rows are made searchable in pieces of this size: a hook that ends a turn waits for the index's lock, so a piece
 holds it for some 0.15 s."""
 
+PIECE_S = 0.05
+"""A piece of reading is one batch at least, and of a database as many small sessions as fit: each piece lists all."""
+
 BUSY_MS = 250
 MIN_REST_S = 0.005
 SPOOL_S = 0.2
 TRIM_BYTES = 4 << 20
+FIRST_RETRY_S = 60.0
+MAX_RETRY_S = 3600.0
+"""A transcript that could not be read is tried again when it has changed, or after a pause that doubles."""
 
 
 class CatchUp:
-    """Scan after scan of this machine's transcripts; what was read to its end is looked at again when it changed."""
+    """Scan after scan of this machine's transcripts; what was read to its end is looked at again when it changed.
 
-    def __init__(self, settings: Settings, patience: Patience) -> None:
-        self._settings, self._patience = settings, patience
+    Args:
+        settings: Where the store is.
+        patience: When to rest, and when to end.
+        first_retry_s: How long after its first failure a transcript is tried again.
+    """
+
+    def __init__(self, settings: Settings, patience: Patience, *, first_retry_s: float = FIRST_RETRY_S) -> None:
+        self._settings, self._patience, self._first_retry_s = settings, patience, first_retry_s
         self._known: dict[str, tuple[int, int]] = {}
+        self._failed: dict[str, tuple[tuple[int, int], float, float]] = {}
+        self._file: tuple[int, int] | None = None
         self._store_key: object = None
         self._rows = 0
         self._stuck: tuple[int, int] | None = None
         self._read_bytes = 0
 
-    def scan(self) -> bool:
+    def scan(self, *, create: bool = True) -> bool:
         """Reads and indexes whatever is new; False when it had to end before that.
+
+        Args:
+            create: Whether to make the store when there is none.
 
         Raises:
             RecollectError: the store cannot be used; what was committed stays.
             OSError: the file system failed.
         """
-        found = known_transcripts(os.path.expanduser("~"), os.environ)[::-1]
-        with open_app(self._settings, busy_ms=BUSY_MS) as app:
-            if self._store_key != (key := app.store.meta("key")):  # the first one, or another than before
-                self._store_key = key
-                self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
-            unread = [item for item in found if self._known.get(item.path) != (item.size_bytes, item.mtime_ns)]
-            is_whole = all(self._read(app, item) for item in unread) and self._take_spool(app) and self._index(app)
+        found = known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True)
+        try:
+            is_whole = self._catch_up(found, create=create)
+        except StoreMissingError:  # taken away since it was looked for
+            return False
         if self._read_bytes > TRIM_BYTES:
             self._read_bytes = 0
             _give_memory_back()
         return is_whole
+
+    def _catch_up(self, found: list[Found], *, create: bool) -> bool:
+        with open_app(self._settings, busy_ms=BUSY_MS, create=create) as app:
+            self._file = self._store_file()
+            if self._store_key != (key := app.store.meta("key")):  # the first one, or another than before
+                self._store_key = key
+                self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
+            unread = filter(self._is_due, found)
+            return all(self._read(app, item) for item in unread) and self._take_spool(app) and self._index(app)
+
+    @property
+    def has_opened(self) -> bool:
+        """Whether it has seen a store."""
+        return self._file is not None
+
+    def _is_due(self, found: Found) -> bool:
+        """Whether a transcript is unread, and not one that failed as it is now not long ago."""
+        state = (found.size_bytes, found.mtime_ns)
+        if self._known.get(found.path) == state:
+            return False
+        failed, _, due_s = self._failed.get(found.path, (None, 0.0, 0.0))
+        return failed != state or time.monotonic() >= due_s
+
+    def _put_off(self, found: Found) -> None:
+        """A transcript could not be read: the next time is when it has changed, or after a longer pause than before."""
+        state = (found.size_bytes, found.mtime_ns)
+        failed, pause_s, _ = self._failed.get(found.path, (None, 0.0, 0.0))
+        pause_s = min(MAX_RETRY_S, 2 * pause_s) if failed == state else self._first_retry_s
+        self._failed[found.path] = (state, pause_s, time.monotonic() + pause_s)
 
     def _read(self, app: App, found: Found) -> bool:
         """One transcript to its end, a batch at a time; False when the work has to end."""
         while True:
             started = time.monotonic()
             try:
-                report = app.ingest_file(found, deadline=started)
+                report = app.ingest_file(found, deadline=started + PIECE_S)
             except (TranscriptError, OSError):  # one unreadable file must not keep the others from being read
-                break
+                self._put_off(found)
+                return self._rest(started)
             self._rows += report.counts["accepted"]
             self._read_bytes += report.bytes_read
             if not self._rest(started):
                 return False
             if self._rows >= INDEX_ROWS and not self._index(app):
                 return False
-            if report.is_complete or not report.bytes_read:  # nothing read: another process is at it
-                break
-        self._known[found.path] = (found.size_bytes, found.mtime_ns)
-        return True
+            if report.is_complete:
+                self._known[found.path] = (found.size_bytes, found.mtime_ns)
+                self._failed.pop(found.path, None)
+                return True
+            if not report.bytes_read:  # another process is at it: the next scan sees what it left
+                return True
 
     def _take_spool(self, app: App) -> bool:
         """Observations of agents without transcripts."""
         started = time.monotonic()
-        ingest_observations(app, started + SPOOL_S)
+        app.ingest_spool(started + SPOOL_S)
         return self._rest(started)
 
     def _index(self, app: App) -> bool:
@@ -104,7 +150,16 @@ class CatchUp:
         return True
 
     def _rest(self, started: float) -> bool:
-        return self._patience.rest(max(MIN_REST_S, time.monotonic() - started))
+        """Rests; False when the work has to end, also because the store is no longer the one that is open."""
+        is_over = not self._patience.rest(max(MIN_REST_S, time.monotonic() - started))
+        return not is_over and self._store_file() == self._file
+
+    def _store_file(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(os.path.join(self._settings.home, DATABASE_NAME))
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
 
 def _give_memory_back() -> None:

@@ -1,0 +1,96 @@
+"""What subagents said is recalled as what it is, in whatever order their transcripts and their sessions' were read."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.builders import CWD, Claude, write
+
+from recollect.app import open_app
+from recollect.capture.discover import known_transcripts
+from recollect.settings import read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recollect.app import App
+
+TASK = "Find out why the ostrich fence fails at the quay and report which paint the keeper used."
+ANSWER = "The ostrich fence fails because the keeper used blue paint at the quay, which scares every ostrich."
+
+
+def session_with_a_subagent(folder: Path) -> tuple[Path, Path]:
+    """The transcripts of a session and of the subagent that it started."""
+    claude = Claude("main")
+    prompt = claude.user("why does the ostrich fence fail at the quay?")
+    call = claude.call("Task", "toolu_1", description="look into it", prompt=TASK, subagent_type="general-purpose")
+    agent = Claude("main", isSidechain=True, agentId="a17", start=claude.number)
+    told = [agent.user(TASK), agent.text(ANSWER)]
+    claude.number = agent.number
+    end = [claude.result("toolu_1", ANSWER), claude.text("It was the blue paint; use red on the ostrich fence.")]
+    path = write(folder / "main.jsonl", prompt, call, *end)
+    return path, write(folder / "main" / "subagents" / "agent-a17.jsonl", *told)
+
+
+def said_about(app: App, prompt: str) -> list[tuple[str, str]]:
+    """What is pushed with a prompt: who said it, and what."""
+    found = app.recall(prompt, cwd=CWD, session="other", recent=str)
+    return [passage for recollection in found for passage in recollection.passages]
+
+
+PROMPTS = pytest.mark.parametrize(
+    "prompt", [TASK, "why did the ostrich fence fail?", "which paint did the keeper use?"], ids=["task", "why", "which"]
+)
+
+
+def store_of(folder: Path) -> App:
+    """An empty store that speaks about anything."""
+    return open_app(read_settings({"RECOLLECT_HOME": str(folder), "RECOLLECT_RECALL_THRESHOLD": "0.02"}))
+
+
+@PROMPTS
+def test_a_task_is_nobodys_answer(prompt: str, tmp_path: Path, home: Path) -> None:
+    """The session first or its subagent first: the person's question is quoted, once, and never the task."""
+    paths = session_with_a_subagent(home)
+    for name, order in (("a", paths), ("b", paths[::-1])):
+        with store_of(tmp_path / name) as app:
+            for path in order:
+                app.ingester().ingest_file(str(path), "claude-code")
+                app.index_new_rows()
+            said = said_about(app, prompt)
+        assert said[0] == ("user", "why does the ostrich fence fail at the quay?")
+        assert said[-1] == ("assistant", "It was the blue paint; use red on the ostrich fence.")
+        assert len(set(said)) == len(said)
+        assert TASK not in [text for _, text in said]
+
+
+@PROMPTS
+def test_the_ages_of_the_files_change_nothing(prompt: str, tmp_path: Path, home: Path) -> None:
+    """Imported oldest first or caught up newest first, whichever of the two was written to last: the same is said."""
+    paths = session_with_a_subagent(home / ".claude" / "projects" / "-p")
+    said = []
+    for number, (last, newest_first) in enumerate(product(paths, (False, True))):
+        for path in paths:
+            os.utime(path, (1_800_000_000 + (path == last), 1_800_000_000 + (path == last)))
+        with store_of(tmp_path / str(number)) as app:
+            for found in known_transcripts(str(home), {}, newest_first=newest_first):
+                app.ingest_file(found)
+                app.index_new_rows()
+            said.append(said_about(app, prompt))
+    assert said[1:] == said[:1] * 3
+
+
+def test_a_session_is_read_before_its_subagents(home: Path) -> None:
+    """Oldest first or newest first: what a subagent says is placed behind the prompt that it works for."""
+    project = home / ".claude" / "projects" / "-p"
+    path, agent = session_with_a_subagent(project)
+    older, newer = (write(project / f"{name}.jsonl", *Claude(name).conversation(1)) for name in ("older", "newer"))
+    for age_s, each in enumerate((newer, path, agent, older)):
+        os.utime(each, (1_800_000_000 - age_s, 1_800_000_000 - age_s))
+    listed = [found.path for found in known_transcripts(str(home), {})]
+    assert listed == [str(each) for each in (older, path, agent, newer)]
+    listed = [found.path for found in known_transcripts(str(home), {}, newest_first=True)]
+    assert listed == [str(each) for each in (newer, path, agent, older)]
