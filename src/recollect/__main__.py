@@ -19,7 +19,7 @@ def main() -> int:
         if sys.argv[1] == "mcp":
             from recollect.present.mcp import main as serve
 
-            os._exit(serve())
+            os._exit(serve(sys.argv[2:]))
         from recollect.present.hooks import main as hook_main
 
         os._exit(hook_main(sys.argv[2:]))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recollect.domain.stored import Found, Recollection
     from recollect.ingest.pipeline import FileReport, Ingester
     from recollect.ingest.remember import Memories
+    from recollect.ingest.spool import SpoolReport
     from recollect.retrieve.question import Question
     from recollect.settings import Settings
     from recollect.store.base import Store
@@ -35,21 +36,24 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def open_app(settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None) -> App:
+def open_app(
+    settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True
+) -> App:  # fmt: skip
     """The façade over the store of `settings.home`, which is created when it is not there.
 
     Args:
         settings: Where the store is, what is excluded.
         busy_ms: How long a write waits for another process's.
         fixed_root: Every event belongs to this project (for evaluation only).
+        create: False for what only reads, and for who has seen a store here that is gone now.
 
     Raises:
-        StoreError: the store cannot be opened.
+        StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
     """
     from recollect.store.sqlite import SqliteStore
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
-    return App(SqliteStore(settings.home, busy_ms=busy_ms), settings, fixed_root=fixed_root)
+    return App(SqliteStore(settings.home, busy_ms=busy_ms, create=create), settings, fixed_root=fixed_root)
 
 
 def open_for_recall(settings: Settings, deadline: float) -> App | None:
@@ -57,7 +61,7 @@ def open_for_recall(settings: Settings, deadline: float) -> App | None:
     if not os.path.exists(os.path.join(settings.home, DATABASE_NAME)):
         return None
     busy_ms = max(1, int((deadline - time.monotonic()) * 250))  # a quarter of the time left, then without
-    return open_app(settings, busy_ms=busy_ms)
+    return open_app(settings, busy_ms=busy_ms, create=False)
 
 
 def open_for_ingest(settings: Settings) -> App:
@@ -127,17 +131,32 @@ class App:
 
         for path in self._with_subagents(paths):
             self._ingest_quietly(path, deadline)
-        for found in reversed(known_transcripts(os.path.expanduser("~"), os.environ)):  # newest first: time is short
+        home = os.path.expanduser("~")
+        for found in known_transcripts(home, os.environ, newest_first=True):  # time is short
             if time.monotonic() > deadline:
                 break
             self._ingest_quietly(found.path, deadline, found.client)
         self._index_quietly(deadline)
 
-    def ingest_spool(self, deadline: float | None = None) -> int:
-        """Observations that wait in the spool become events: how many were new."""
+    def ingest_spool(
+        self, deadline: float | None = None, *, retry_all: bool = False, wait_s: float = 0.0
+    ) -> SpoolReport | None:
+        """Observations that wait in the spool become events (not yet searchable); None when there are none.
+
+        What the store refused before is tried again when its time has come, or at once with `retry_all`; another
+        process that is at it is waited for so long.
+
+        Raises:
+            StoreError: the spool cannot be read or written; nothing is lost.
+        """
+        from recollect.capture.spool import dead_letters, is_empty
+
+        home = self.settings.home
+        if is_empty(home) and not dead_letters(home):  # mostly so, and what comes next is dear to import
+            return None
         from recollect.ingest.spool import ingest_spool
 
-        return ingest_spool(self.ingester(), self.store, self.settings.home, deadline=deadline).accepted
+        return ingest_spool(self.ingester(), self.store, home, deadline=deadline, retry_all=retry_all, wait_s=wait_s)
 
     def _with_subagents(self, paths: Iterable[str]) -> list[str]:
         found: list[str] = []
@@ -168,15 +187,41 @@ class App:
         self.store.release_index()
 
     # -- search ----------------------------------------------------------------------------------------------------
-    def scope_of(self, path: str) -> Scope:
-        """The scope of a folder: its project."""
-        if self._fixed_root is None and os.path.isdir(path):  # git knows better than what was seen there once
-            from recollect.capture.projects import is_repository, project_root
+    def make_searchable(self, limit_s: float) -> int:
+        """Adds rows that the index has not seen, within the time; how many are still not searchable."""
+        from recollect.errors import IndexDamagedError, StoreError
 
-            root = project_root(path)
-            if is_repository(root):
-                return Scope.project(self.store.project_of_root(root))
-        return Scope.project(self.store.project_of_path(path))
+        try:
+            lag = self.store.index_lag()
+        except IndexDamagedError:  # made anew by whoever writes it
+            lag = self.store.last_row()
+        if not lag or limit_s <= 0 or self.store.is_read_only:
+            return lag
+        try:
+            self._index_quietly(time.monotonic() + limit_s)
+            return self.store.index_lag()
+        except StoreError:  # another process is at it, or it cannot be read: searching says which
+            return lag
+
+    def scope_of(self, folder: str) -> Scope:
+        """The scope of a folder: its project."""
+        if self._fixed_root is not None:
+            return Scope.project(self.store.project_of_path(folder))
+        from recollect.retrieve.projects import project_of
+
+        return Scope.project(project_of(self.store, folder))
+
+    def root_of(self, folder: str) -> str:
+        """The root of the project that a folder belongs to; what is kept there is found by `scope_of` it."""
+        from recollect.retrieve.projects import root_of
+
+        return root_of(self.store, folder)
+
+    def project_named(self, name: str, here: str, instead: str) -> tuple[int, str]:
+        """The stored project (id, root) with a name; see `retrieve.projects.project_named`."""
+        from recollect.retrieve.projects import project_named
+
+        return project_named(self.store, name, here, instead)
 
     def search(self, question: Question) -> list[Found]:
         """The events and memories that answer a question, best first."""
@@ -216,5 +261,5 @@ class App:
         if self._memories is None:
             from recollect.ingest.remember import Memories
 
-            self._memories = Memories(self.store, now_ms)
+            self._memories = Memories(self.store, now_ms, self.root_of)
         return self._memories

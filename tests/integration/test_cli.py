@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.builders import Claude, Codex, write
+from tests.processes import run
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 PROJECT = "/home/dev/tidepool"
@@ -137,7 +139,8 @@ def test_import_without_paths_finds_every_agents_sessions(shell: Shell, home: Pa
 def test_a_search_row_has_stable_keys(asking: Shell) -> None:
     """Every key scripts rely on, the time it took, scores from 0 to 1 with the best first."""
     found = asking.json("search", "--project", PROJECT, "redis seen-set")
-    assert set(found) == {"results", "ms"}
+    assert set(found) == {"results", "ms", "index_lag_rows"}
+    assert found["index_lag_rows"] == 0
     assert found["ms"] > 0
     assert found["results"]
     for row in found["results"]:
@@ -158,7 +161,8 @@ def test_no_hit_is_an_empty_list_and_no_failure(asking: Shell, shell: Shell, tmp
     assert asking.json("search", "redis", cwd=tmp_path)["results"] == []
     assert shell.json("search", "--all-projects", "redis")["results"] == []
     done = asking("search", "zzzunheard")
-    assert (done.returncode, done.stdout) == (0, "Nothing found in this project; --all-projects searches everywhere.\n")
+    says = "Nothing found. Other words may find it; --all-projects searches every project.\n"
+    assert (done.returncode, done.stdout) == (0, says)
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -205,8 +209,8 @@ def test_search_options_narrow_what_is_found(asking: Shell) -> None:
 
 WRONG = (
     ("search",), ("search", "--limit", "0", "x"), ("search", "--limit", "many", "x"), ("search", "--by", "day", "x"),
-    ("search", "--no-such-option", "x"), ("import", "--agent", "nobody"), ("nonsense",), ("timeline",), ("show",),
-    ("show", "a", "b"), ("eval",), ("eval", "/nonexistent/folder"), ("search", "--before", "yesterday", "x"),
+    ("search", "--no-such-option", "x"), ("import", "--agent", "nobody"), ("nonsense",), ("search", " "), ("show",),
+    ("show", "a", "b"), ("eval",), ("eval", "/nonexistent/folder"), ("search", "--before", "soon", "x"),
     ("search", "--all-projects", "--project", "/", "x"), ("status", "extra"),
 )  # fmt: skip
 
@@ -244,15 +248,18 @@ def test_an_event_is_shown_by_any_unique_beginning_of_its_id(asking: Shell) -> N
     assert event["text"] in asking("show", row["id"]).stdout
 
 
-ABSENT = (("show", "ev-000000000000"), ("show", "nonsense"), ("timeline", "nonsense"), ("show", ""), ("timeline", ""))
+ABSENT = (
+    ("show", "ev-000000000000"), ("show", "nonsense"), ("timeline", "nonsense"), ("show", ""), ("timeline", ""),
+    ("timeline", "ev-000000000000"), ("search", "--session", "nonsense", "redis"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", ABSENT)
-def test_what_is_not_there_ends_with_1_and_a_hint(asking: Shell, arguments: tuple[str, str]) -> None:
+def test_what_is_not_there_ends_with_1_and_a_hint(asking: Shell, arguments: tuple[str, ...]) -> None:
     """The message says where ids come from."""
     done = asking(*arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "recollect search" in done.stderr
+    assert "search" in done.stderr
 
 
 def test_an_ambiguous_beginning_names_the_candidates(asking: Shell) -> None:
@@ -273,7 +280,7 @@ def test_status_counts_what_is_stored(asking: Shell) -> None:
     assert accounts["read"] == sum(accounts[name] for name in ("accepted", "duplicate", "ignored", "quarantined"))
     assert (found["index_lag_rows"], found["integrity"], found["hook_errors"]) == (0, ["ok"], [])
     assert found["sizes"]["database_bytes"] > 0 < found["sizes"]["index_bytes"]
-    assert f"{found['counts']['events']} events of 4 sessions in 1 projects" in asking("status").stdout
+    assert f"{found['counts']['events']} events of 4 sessions in 1 project\n" in asking("status").stdout
 
 
 HELP = ("init", "uninstall", "import", "search", "show", "timeline", "status", "eval", "hook")
@@ -309,9 +316,13 @@ def test_recollect_home_moves_everything(shell: Shell, home: Path) -> None:
 
 
 def test_without_recollect_home_the_store_is_in_the_users_home(shell: Shell, home: Path) -> None:
-    """~/.recollect, and nothing else."""
+    """~/.recollect, and nothing else; commands that only read make none."""
     del shell.environment["RECOLLECT_HOME"]
     shell.json("status")
+    assert shell.json("search", "redis")["results"] == shell.json("timeline")["sessions"] == []
+    assert shell("show", "ev-1").returncode == shell("timeline", "x").returncode == 1
+    assert list(home.iterdir()) == []
+    shell.json("import", str(SAMPLES))
     assert [path.name for path in home.iterdir()] == [".recollect"]
 
 
@@ -357,3 +368,20 @@ def run_without_sockets() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "berth"), ("timeline",), ("timeline", "x"), ("show", "ev-1"), ("status",), ("memories",),
+        ("export",), ("forget", "mem-1"),
+        ("restore", "mem-1"), ("purge", "mem-1", "--yes"), ("update", "mem-1", "x"), ("doctor",),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_only_reads_makes_no_store(words: tuple[str, ...], store_folder: Path) -> None:
+    """On a machine without one nothing is left behind, and what to do is said."""
+    done = run(*words)
+    assert done.returncode in (0, 1), done.stderr
+    assert re.search("recollect (init|remember|import)", done.stdout + done.stderr)
+    assert not store_folder.exists()

@@ -10,11 +10,15 @@ from hashlib import blake2b
 
 from recollect.domain import events
 from recollect.domain.events import squeeze
+from recollect.domain.memories import RESOLVED
+from recollect.domain.stored import Scope
 from recollect.domain.text import tokens
 from recollect.errors import NotFoundError, StoreError
 from recollect.present.moments import moment_ms
-from recollect.present.render import block, escape, iso_time
+from recollect.present.nothing_found import EMPTY, agents, is_empty, not_searchable, nothing_found
+from recollect.present.render import block, counted, escape, iso_time, stored
 from recollect.retrieve import reading
+from recollect.retrieve.projects import project_label
 from recollect.retrieve.question import Question
 
 TYPE_CHECKING = False
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
     from recollect.app import App
     from recollect.domain.memories import Memory
-    from recollect.domain.stored import Found, StoredEvent
+    from recollect.domain.stored import Found, SessionSummary, StoredEvent
     from recollect.present.mcp_session import Session
     from recollect.present.mcp_tools import Arguments
 
@@ -36,11 +40,7 @@ AROUND = 6
 REPLAY_EVENTS = 200
 TIMELINE_EVENTS = 100
 TIMELINE_SESSIONS = 20
-EMPTY = (
-    "Nothing is stored yet. The sessions that are on this machine are read by `recollect import` (ask the user to run"
-    " it); new ones are stored by the hooks as they end."
-)
-MAX_NAME_CHARS = 80
+MAX_NAME_CHARS = 60
 MAX_PLACE_CHARS = 200
 MAX_PROBLEM_CHARS = 100
 _SHORT_TIME = 16
@@ -52,41 +52,34 @@ def search_memory(session: Session, arguments: Arguments) -> str:
     from recollect.app import now_ms
 
     app, now = session.app, now_ms()
-    before, since = arguments.text("before"), arguments.text("since")
+    before, since, of_session = (arguments.text(name) for name in ("before", "since", "session"))
+    project = arguments.text("project")
+    is_everywhere = project is None and of_session is not None  # a session is named by itself, as in the other tools
     query = arguments.texts("query")
     question = Question(
-        query if len(query) > 1 else query[0], session.scope(arguments.text("project")),
-        limit=arguments.number("limit", 10), types=arguments.texts("type"), session=arguments.text("session"),
+        query if len(query) > 1 else query[0], Scope.everything() if is_everywhere else session.scope(project),
+        limit=arguments.number("limit", 10), types=arguments.texts("type"), session=of_session,
         agent=arguments.text("agent"), before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
     )  # fmt: skip
-    if question.session is not None:
-        reading.session_by_id(app.store, question.session)
     found = app.search(question)
+    lag = not_searchable(app.store.index_lag())
     if not found:
-        return _nothing_found(app, arguments)
-    with_project = arguments.text("project") is not None
-    lines = [_hit(item, session.name, with_project=with_project) for item in found]
-    head = f"{len(found)} hits, best first. Full text: get_memories; around an event: get_context, expand_memory."
+        narrowed = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
+        hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
+        return escape(nothing_found(app, question, narrowed, hints)) + (f" {lag}." if lag else "")
+    lines = [_hit(item, session.name, with_project=project is not None or is_everywhere) for item in found]
+    head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
+    head += f" expand_memory.{f' {lag}.' if lag else ''}"
     return _answer(app, head, _cut(lines, "a smaller limit"))
-
-
-def _nothing_found(app: App, arguments: Arguments) -> str:
-    if app.store.last_row() == 0 and not app.store.memory_counts()["by_state"]:
-        return EMPTY
-    narrow = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
-    hints = [f"leave out {', '.join(narrow)}"] if narrow else []
-    if len(arguments.texts("query")) > 1:
-        hints.append("ask for fewer concepts")
-    hints += [] if arguments.text("project") else ["project: 'all' searches every project"]
-    return "Nothing found. Other words may find it" + "".join(f"; {hint}" for hint in hints) + "."
 
 
 def _hit(item: Found, session: str, *, with_project: bool) -> str:
     event, memory = item.event, item.memory
     if memory is not None:
         where = f"  {escape(memory.project or 'every project')}" if with_project else ""
-        about = f"{_time(memory.created_ms)}  {memory.type}{where}  ~{tokens(memory.text)} tok"
+        done = "  [resolved]" if memory.status == RESOLVED else ""
+        about = f"{_time(memory.created_ms)}  {memory.type}{done}{where}  ~{tokens(memory.text)} tok"
     elif event is not None:
         of = "this session" if event.session == session else f"session {escape(event.session[:8])}"
         where = f"  {escape(event.project)}" if with_project else ""
@@ -158,11 +151,11 @@ def _expand_memory(app: App, memory: Memory) -> str:
     parts = [f"\n{_memory_head(memory)}\n{_part(memory.id, memory.text, 0, room)}"]
     chain = [other for other in app.memories.chain(memory.id) if other.row != memory.row]
     for other in chain:
-        way = "was" if other.row < memory.row else "became"
+        way = "replaced" if other.row < memory.row else "replaced by"
         parts.append(f"\n{way} {_memory_head(other)}\n{_part(other.id, other.text, 0, room)}")
     for ident in memory.evidence:
         found = app.store.events_by_prefix(ident, limit=1)
-        words = f"{_event_head(found[0])}\n{escape(found[0].excerpt)}" if found else f"{ident}, not in this store"
+        words = f"{_event_head(found[0])}\n{escape(found[0].excerpt)}" if found else "one that is not in this store"
         parts.append(f"\nborne out by {words}")
     return _answer(app, "", _cut(parts, "get_memories"))
 
@@ -209,7 +202,7 @@ def replay_session(session: Session, arguments: Arguments) -> str:
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", REPLAY_EVENTS)]
     if not chosen:
-        return f"Session {_name(name)} has {len(told)} events up to there; offset {offset} is after its end."
+        return f"Session {_name(name)} has {counted(len(told), 'event')} up to there; offset {offset} is after its end."
     head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
     return _answer(app, head, _told(app, chosen, arguments, mark=mark, offset=offset, total=len(told)))
 
@@ -225,7 +218,7 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
     if not chosen:
-        return f"Session {_name(name)} has {len(told)} such events; none after {offset}."
+        return f"Session {_name(name)} has {counted(len(told), 'such event')}; none after {offset}."
     head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
     return _answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
 
@@ -235,14 +228,16 @@ def _sessions(session: Session, arguments: Arguments) -> str:
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
     found = app.store.recent_sessions(session.scope(arguments.text("project")), offset + limit)[offset:]
     if not found:
-        return EMPTY if app.store.last_row() == 0 else "No sessions of this project; project: 'all' lists every one."
-    lines = [
-        f"\n{_name(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {escape(one.client)}  {one.count} events"
-        f"{'  this session' if one.name == session.name else ''}\n  {escape(squeeze(one.prompt, LINE_CHARS))}"
-        for one in found
-    ]
-    head = f"{len(found)} sessions, newest first; get_timeline(session=…) tells one."
+        return EMPTY if is_empty(app) else "No sessions of this project; project: 'all' lists every one."
+    lines = [_session_line(one, session.name) for one in found]
+    head = f"{counted(len(found), 'session')}, newest first; get_timeline(session=…) tells one."
     return _answer(app, head, _cut(lines, "offset"))
+
+
+def _session_line(one: SessionSummary, running: str) -> str:
+    here = "  this session" if one.name == running else ""
+    about = f"{_name(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {escape(one.client)}"
+    return f"\n{about}  {counted(one.count, 'event')}{here}\n  {escape(squeeze(one.prompt, LINE_CHARS))}"
 
 
 def _told(
@@ -270,23 +265,28 @@ def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG00
     """What is stored, in a few lines."""
     store = session.app.store
     counts, kept = store.counts(), store.memory_counts()
-    if not counts["events"] and not kept["by_state"]:
+    if is_empty(session.app):
         return EMPTY
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(kept["by_type"].items())) or "none"
     lag = store.index_lag()
-    agents, newest = ", ".join(store.clients()) or "none", _time(store.last_ms())
-    stored = f"{counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"
-    is_known = session.scope(None).project_id is not None
+    of, newest = escape(", ".join(agents(session.app)) or "none"), _time(store.last_ms())
     lines = [
-        f"{stored} (agents: {agents}); the newest is of {newest}.",
+        f"{stored(counts)} (agents: {of}); the newest is of {newest}.",
         f"Memories: {kinds}.",
-        f"This project: {escape(session.folder)}{'' if is_known else ' (nothing of it is stored yet)'}",
+        f"This project: {_here(session)}",
     ]
     if lag:
-        lines.append(f"{lag} events are not searchable yet; they will be in a moment.")
+        lines.append(f"{counted(lag, 'event is', 'events are')} not searchable yet; they will be in a moment.")
     if counts["quarantine"]:
-        lines.append(f"{counts['quarantine']} records could not be read: `recollect doctor` tells.")
+        lines.append(f"{counted(counts['quarantine'], 'record')} could not be read: `recollect doctor` tells.")
     return "\n".join(lines)
+
+
+def _here(session: Session) -> str:
+    if session.is_nowhere:
+        return "none: the client has started recollect in no project's folder"
+    is_known = session.scope(None).project_id is not None
+    return escape(project_label(session.folder, parts=2)) + ("" if is_known else " (nothing of it is stored yet)")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -174,6 +174,7 @@ class Arguments:
 
 
 _ID = Parameter("id", "string", "Id of an event (ev-…) or a memory (mem-…); any unique beginning.", is_required=True)
+_WHOLE_ID = Parameter("id", "string", "The memory: its whole id (mem-…).", is_required=True)
 _AGENT_ID = Parameter("agent_id", "string", "Your own agent id, if you use one: it owns the memory.")
 _FULL = Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).")
 _OFFSET = Parameter("offset", "integer", "Go on after so many events (an earlier answer says when).")
@@ -192,7 +193,7 @@ _ALL = (
                       is_required=True, high=8),
             Parameter("limit", "integer", "At most so many hits (default 10).", low=1, high=100),
             Parameter("type", "strings", "Only these kinds of events or types of memories.", choices=TYPES, high=10),
-            Parameter("session", "string", "Only this session (beginning of its id)."),
+            Parameter("session", "string", "Only this session, of any project (beginning of its id)."),
             Parameter("since", "string", "Not older than this: 2026-10-01, 2026-10-01T12:00Z, or 7d, 12h, 3w ago."),
             Parameter("before", "string", "Older than this (same forms)."),
             Parameter("project", "string", "Another project's folder or name, or 'all'. Default: this project."),
@@ -271,7 +272,7 @@ _ALL = (
         " chain; or set its status to resolved when it is done with.",
         update_memory,
         (
-            Parameter("id", "string", "The memory (mem-…).", is_required=True),
+            _WHOLE_ID,
             Parameter("text", "string", "What is true now."),
             _TYPE,
             Parameter("status", "string", "open or resolved.", choices=memories.STATUSES),
@@ -283,7 +284,7 @@ _ALL = (
         "Take a wrong memory (mem-…) out of every search. It can be restored at the command line. For what was true"
         " once use update_memory.",
         forget,
-        (Parameter("id", "string", "The memory (mem-…).", is_required=True), _AGENT_ID), is_read_only=False,
+        (_WHOLE_ID, _AGENT_ID), is_read_only=False,
     ),
     Tool(
         "memory_status", "What memory holds",

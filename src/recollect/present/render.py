@@ -6,7 +6,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from recollect.domain.stored import Recollection
 
@@ -48,6 +48,17 @@ def escape(text: str) -> str:
 def plain(text: str) -> str:
     """`text` for a terminal: what was stored must not move its cursor or change its title."""
     return text.translate(_CONTROLS)
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """`1 file`, `2 files`; `more` where the plural is not made with an s."""
+    return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def stored(counts: Mapping[str, int]) -> str:
+    """What `Store.counts` says, in a line."""
+    events, sessions = counted(counts["events"], "event"), counted(counts["sessions"], "session")
+    return f"{events} of {sessions} in {counted(counts['projects'], 'project')}"
 
 
 def iso_time(ts_ms: int | None) -> str | None:

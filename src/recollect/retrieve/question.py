@@ -8,6 +8,7 @@ from recollect.domain.stored import Filter, Found
 from recollect.domain.text import best_passage
 from recollect.errors import UsageError
 from recollect.retrieve.memories import TIER, search_memories
+from recollect.retrieve.reading import session_by_id
 from recollect.retrieve.search import Searcher
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
-    from recollect.retrieve.situation import Ranked, Situation
+    from recollect.retrieve.situation import Candidate, Ranked, Situation
     from recollect.store.base import Store
 
 PASSAGE_CHARS = 600
@@ -38,7 +39,7 @@ class Question:
         limit: At most so many answers.
         by_session: Sessions are ranked, not passages; memories have none.
         types: Only these (of TYPES).
-        session: Only this session (any unique beginning of its id; its memories are of no session).
+        session: Only this session (any unique beginning of its id, see `reading.session_by_id`; memories are of none).
         agent: Only this agent's: a client (claude-code, codex, …) or the owner of memories.
         before_ms: Only what is older; `since_ms`: only what is not.
     """
@@ -53,7 +54,7 @@ class Question:
         """Keeps the parts.
 
         Raises:
-            UsageError: no words, too many concepts, or an unknown type.
+            UsageError: too many concepts, or an unknown type.
         """
         named = [concepts] if isinstance(concepts, str) else list(concepts)
         self.concepts = [clean_text(concept) for concept in named]
@@ -69,7 +70,11 @@ class Question:
 
 
 def answer(store: Store, question: Question, *, now_ms: int) -> list[Found]:
-    """The best answers, best first."""
+    """The best answers, best first.
+
+    Raises:
+        NotFoundError: there is no such session, or several.
+    """
     searcher = Searcher(store)
     wanted = _filter(store, question)
     asks_events = wanted.sessions != () and (not question.types or bool(wanted.kinds))
@@ -85,7 +90,7 @@ def answer(store: Store, question: Question, *, now_ms: int) -> list[Found]:
     if asks_events:
         more = 1 if question.by_session else OVERFETCH
         ranked = searcher.search(situation, limit=more * question.limit, now_ms=now_ms, required=required)
-        found += _Events(store, situation.terms, ranked).answers(by_session=question.by_session)
+        found += _Events(store, situation.terms, ranked, question.limit).answers(by_session=question.by_session)
     if asks_memories:
         found += _memories(store, situation, question.limit, now_ms, required)
     return sorted(found, key=lambda item: -item.score)[: question.limit]
@@ -95,7 +100,7 @@ def _filter(store: Store, question: Question) -> Filter:
     types = question.types
     sessions: list[int] | None = None
     if question.session is not None:
-        sessions = [row for row, _, _ in store.find_sessions(question.session)]
+        sessions = [session_by_id(store, question.session)[0]]
     if question.agent is not None and question.agent in store.clients():
         of_client = set(store.sessions_of_client(question.agent))
         sessions = sorted(of_client if sessions is None else of_client.intersection(sessions))
@@ -115,18 +120,20 @@ class _Events:
     and show the prompt that opened it; rows that hold the words themselves all come.
     """
 
-    def __init__(self, store: Store, terms: Sequence[str], ranked: Sequence[Ranked]) -> None:
-        self._terms, self._ranked = set(terms), ranked
-        self._rows = store.events_by_row([item.candidate.row for item in ranked], with_text=True)
-        openings = {item.candidate.exchange for item in ranked} - set(self._rows)
-        self._openings = self._rows | store.events_by_row(openings, with_text=True)
+    def __init__(self, store: Store, terms: Sequence[str], ranked: Sequence[Ranked], limit: int) -> None:
+        self._store, self._terms, self._ranked, self._limit = store, set(terms), ranked, limit
+        self._known: dict[int, StoredEvent] = {}
 
     def answers(self, *, by_session: bool) -> list[Found]:
-        """The rows that are told apart by something, best first."""
-        found = []
+        """The rows that are told apart by something, best first, at most the limit."""
+        found: list[Found] = []
         seen: set[int] = set()
-        for item in self._ranked:
-            event, exchange = self._rows.get(item.candidate.row), item.candidate.exchange
+        for place, item in enumerate(self._ranked):
+            if len(found) == self._limit:
+                break
+            if place % self._limit == 0:
+                self._read([other.candidate for other in self._ranked[place : place + self._limit]])
+            event, exchange = self._known.get(item.candidate.row), item.candidate.exchange
             if event is None:
                 continue
             passage = self._passage(event)
@@ -138,6 +145,13 @@ class _Events:
             found.append(Found(item.score, item.tiers, passage, event=event))
         return found
 
+    def _read(self, candidates: Sequence[Candidate]) -> None:
+        """Rows and the prompts that opened their exchanges; whole texts only of turns: a tool's result may be long."""
+        wanted = {row for candidate in candidates for row in (candidate.row, candidate.exchange)} - set(self._known)
+        self._known |= self._store.events_by_row(wanted)
+        turns = [row for row in wanted if row in self._known and self._known[row].kind in events.TURN_KINDS]
+        self._known |= self._store.events_by_row(turns, with_text=True)
+
     def _passage(self, event: StoredEvent) -> str:
         if event.kind not in events.TURN_KINDS:
             return event.excerpt
@@ -148,7 +162,7 @@ class _Events:
         return any(term in words for term in self._terms)
 
     def _after_prompt(self, event: StoredEvent, exchange: int, passage: str) -> str:
-        opening = self._openings.get(exchange)
+        opening = self._known.get(exchange)
         if opening is None or opening.row == event.row or opening.project != event.project:
             return passage
         prompt = best_passage(opening.text or opening.excerpt, self._terms, PROMPT_CHARS)

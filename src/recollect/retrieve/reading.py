@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from recollect.capture.decode import clean_text
 from recollect.domain import events, memories
+from recollect.domain.events import squeeze
 from recollect.domain.stored import ID_PREFIX
 from recollect.errors import NotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
+    from recollect.domain.memories import Memory
     from recollect.domain.stored import StoredEvent
     from recollect.store.base import Store
+
+    _Kept = TypeVar("_Kept", StoredEvent, Memory, StoredEvent | Memory)
+
+MAX_NAME_CHARS = 60
+"""Ids of sessions are text from transcripts, and a message has room for a short word only."""
+
+MAX_CANDIDATES = 5
+MAX_SESSIONS = 100_000
+"""All of them: those of other agents are sorted out afterwards."""
+
 
 
 def is_memory_id(text: str) -> bool:
@@ -29,25 +42,71 @@ def event_by_id(store: Store, prefix: str) -> StoredEvent:
     prefix = clean_text(prefix).strip()
     found = store.events_by_prefix(prefix)
     if not found:
-        raise NotFoundError(f"no event {prefix}; a search prints ids ({ID_PREFIX}…)")
-    if len(found) > 1:
-        raise NotFoundError(f"{prefix} could be {', '.join(event.id for event in found)}; write more of it")
-    return found[0]
+        raise NotFoundError(f"no event {_short(prefix)}; a search prints ids ({ID_PREFIX}…)")
+    return _only(prefix, found)
 
 
-def session_by_id(store: Store, prefix: str) -> tuple[int, str, str]:
-    """The session whose client id is or begins so: row id, client id, project root.
+def one_by_id(store: Store, prefix: str) -> StoredEvent | Memory:
+    """The event or memory whose id begins so; events with their texts.
 
     Raises:
         NotFoundError: none, or several (the message names them).
     """
     prefix = clean_text(prefix).strip()
-    found = store.find_sessions(prefix)
+    found: list[StoredEvent | Memory] = [*store.events_by_prefix(prefix), *store.memories_by_prefix(prefix)]
     if not found:
-        raise NotFoundError(f"no session {prefix}; a search prints session ids")
+        raise NotFoundError(
+            f"no event or memory {_short(prefix)}; `recollect search` prints ids ({ID_PREFIX}…, {memories.ID_PREFIX}…)"
+        )
+    return _only(prefix, found)
+
+
+def _only(prefix: str, found: Sequence[_Kept]) -> _Kept:
     if len(found) > 1:
-        raise NotFoundError(f"{prefix} could be {', '.join(name for _, name, _ in found)}; write more of it")
+        raise NotFoundError(several(prefix, [one.id for one in found]))
     return found[0]
+
+
+def several(prefix: str, names: Sequence[str]) -> str:
+    """What is said of the beginning of several ids: some of them."""
+    some = ", ".join(_short(name) for name in names[:MAX_CANDIDATES])
+    more = ", …" if len(names) >= MAX_CANDIDATES else ""
+    return f"several ids begin with {_short(prefix)}: {some}{more}; write more of it"
+
+
+def session_by_id(store: Store, text: str) -> tuple[int, str, str]:
+    """The session whose client id is or begins so: row id, client id, project root.
+
+    Where two clients have a session of one id, `client:id` is the one of that client.
+
+    Raises:
+        NotFoundError: none, or several (the message names them).
+    """
+    text = clean_text(text).strip()
+    found = store.find_sessions(text) or _of_client(store, text)
+    if not found:
+        raise NotFoundError(f"no session {_short(text)}; a search prints ids of sessions, a timeline lists the latest")
+    names = [name for _, name, _ in found]
+    if len(found) == 1:
+        return found[0]
+    if len(set(names)) > 1:
+        raise NotFoundError(several(text, names))
+    rows = {row for row, _, _ in found}
+    clients = [client for client in store.clients() if rows & set(store.sessions_of_client(client))]
+    choice = " or ".join(f"{_short(client)}:{_short(names[0])}" for client in clients)
+    raise NotFoundError(f"several agents have a session {_short(names[0])}: write {choice}")
+
+
+def _of_client(store: Store, text: str) -> list[tuple[int, str, str]]:
+    client, colon, prefix = text.partition(":")
+    if not colon or client not in store.clients():
+        return []
+    rows = set(store.sessions_of_client(client))
+    return [found for found in store.find_sessions(prefix, MAX_SESSIONS) if found[0] in rows]
+
+
+def _short(name: str) -> str:
+    return squeeze(name, MAX_NAME_CHARS)
 
 
 def session_of(store: Store, event: StoredEvent) -> tuple[list[StoredEvent], int]:

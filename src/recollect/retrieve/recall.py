@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from recollect.capture.decode import clean_text
 from recollect.domain import events
+from recollect.domain.memories import OPEN
 from recollect.domain.stored import Filter, Recollection
 from recollect.domain.text import best_passage
 from recollect.retrieve.memories import search_memories
 from recollect.retrieve.question import PASSAGE_CHARS
-from recollect.retrieve.search import RECALL_BREADTH, Searcher
+from recollect.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ def recall(
 ) -> list[Recollection]:
     """The recollections worth giving with a prompt, best first."""
     wanted = Filter(scope, without=store.session_ids(session), origins=events.PUSHED_ORIGINS)
-    prompt = clean_text(prompt)
+    prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     searcher = Searcher(store)
     situation = searcher.situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
     ranked = searcher.search(situation, limit=RECALL_BREADTH, now_ms=now_ms) if scope.project_id is not None else []
     threshold = settings.recall_threshold
     good = [item for item in ranked if item.strength >= threshold]
     kept = search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
-    kept = [item for item in kept if item.strength >= threshold]
+    kept = [item for item in kept if item.strength >= threshold and item.memory.status == OPEN]
     if not good and not kept:
         return []
     strongest = max([item.strength for item in good] + [item.strength for item in kept])
@@ -55,7 +56,7 @@ def recall(
 def _question(parts: Sequence[StoredEvent]) -> str:
     """What a person asked in an exchange, whatever its case and spacing; '' when it opens otherwise."""
     opening = parts[0] if parts and parts[0].kind == events.USER_PROMPT else None
-    return " ".join((opening.text or opening.excerpt).split()).casefold() if opening else ""
+    return " ".join((opening.text or opening.excerpt)[:MAX_QUESTION_CHARS].split()).casefold() if opening else ""
 
 
 class _Said:
@@ -88,8 +89,11 @@ class _Said:
             event, exchange = found.get(item.candidate.row), item.candidate.exchange
             if event is None or event.row in told or exchange in seen:
                 continue
-            seen.add(exchange)
-            whole = self._exchange_parts(event, exchange)
+            opening = self._opening(event, exchange)
+            if opening is not None and opening.row in seen:
+                continue
+            seen.update((exchange, opening.row if opening else exchange))
+            whole = self._exchange_parts(event, opening)
             question = _question(whole)
             if question and question in asked:  # asked again in another session: the better answer has been chosen
                 continue
@@ -105,14 +109,21 @@ class _Said:
                 break
         return recollections
 
-    def _exchange_parts(self, event: StoredEvent, exchange: int) -> list[StoredEvent]:
+    def _opening(self, event: StoredEvent, exchange: int) -> StoredEvent | None:
+        """The prompt that opened an event's exchange; the index does not know one that was read after the event."""
+        opening = self._store.events_by_row([exchange], with_text=True).get(exchange)
+        if opening is not None and opening.kind == events.USER_PROMPT:
+            return opening
+        row = self._store.opening(event.row)
+        return None if row is None else self._store.events_by_row([row], with_text=True).get(row)
+
+    def _exchange_parts(self, event: StoredEvent, opening: StoredEvent | None) -> list[StoredEvent]:
         """The prompt of an exchange, the event itself, and the agent's last words in it, in their order.
 
         A session may move to another project in mid-exchange: what it said there stays there.
         """
         parts = {event.row: event}
-        opening = self._store.events_by_row([exchange], with_text=True).get(exchange)
-        if opening is not None and opening.kind == events.USER_PROMPT:
-            around = [opening, *self._store.answers(exchange, 1)]
+        if opening is not None:
+            around = [opening, *self._store.answers(opening.row, 1)]
             parts.update({part.row: part for part in around if part.project == event.project})
         return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))

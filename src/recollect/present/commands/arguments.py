@@ -7,16 +7,71 @@ import sys
 
 import click
 
+from recollect.app import App, open_app
 from recollect.domain.memories import MAX_TEXT_CHARS
+from recollect.domain.stored import Scope
 from recollect.errors import UsageError
+from recollect.settings import read_settings
 
 MAX_INPUT_BYTES = 1 << 20
 _STANDARD_INPUT = ("-",)
+_ALL, _FOLDER = "or --all-projects", "or a folder that is there"
 
 
 def clean_argument(argument: str) -> str:
     """An argument as the store holds text: bytes that are not UTF-8 are replaced, as they are in transcripts."""
     return os.fsencode(argument).decode("utf-8", "replace")
+
+
+def open_to_read() -> App:
+    """The façade of a command that only reads: it leaves no store where there was none.
+
+    Raises:
+        StoreError: the store cannot be opened; StoreMissingError when there is none.
+    """
+    return open_app(read_settings(os.environ), create=False)
+
+
+def check_scope(project: str | None, *, all_projects: bool) -> None:
+    """Nobody can mean both.
+
+    Raises:
+        click.UsageError: both were given.
+    """
+    if all_projects and project is not None:
+        raise click.UsageError("choose one of --all-projects and --project")
+
+
+def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
+    """Whose events and memories a command reads: this folder's project's, a named one's (its folder, its name), or all.
+
+    Raises:
+        UsageError: no project has that name, or several have it.
+    """
+    here = clean_argument(os.getcwd())
+    if all_projects:
+        return Scope.everything()
+    if project is None:
+        return app.scope_of(here)
+    return Scope.project(app.project_named(clean_argument(project), here, _ALL)[0])
+
+
+def root_of(app: App, project: str | None) -> str:
+    """The folder for what a command keeps: this one, a named project's root, or a folder that is there.
+
+    Raises:
+        UsageError: there is no such project, and no such folder.
+    """
+    here = clean_argument(os.getcwd())
+    if project is None:
+        return here
+    folder = os.path.abspath(os.path.expanduser(project))
+    try:
+        return app.project_named(clean_argument(project), here, _FOLDER)[1]
+    except UsageError:
+        if os.path.isdir(folder):
+            return clean_argument(folder)
+        raise
 
 
 def memory_text(given: tuple[str, ...]) -> str:

@@ -14,8 +14,10 @@ from recollect.capture.decode import decode_record, plain_decoder
 from recollect.capture.observed import EXAMPLE
 from recollect.capture.spool import discard_dead, spool_counts
 from recollect.errors import RecordError, UsageError
-from recollect.ingest.spool import Intake, SpoolReport, ingest_spool, take_in
+from recollect.ingest.spool import Intake, SpoolReport, take_in
+from recollect.present.commands.asking import confirm
 from recollect.present.hooks import GUARD
+from recollect.present.render import counted
 from recollect.settings import Settings, read_settings
 
 MAX_INPUT_BYTES = 64 << 20
@@ -37,9 +39,11 @@ def observe(*, agent: str, now: bool, retry: bool, discard: bool, yes: bool, as_
     """Keep what an agent that leaves no transcript says about itself.
 
     Standard input holds one JSON object, an array of them, or JSON Lines. An observation has `agent`, `session_id` and
-    `text`, and perhaps `kind` (user_prompt, assistant_text, assistant_thinking, tool_call, tool_result, compaction;
-    default assistant_text), `cwd` (default: this folder), `tool`, `tool_input`, `file`, `failed`, `exit_code`,
+    `text`, and perhaps `kind`, `cwd` (default: this folder), `tool`, `tool_input`, `file`, `failed`, `exit_code`,
     `branch`, `ts` (ISO 8601 or milliseconds) and `id` (the same id in the same session is stored once).
+
+    Kinds, with the other words that are understood: user_prompt (prompt, user), assistant_text (assistant, answer; the
+    default), assistant_thinking (thinking, thought), tool_call (call), tool_result (result) and compaction.
 
     It is redacted and put into RECOLLECT_HOME/spool within milliseconds; the next hook, worker or `recollect import`
     moves it into the store. What cannot be stored is kept in spool/dead. Exit code 1: some could not be kept.
@@ -100,7 +104,7 @@ def _decode_lines(data: bytes) -> tuple[_Numbered, _Problems]:
 def _move(settings: Settings, *, retry: bool) -> SpoolReport:
     """The spool into the store, and its rows into the index."""
     with open_app(settings) as app:
-        report = ingest_spool(app.ingester(), app.store, settings.home, retry_all=retry, wait_s=RETRY_WAIT_S)
+        report = app.ingest_spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()
         app.index_new_rows()
     return report
 
@@ -117,7 +121,8 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
         counts = spool_counts(settings.home)
         names = ("waiting", "dead", "reasons")
         facts |= {"stored": moved.accepted, "known": moved.duplicate, **{name: counts[name] for name in names}}
-        lines.append(f"{moved.accepted} events stored, {moved.duplicate} known already, {counts['waiting']} waiting")
+        stored = counted(moved.accepted, "event")
+        lines.append(f"{stored} stored, {moved.duplicate} known already, {counts['waiting']} waiting")
         lines += [f"dead: {count} ({reason})" for reason, count in dict(counts["reasons"]).items()]  # type: ignore[call-overload]
     click.echo(json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(lines))
     if intake is not None and intake.problems:
@@ -137,8 +142,8 @@ def _complain(problems: _Problems) -> NoReturn:
 
 def _discard(settings: Settings, *, yes: bool, as_json: bool) -> None:
     counts = spool_counts(settings.home)
+    dead = int(str(counts["dead"]))
     if counts["dead_files"] and not yes:
-        click.confirm(f"Delete {counts['dead']} dead letters for good?", abort=True, err=as_json)
-    discarded = discard_dead(settings.home)
-    facts = {"discarded": counts["dead"] if discarded else 0}
-    click.echo(json.dumps(facts) if as_json else f"{facts['discarded']} dead letters deleted")
+        confirm(f"Delete {counted(dead, 'dead letter')} for good", yes=yes, err=as_json)
+    discarded = dead if discard_dead(settings.home) else 0
+    click.echo(json.dumps({"discarded": discarded}) if as_json else f"{counted(discarded, 'dead letter')} deleted")

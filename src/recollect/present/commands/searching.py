@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 import click
 
-from recollect.app import App, now_ms, open_app
+from recollect.app import App, now_ms
 from recollect.domain.events import TOOL_CALL, squeeze
-from recollect.domain.memories import Memory
-from recollect.domain.stored import Found, Scope, StoredEvent
-from recollect.errors import NotFoundError, StoreError
-from recollect.present.commands.arguments import clean_argument
+from recollect.domain.memories import RESOLVED, Memory
+from recollect.domain.stored import ID_PREFIX, Found, StoredEvent
+from recollect.errors import StoreError, StoreMissingError
+from recollect.present.commands.arguments import check_scope, clean_argument, open_to_read, scope_of
 from recollect.present.commands.remembering import memory_line, memory_row
-from recollect.present.render import iso_time, plain
+from recollect.present.moments import moment_ms
+from recollect.present.nothing_found import EMPTY, is_empty, not_searchable, nothing_found
+from recollect.present.render import counted, iso_time, plain
+from recollect.retrieve import reading
 from recollect.retrieve.question import TYPES, Question
-from recollect.settings import read_settings
 
 _Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
 """A row as JSON, which of its fields people see, and further lines with their names."""
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_ALL_PROJECTS = click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
+_PROJECT = click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
+INDEX_WAIT_S = 1.0
+"""A person waits so long for what another process has stored and nobody has made searchable yet."""
 
 
 @click.command()
 @click.argument("text", nargs=-1, required=True)
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=10, show_default=True, help="At most so many.")
-@click.option("--all-projects", is_flag=True, help="Search every project, not only this folder's.")
-@click.option("--project", type=click.Path(), help="Search the project of this folder.")
+@_ALL_PROJECTS
+@_PROJECT
 @click.option("--by", type=click.Choice(["session"]), help="One row a session, by its best passage.")
-@click.option("--before", metavar="TIME", help="Only what is older (ISO 8601, UTC when it has no zone).")
-@click.option("--since", metavar="TIME", help="Only what is not older.")
+@click.option("--before", metavar="TIME", help="Only what is older than TIME.")
+@click.option("--since", metavar="TIME", help="Only what is not older than TIME.")
 @click.option("--type", "types", type=click.Choice(TYPES), multiple=True, help="Only this kind of event or memory.")
-@click.option("--session", help="Only this session (any unique beginning of its id).")
+@click.option("--session", help="Only this session, of any project (any unique beginning of its id).")
 @click.option("--agent", help="Only this agent's sessions, or the memories that it owns.")
 @_JSON
 def search(
@@ -47,45 +52,69 @@ def search(
 
     The scope is the project of the current folder; nothing found is an empty list and exit code 0.
 
+    TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; UTC when it has no zone), today, yesterday,
+    or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
+
     \b
     Examples:
       recollect search "why celery and not rq"
       recollect search --all-projects --by session "flaky migration test"
-      recollect search --before 2026-10-01 --json "retry policy"
+      recollect search --since 7d --json "retry policy"
       recollect search --type decision --type pattern "error handling"
     """
-    if all_projects and project:
-        raise click.UsageError("choose one of --all-projects and --project")
-    question = clean_argument(" ".join(text))
-    with open_app(read_settings(os.environ)) as app:
-        folder = clean_argument(os.path.abspath(project or os.getcwd()))
-        scope = Scope.everything() if all_projects else app.scope_of(folder)
-        started = time.perf_counter()
-        found = app.search(
-            Question(
-                question, scope, limit=limit, by_session=by == "session", types=types, session=session, agent=agent,
-                before_ms=_time_ms(before, "--before"), since_ms=_time_ms(since, "--since"),
-            )
-        )  # fmt: skip
-        elapsed_ms = (time.perf_counter() - started) * 1000
-        is_empty = not found and app.store.last_row() == 0
-    rows = [found_row(item) for item in found]
+    asked = clean_argument(" ".join(text))
+    if not asked.strip():
+        raise click.UsageError("write what to search for: a question, or a few words")
+    check_scope(project, all_projects=all_projects)
+    before_ms, since_ms = _moment_ms(before, "--before"), _moment_ms(since, "--since")
+    is_everywhere = all_projects or (session is not None and project is None)  # a session is named by itself
+    narrowed = {"--type": types, "--session": session, "--since": since, "--before": before, "--agent": agent}
+    try:
+        with open_to_read() as app:
+            question = Question(
+                asked, scope_of(app, project, all_projects=is_everywhere), limit=limit, by_session=by == "session",
+                types=types, session=session, agent=agent, before_ms=before_ms, since_ms=since_ms,
+            )  # fmt: skip
+            names = [name for name, value in narrowed.items() if value]
+            report, lines = _answers(app, question, names, is_everywhere=is_everywhere)
+    except StoreMissingError:
+        report, lines = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [EMPTY]
     if as_json:
-        click.echo(json.dumps({"results": rows, "ms": round(elapsed_ms, 3)}, ensure_ascii=False))
+        click.echo(json.dumps(report, ensure_ascii=False))
         return
-    for row in rows:
+    for line in lines:
+        click.echo(plain(line))
+
+
+def _moment_ms(text: str | None, option: str) -> int | None:
+    return None if text is None else moment_ms(text, option, now_ms())
+
+
+def _answers(
+    app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
+) -> tuple[dict[str, object], list[str]]:
+    """What a search gives programs, and people."""
+    lag = app.make_searchable(INDEX_WAIT_S)
+    started = time.perf_counter()
+    found = app.search(question)
+    elapsed_ms = (time.perf_counter() - started) * 1000
+    hints = [] if is_everywhere else ["--all-projects searches every project"]
+    lines = _hits(found, is_everywhere=is_everywhere) or [nothing_found(app, question, narrowed, hints)]
+    lines += [not_searchable(lag)] if lag else []
+    return {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}, lines
+
+
+def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
+    """Two lines an answer: what it is, and what it says."""
+    lines = []
+    for item in found:
+        row = found_row(item)
         of_session = f"  session {str(row['session_id'])[:8]}" if row["session_id"] else ""
-        where = f"  {row['project'] or 'everywhere'}" if all_projects else ""
-        click.echo(plain(f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{of_session}{where}"))
-        click.echo(f"    {plain(squeeze(str(row['excerpt']), 220))}")
-    if not rows:
-        click.echo(_nothing(is_empty=is_empty, all_projects=all_projects))
-
-
-def _nothing(*, is_empty: bool, all_projects: bool) -> str:
-    if is_empty:
-        return "The store is empty: run `recollect import` first."
-    return "Nothing found." if all_projects else "Nothing found in this project; --all-projects searches everywhere."
+        where = f"  {row['project'] or 'everywhere'}" if is_everywhere else ""
+        done = "  [resolved]" if item.memory is not None and item.memory.status == RESOLVED else ""
+        about = f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{done}{of_session}{where}"
+        lines += [about, f"    {squeeze(item.passage, 220)}"]
+    return lines
 
 
 @click.command(short_help="Show one event or memory with its whole text.")
@@ -101,14 +130,9 @@ def show(found_id: str, *, as_json: bool) -> None:
       recollect show ev-3f9a
       recollect show mem-71c0
     """
-    prefix = clean_argument(found_id)
-    with open_app(read_settings(os.environ)) as app:
-        found: list[StoredEvent | Memory] = [*app.store.events_by_prefix(prefix), *app.store.memories_by_prefix(prefix)]
-        if not found:
-            raise NotFoundError(f"no event or memory {prefix}; `recollect search` prints ids (ev-…, mem-…)")
-        if len(found) > 1:
-            raise NotFoundError(f"{prefix} could be {', '.join(one.id for one in found)}; write more of it")
-        show_one = _show_memory(app, found[0]) if isinstance(found[0], Memory) else _show_event(found[0])
+    with open_to_read() as app:
+        found = reading.one_by_id(app.store, clean_argument(found_id))
+        show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(found)
     row, names, more = show_one
     if as_json:
         click.echo(json.dumps(row, ensure_ascii=False))
@@ -137,8 +161,8 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
             {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
         ],
     }  # fmt: skip
-    more = [("before", memory_line(other)) for other in chain[:place]]
-    more += [("after", memory_line(other)) for other in chain[place + 1 :]]
+    more = [("replaced", memory_line(other)) for other in chain[:place]]
+    more += [("replaced by", memory_line(other)) for other in chain[place + 1 :]]
     more += [
         ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
         for ident, events in borne_out.items()
@@ -149,29 +173,77 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     return row, ("id", "ts", "type", "status", "state", "project", "agent", "access_count"), more
 
 
-@click.command()
-@click.argument("session")
+@click.command(short_help="List the latest sessions, or what happened in one.")
+@click.argument("session", required=False)
 @click.option("--full", is_flag=True, help="With the whole text of each event.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sessions to list.")
+@_ALL_PROJECTS
+@_PROJECT
 @_JSON
-def timeline(session: str, *, full: bool, as_json: bool) -> None:
-    """Show what happened in a session, from its start. SESSION may be any unique beginning of its id.
+def timeline(
+    session: str | None, *, full: bool, limit: int, all_projects: bool, project: str | None, as_json: bool
+) -> None:
+    """Show what happened in a session, from its start; without SESSION list the latest sessions.
+
+    SESSION may be any unique beginning of its id (of two agents' sessions with one id: claude-code:ID), or the id of
+    an event (ev-…), which is marked then.
 
     \b
-    Example:
+    Examples:
+      recollect timeline
       recollect timeline 6295e04b
+      recollect timeline ev-3f9a
     """
-    with open_app(read_settings(os.environ)) as app:
-        row_id, name, project = _session(app, clean_argument(session))
+    if session is None:
+        check_scope(project, all_projects=all_projects)
+        _list_sessions(project, limit, all_projects=all_projects, as_json=as_json)
+        return
+    with open_to_read() as app:
+        row_id, name, root, marked = _session(app, clean_argument(session))
         found = app.store.session_events(row_id, with_text=full)
     rows = [event_row(event, with_text=full) for event in found]
     if as_json:
-        click.echo(json.dumps({"session_id": name, "project": project, "events": rows}, ensure_ascii=False))
+        click.echo(json.dumps({"session_id": name, "project": root, "events": rows}, ensure_ascii=False))
         return
-    click.echo(plain(f"session {name} in {project}: {len(rows)} events"))
+    click.echo(plain(f"session {name} in {root}: {counted(len(rows), 'event')}"))
     for row in rows:
-        click.echo(plain(f"{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}"))
+        sign = ("> " if row["id"] == marked else "  ") if marked else ""
+        click.echo(plain(f"{sign}{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}"))
         if full:
             click.echo(plain(f"{row['text']}\n"))
+
+
+def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_json: bool) -> None:
+    found, nothing = [], EMPTY
+    with contextlib.suppress(StoreMissingError), open_to_read() as app:
+        found = app.store.recent_sessions(scope_of(app, project, all_projects=all_projects), limit)
+        nothing = EMPTY if is_empty(app) else "No sessions of this project; --all-projects lists every one."
+    if as_json:
+        rows = [
+            {
+                "session_id": one.name, "agent": one.client, "project": one.project, "first": iso_time(one.first_ms),
+                "last": iso_time(one.last_ms), "events": one.count, "prompt": one.prompt,
+            }
+            for one in found
+        ]  # fmt: skip
+        click.echo(json.dumps({"sessions": rows}, ensure_ascii=False))
+        return
+    for one in found:
+        where = f"  {one.project}" if all_projects else ""
+        about = f"{one.name}  {str(iso_time(one.last_ms))[:16]}  {one.client}  {counted(one.count, 'event')}{where}"
+        click.echo(plain(about))
+        click.echo(plain(f"    {squeeze(one.prompt, 220)}"))
+    if not found:
+        click.echo(nothing)
+
+
+def _session(app: App, text: str) -> tuple[int, str, str, str]:
+    """The session that a text names, by its id or by an event of it: row id, client id, root, the event's id or ''."""
+    if not text.strip().startswith(ID_PREFIX):
+        return *reading.session_by_id(app.store, text), ""
+    event = reading.event_by_id(app.store, text)
+    row_id = app.store.session_of_event(event.row)
+    return row_id or 0, event.session, event.project, event.id
 
 
 def event_row(event: StoredEvent, *, with_text: bool) -> dict[str, object]:
@@ -187,15 +259,6 @@ def event_row(event: StoredEvent, *, with_text: bool) -> dict[str, object]:
     return row
 
 
-def _session(app: App, prefix: str) -> tuple[int, str, str]:
-    found = app.store.find_sessions(prefix)
-    if not found:
-        raise NotFoundError(f"no session {prefix}; `recollect search` prints session ids")
-    if len(found) > 1:
-        raise NotFoundError(f"{prefix} could be {', '.join(name for _, name, _ in found)}; write more of it")
-    return found[0]
-
-
 def found_row(item: Found) -> dict[str, object]:
     """One answer as every door shows it: an event, or a memory (which has no session)."""
     event, memory = item.event, item.memory
@@ -208,16 +271,5 @@ def found_row(item: Found) -> dict[str, object]:
         row |= {"ts": iso_time(event.ts_ms), "type": event.kind, "summary": event.summary}
     elif memory is not None:
         row |= {"ts": iso_time(memory.created_ms), "type": memory.type, "summary": memory.summary}
+        row |= {"status": memory.status}
     return row | {"excerpt": item.passage}
-
-
-def _time_ms(text: str | None, option: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{text!r} is not an ISO 8601 time, such as 2026-10-01 or 2026-10-01T12:00:00Z", param_hint=option
-        ) from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

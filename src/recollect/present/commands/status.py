@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from typing import Any
 
 import click
 
-from recollect.app import App, open_app
+from recollect.app import DATABASE_NAME, App, open_app
 from recollect.capture.spool import spool_counts
 from recollect.domain.events import KINDS
 from recollect.domain.sources import COUNTERS
+from recollect.errors import StoreMissingError
 from recollect.present.checks.activity import last_hook_ms, last_lines
-from recollect.present.checks.base import Machine, counted, in_units
+from recollect.present.checks.base import Machine, in_units
 from recollect.present.checks.storage import unread_transcripts
 from recollect.present.checks.wiring import read_wirings
+from recollect.present.commands.arguments import open_to_read
 from recollect.present.hooks import LOG_NAME
-from recollect.present.render import iso_time, plain
+from recollect.present.render import counted, iso_time, plain, stored
 from recollect.present.worker import worker_state
 from recollect.settings import read_settings
 
@@ -35,8 +38,13 @@ def status(*, as_json: bool, check: bool) -> None:
       recollect status
       recollect status --json
     """
-    with open_app(read_settings(os.environ)) as app:
-        facts = gather(app, Machine(os.environ), check=check, by_kind=as_json)
+    machine = Machine(os.environ)
+    try:
+        with open_to_read() as app:
+            facts = gather(app, machine, app.settings.home, check=check, by_kind=as_json)
+    except StoreMissingError:  # looking must not make one: an empty one stands for it
+        with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"RECOLLECT_HOME": folder})) as app:
+            facts = gather(app, machine, read_settings(os.environ).home, check=check, by_kind=as_json)
     if as_json:
         click.echo(json.dumps(facts, ensure_ascii=False))
         return
@@ -44,22 +52,22 @@ def status(*, as_json: bool, check: bool) -> None:
         click.echo(f"{name:<12}{plain(line)}")
 
 
-def gather(app: App, machine: Machine, *, check: bool, by_kind: bool) -> dict[str, object]:
+def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
     """Everything `status` knows, as JSON values.
 
     Args:
         app: The façade over the store.
         machine: Where agents and transcripts are looked for.
+        home: Where the store is, or would be.
         check: Whether to read every page of the database.
         by_kind: Whether to count events by type, which reads every row (half a second a million).
     """
-    home = app.settings.home
     facts: dict[str, object] = {
         "home": home,
         "counts": _counts(app, by_kind=by_kind),
         **_accounts(app),
         "sizes": {
-            "database_bytes": sum(_size(app.store.path + suffix) for suffix in ("", "-wal")),
+            "database_bytes": sum(_size(os.path.join(home, DATABASE_NAME + suffix)) for suffix in ("", "-wal")),
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
         "memories": app.store.memory_counts(),
@@ -136,7 +144,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     lag, waiting = facts["index_lag_rows"], facts["spool"]
     lines = [
         ("store", facts["home"]),
-        ("holds", f"{counts['events']} events of {counts['sessions']} sessions in {counts['projects']} projects"),
+        ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),
         ("last read", facts["last_ingest"] or "never"),
@@ -149,7 +157,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["quarantine"]["records"]:
         lines.append(("quarantine", _quarantined(facts["quarantine"])))
     if waiting["waiting"] or waiting["dead"]:
-        lines.append(("spool", f"{waiting['waiting']} observations waiting, {waiting['dead']} dead"))
+        lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
     lines += [("hook error", line) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
 

@@ -1,0 +1,164 @@
+"""`search`, `timeline` and `show` as people type them: what they say when there is nothing, and what to do next."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.builders import Claude, write
+from tests.processes import ask, run
+
+from recollect.store.sqlite import SqliteStore
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+PROJECT = "tidepool"
+SESSION = "c41d7e96"
+
+
+@pytest.fixture
+def samples(store_folder: Path) -> Path:
+    """The folder of a store with the sample sessions."""
+    ask("import", SAMPLES)
+    return store_folder
+
+
+def says(*arguments: str) -> str:
+    """What a command prints for people; it succeeds and says it on standard output."""
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def refused(*arguments: str) -> str:
+    """What a command says of wrong usage."""
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
+@pytest.mark.usefixtures("store_folder")
+@pytest.mark.parametrize("arguments", [("search", "redis"), ("search", "why did we"), ("timeline",)], ids=" ".join)
+def test_an_empty_store_says_how_it_is_filled(arguments: tuple[str, ...]) -> None:
+    """The next step, not a riddle."""
+    assert "`recollect init`" in says(*arguments)
+    assert "`recollect import`" in says(*arguments)
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_question_of_very_common_words_says_so() -> None:
+    """Nothing of it could be looked for; an empty one is wrong usage."""
+    assert says("search", "why did we", "--all-projects") == (
+        "Nothing found: only very common words. Add a name or a topic.\n"
+    )
+    for text in ("", " ", "\t"):
+        assert "Usage: recollect search" in refused("search", text)
+
+
+@pytest.mark.usefixtures("samples")
+def test_what_narrowed_a_question_is_named_when_nothing_is_found() -> None:
+    """Options as they are typed; an agent that nobody knows is said to be."""
+    answer = says("search", "redis", "--project", PROJECT, "--since", "2w", "--type", "decision")
+    assert answer.startswith("Nothing found. Other words may find it; leave out --type, --since; --all-projects")
+    assert "no agent nobody has sessions or memories here (sessions are of: claude-code, codex)" in says(
+        "search", "redis", "--agent", "nobody"
+    )
+    assert "leave out --agent" in says("search", "gnomon", "--agent", "codex")
+    ask("remember", "the gnomon is bent", "--agent", "nobody")
+    assert "leave out --agent" in says("search", "redis", "--agent", "nobody")
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_project_is_a_folder_or_a_name() -> None:
+    """Another name is wrong usage, answered with the nearest one."""
+    assert "session 5f0c8a52" in says("search", "redis", "--project", PROJECT)
+    assert "session 5f0c8a52" in says("search", "redis", "--project", "/home/dev/tidepool/")
+    for command in (("search", "redis"), ("timeline",)):
+        assert "no project is called 'tidepol'; use one of: tidepool" in refused(*command, "--project", "tidepol")
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_session_is_searched_wherever_one_is() -> None:
+    """It is named by itself, as for `timeline`; an unknown one is no empty answer."""
+    assert {row["session_id"][:8] for row in ask("search", "migration", "--session", SESSION)["results"]} == {SESSION}
+    done = run("search", "gauge", "--session", "nobody")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no session nobody" in done.stderr
+
+
+def test_moments_may_be_told_by_how_long_ago(store_folder: Path, tmp_path: Path) -> None:
+    """`7d`, `yesterday`, a date; anything else is wrong usage with the forms that exist."""
+    assert store_folder
+    claude = Claude("old")
+    ask("import", write(tmp_path / "a.jsonl", claude.user("the zebra plan")))
+    every = ask("search", "zebra", "--session", "old")["results"]
+    assert len(every) == 1
+    for option in (("--before", "yesterday"), ("--before", "7d"), ("--since", "20y"), ("--since", "2026-03-02")):
+        assert ask("search", "zebra", "--session", "old", *option)["results"][0]["id"] == every[0]["id"]
+    for option in (("--since", "yesterday"), ("--since", "3w"), ("--before", "2026-03-01")):
+        assert ask("search", "zebra", "--session", "old", *option)["results"] == []
+    assert "7d" in refused("search", "zebra", "--since", "soon")
+    assert "7d" in says("search", "--help")
+
+
+def test_a_search_makes_searchable_what_is_not_yet(samples: Path) -> None:
+    """A lost index is no silent "nothing": it is made anew within a second, or it is said what is missing."""
+    shutil.rmtree(samples / "index")
+    assert ask("search", "redis", "--project", PROJECT)["results"]
+    shutil.rmtree(samples / "index")
+    store = SqliteStore(str(samples))
+    try:
+        assert store.rebuild_index()  # this process holds the writers' lock until it lets go
+        path = write(samples.parent / "more.jsonl", Claude("more").user("the zebra plan"))
+        import_while_locked = run("import", path)
+        assert import_while_locked.returncode == 0
+        answer = ask("search", "zebra", "--session", "more")
+        assert (answer["results"], answer["index_lag_rows"]) == ([], 1)
+        assert "1 event is not searchable yet: `recollect doctor --fix`" in says("search", "zebra", "--all-projects")
+    finally:
+        store.close()
+    assert ask("search", "zebra", "--session", "more")["index_lag_rows"] == 0
+    assert "zebra" in says("search", "zebra", "--session", "more")
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_timeline_without_a_session_lists_the_latest() -> None:
+    """Newest first, of a project or of all; one line about each, and its first prompt."""
+    listed = ask("timeline", "--project", PROJECT)["sessions"]
+    assert set(listed[0]) == {"session_id", "agent", "project", "first", "last", "events", "prompt"}
+    assert [row["last"] for row in listed] == sorted((row["last"] for row in listed), reverse=True)
+    assert len(listed) == 4
+    text = says("timeline", "--all-projects", "-n", "2")
+    assert re.match(r"\S+  2026-10-12T09:09  claude-code  23 events  /home/dev/tidepool\n    The harbour board", text)
+    assert len(text.splitlines()) == 4
+    assert says("timeline") == "No sessions of this project; --all-projects lists every one.\n"
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_timeline_can_be_asked_for_by_an_event() -> None:
+    """The session of it, with the event marked."""
+    event = ask("timeline", SESSION)["events"][3]
+    assert ask("timeline", event["id"][:-1])["session_id"][:8] == SESSION
+    [marked] = [line for line in says("timeline", event["id"]).splitlines() if line.startswith(">")]
+    assert event["id"] in marked
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_resolved_memory_is_marked_in_a_list_of_answers() -> None:
+    """For people and for programs."""
+    ident = ask("remember", "the gnomon is bent")["id"]
+    assert ask("search", "gnomon")["results"][0]["status"] == "open"
+    assert "resolved" not in says("search", "gnomon")
+    run("update", ident, "--status", "resolved")
+    assert ask("search", "gnomon")["results"][0]["status"] == "resolved"
+    assert "context  [resolved]" in says("search", "gnomon")
+
+
+def test_one_of_something_is_not_many(store_folder: Path, tmp_path: Path) -> None:
+    """1 event of 1 session in 1 project."""
+    assert store_folder
+    ask("import", write(tmp_path / "a.jsonl", Claude("only").user("the zebra plan")))
+    assert "1 event of 1 session in 1 project\n" in says("status")
+    assert ": 1 event\n" in says("timeline", "only")
+    assert "  1 event  " in says("timeline", "--all-projects")
