@@ -217,8 +217,8 @@ class App:
 
         return root_of(self.store, folder)
 
-    def project_named(self, name: str, here: str, instead: str) -> tuple[int, str]:
-        """The stored project (id, root) with a name; see `retrieve.projects.project_named`."""
+    def project_named(self, name: str, here: str, instead: str) -> tuple[int | None, str]:
+        """The project (id, root) with a name; see `retrieve.projects.project_named`."""
         from recollect.retrieve.projects import project_named
 
         return project_named(self.store, name, here, instead)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from recollect.errors import SettingsError
+from recollect.errors import SettingsError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +74,21 @@ def home_folder(environment: Mapping[str, str]) -> str:
     if chosen:
         return os.path.abspath(os.path.expanduser(chosen))
     return os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".recollect")
+
+
+def current_folder(environment: Mapping[str, str]) -> str:
+    """The folder that this process was started in, also when it is gone: a worktree that was removed was a project.
+
+    Raises:
+        UsageError: it is gone, and nobody knows how it was called.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError as error:
+        name = environment.get("PWD", "")
+        if not os.path.isabs(name):
+            raise UsageError("the folder that you are in is gone: go to another one") from error
+        return name
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -139,3 +139,20 @@ def test_a_store_that_must_not_be_created_is_not(tmp_path: Path) -> None:
     assert not folder.parent.exists()
     SqliteStore(str(folder)).close()
     SqliteStore(str(folder), create=False).close()
+
+
+def test_what_only_reads_leaves_a_folder_without_a_store_as_it_is(tmp_path: Path) -> None:
+    """It may be anybody's; a store that is made there closes it."""
+    tmp_path.chmod(0o755)
+    with pytest.raises(StoreMissingError):
+        SqliteStore(str(tmp_path), create=False)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_cannot_be_looked_for_is_not_missing(tmp_path: Path) -> None:
+    """"Nothing is stored" would be a guess: a file in the folder's place, a folder that may not be entered."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="Not a directory") as failed:
+        SqliteStore(str(tmp_path / "file"), create=False)
+    assert not isinstance(failed.value, StoreMissingError)

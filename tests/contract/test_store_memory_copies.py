@@ -99,7 +99,7 @@ def test_a_stone_does_not_erase(store: Store) -> None:
     """What is known here stays as it is, whatever was done elsewhere."""
     take_in(store, line(1))
     report = take_in(store, line(1, purged_ms=1_790_000_000_001) | {"text": None})
-    assert (report.known, report.stones) == (1, 0)
+    assert (report.known, report.stones, report.still_here) == (0, 0, ["mem-000000000000"])
     assert found(store, "gauges") == ["gauges drift"]
 
 

@@ -18,6 +18,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.mcp_server import INSTALLED, TYPED, McpServer
 from tests.processes import COMMAND, WITHOUT_OVERRIDE, ask, python
+from tests.warm import eventually
 
 from recollect.present.render import HEADING, TAG
 from recollect.store.sqlite import SqliteStore
@@ -467,7 +468,7 @@ def test_a_store_that_was_taken_away_stays_away(told: Path, tmp_path: Path, *, i
         assert server.call("hook", **stop).text == ""
         assert not told.exists()
         ask("import", path)
-        assert "berth0" in server.call("search_memory", query="berth0")
+        eventually(lambda: "berth0" in server.call("search_memory", query="berth0"))  # its worker may index it
         assert server.end()[0] == 0
 
 

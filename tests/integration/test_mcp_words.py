@@ -99,7 +99,7 @@ def test_a_session_is_found_from_another_project_and_its_project_is_said(tmp_pat
     with McpServer(cwd=tmp_path) as server:
         hits = server.call("search_memory", query="redis", session="5f0c8a52")
         assert "  /home/dev/tidepool  " in hits
-        assert server.call("search_memory", query="redis").text.startswith("Nothing found.")
+        assert server.call("search_memory", query="redis").text.startswith("Nothing is stored of this project yet")
         assert server.call("search_memory", query="redis", session="5f0c8a52", limit=1).text.startswith("1 hit, ")
 
 
@@ -111,3 +111,15 @@ def test_why_nothing_is_found_is_said_as_at_the_command_line() -> None:
         assert "no agent nobody has sessions or memories" in server.call("search_memory", query="redis", agent="nobody")
         assert "leave out type, since" in server.call("search_memory", query="redis", type="decision", since="1d")
         assert "several ids begin with ev-1: ev-1" in server.call("get_context", id="ev-1")
+
+
+def test_an_error_of_the_machine_names_the_next_step(store_folder: Path) -> None:
+    """As at the command line: whoever reads it can do something; a wrong argument needs no doctor."""
+    with McpServer(environment=HERE) as server:
+        assert "doctor" not in server.call("get_memories", ids=["ev-1"])
+    for name in ("recollect.db", "recollect.db-wal"):
+        (store_folder / name).write_bytes(b"no database " * 1000)
+    with McpServer(environment=HERE) as server:
+        answer = server.call("search_memory", query="redis")
+        assert answer.is_error
+        assert answer.text.endswith("Run `recollect doctor`: it says what to do.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import Claude, write
-from tests.processes import COMMAND, ask
+from tests.processes import COMMAND, WITHOUT_OVERRIDE, ask, python, run
 
 from recollect.domain.memories import TYPES
 from recollect.domain.stored import Scope
@@ -378,7 +379,7 @@ def test_what_is_exported_can_be_imported_elsewhere(shell: Shell, tmp_path: Path
     assert file.stat().st_mode & 0o777 == 0o600
     assert shell("export").stdout == file.read_text(encoding="utf-8")
     other = Shell(shell.folder, tmp_path / "other")
-    counts = {"added": 3, "known": 0, "purged": 0, "stones": 0, "problems": []}
+    counts = {"added": 3, "known": 0, "purged": 0, "stones": 0, "still_here": [], "problems": []}
     assert other.json("import-memories", "--dry-run", str(file)) == {**counts, "is_dry_run": True}
     assert other.listed("--forgotten", "--superseded") == []
     assert other.json("import-memories", str(file)) == {**counts, "is_dry_run": False}
@@ -403,6 +404,42 @@ def test_an_export_replaces_only_an_export(shell: Shell, tmp_path: Path) -> None
     assert shell("export", "--force", str(notes)).returncode == 0
     assert notes.read_bytes() == file.read_bytes()
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_what_was_purged_elsewhere_and_stands_here_is_named(shell: Shell, tmp_path: Path) -> None:
+    """An import erases nothing: it says what is left to do, until it is done."""
+    ident = shell.remember(DECISION)
+    file = tmp_path / "memories.jsonl"
+    shell("export", str(file))
+    other = Shell(shell.folder, tmp_path / "other")
+    other("import-memories", str(file))
+    shell("purge", "--yes", ident)
+    shell("export", "--force", str(file))
+    says = f"1 memory was purged where this was written and is still here: `recollect purge {ident}`"
+    for options in (["--dry-run"], []):
+        assert other("import-memories", *options, str(file)).stdout.splitlines()[1:] == [says]
+    report = other.json("import-memories", str(file))
+    assert (report["known"], report["stones"], report["still_here"]) == (0, 0, [ident])
+    other("purge", "--yes", ident)
+    report = other.json("import-memories", str(file))
+    assert (report["known"], report["still_here"]) == (1, [])
+
+
+@pytest.mark.parametrize("place", ["memories-1", "."])
+def test_a_purge_that_may_not_write_the_index_names_the_folder(store_folder: Path, place: str) -> None:
+    """No other process is to blame; nothing was changed, and done again it is erased."""
+    ident = ask("remember", DECISION)["id"]
+    index = store_folder / "index"
+    if place == ".":
+        shutil.rmtree(index / "memories-1")
+    (index / place).chmod(0o500)
+    done = run("purge", "--yes", ident, before=python(WITHOUT_OVERRIDE))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{(index / place).resolve()} is not writable (Permission denied)" in done.stderr
+    assert "another process" not in done.stderr
+    assert ask("show", ident)["state"] == "live"
+    (index / place).chmod(0o700)
+    assert ask("purge", "--yes", ident)["is_gone"]
 
 
 def test_bad_lines_are_named_and_good_ones_kept(shell: Shell) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,7 +126,7 @@ def test_a_name_of_several_projects_and_of_none_is_answered_with_names(app: App,
     assert str(error.value).count("obey") <= 5
     assert "\n" not in str(error.value)
     with pytest.raises(UsageError, match="nothing is stored of the folder"):
-        app.project_named("..", "/work", INSTEAD)
+        app.project_named("../gone", "/work", INSTEAD)
 
 
 def test_a_folder_of_this_name_here_is_meant_when_there_are_several(app: App, tmp_path: Path) -> None:
@@ -207,3 +209,24 @@ def test_whole_texts_are_read_of_turns_only(app: App, tmp_path: Path) -> None:
     kinds = {event.kind for event in read(unpacked).values()}
     assert kinds <= set(events.TURN_KINDS)
     assert {item.event.kind for item in answers if item.event} & {events.TOOL_RESULT, events.TOOL_CALL}
+
+
+@pytest.mark.parametrize("words", ["search crane", "timeline", "memories", "search --all-projects crane"])
+def test_a_folder_that_was_removed_under_a_shell_is_still_a_project(app: App, tmp_path: Path, words: str) -> None:
+    """What was said there is found by its name; without one the answer says where to go."""
+    folder = tmp_path / "worktree"
+    folder.mkdir()
+    claude = Claude(cwd=str(folder))
+    take_in(app, write(tmp_path / "a.jsonl", claude.user("which crane?"), claude.text("The yellow crane.")))
+    keep(app, "The crane is yellow.", folder)
+    script = f'cd "{folder}" && rmdir "{folder}" && exec "{sys.executable}" -m recollect {words}'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "crane" in done.stdout
+    folder.mkdir()
+    script = script.replace("exec ", "unset PWD; ")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    if "--all-projects" not in words:
+        assert "go to another one" in done.stderr
+        assert done.returncode == 2

@@ -162,3 +162,60 @@ def test_one_of_something_is_not_many(store_folder: Path, tmp_path: Path) -> Non
     assert "1 event of 1 session in 1 project\n" in says("status")
     assert ": 1 event\n" in says("timeline", "only")
     assert "  1 event  " in says("timeline", "--all-projects")
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize("words", [("--project", "."), ("--project", "{}"), ()])
+def test_a_folder_without_history_is_a_project_of_which_nothing_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """It is there, so naming it is no mistake; other words would find nothing either."""
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new")
+    words = tuple(word.format(tmp_path / "new") for word in words)
+    assert ask("search", "redis", *words)["results"] == []
+    says_so = "Nothing is stored of this project yet; --all-projects searches every project."
+    assert says("search", "redis", *words).strip() == says_so
+    assert ask("timeline", *words)["sessions"] == []
+    assert ask("memories", *words)["memories"] == []
+    assert "nothing is stored of the folder './gone'" in refused("search", "redis", "--project", "./gone")
+
+
+def test_the_help_says_what_is_an_error() -> None:
+    """Nothing found is none; a project or session that nobody knows is one."""
+    page = " ".join(says("search", "--help").split())
+    assert "exit code 0; a project that nobody knows is wrong usage (2)," in page
+    assert "a session that nobody knows an error (1)" in page
+
+
+def test_names_that_are_offered_work(store_folder: Path, tmp_path: Path) -> None:
+    """Each leads to one project, whatever others are called; of several of one name, too."""
+    assert store_folder
+    for number, root in enumerate(("/a/quay", "/b/quay", "/b/harbour", "/x/b/harbour", "/x/mole/")):
+        ask("import", write(tmp_path / f"{number}.jsonl", Claude(str(number), cwd=root).user("zebra")))
+    for wrong in ("quai", "harbor", "quay", "harbour"):
+        said = refused("search", "zebra", "--project", wrong)
+        names = re.split(", ", re.findall(r"(?:use one of: |its folder \()([^;)]+)", said)[0])
+        assert len(names) == (5 if wrong in ("quai", "harbor") else 2)
+        assert len({ask("search", "zebra", "--project", name)["results"][0]["project"] for name in names}) == len(names)
+
+
+def test_a_session_that_is_called_like_an_event_can_be_opened(store_folder: Path, tmp_path: Path) -> None:
+    """Agents without transcripts name their sessions as they like; an event's whole id is the event's."""
+    assert store_folder
+    claude = Claude("ev-1", cwd="/home/dev/quay")
+    ask("import", write(tmp_path / "1.jsonl", claude.user("zebra"), claude.text("giraffe")))
+    ident = ask("timeline", "claude-code:ev-1")["events"][0]["id"]
+    assert ask("timeline", "ev-1")["session_id"] == "ev-1"
+    assert f"> {ident}" in says("timeline", ident)
+    other = Claude(ident, cwd="/home/dev/quay")
+    ask("import", write(tmp_path / "2.jsonl", other.user("a session called like that event")))
+    assert ask("timeline", ident)["session_id"] == "ev-1"
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_wrong_time_is_answered_with_every_form() -> None:
+    """Those that the help names."""
+    said = refused("search", "redis", "--since", "tomorrow")
+    for form in ("2026-10-01", "today", "yesterday", "7d", "12h", "3w", "2 months"):
+        assert form in said

@@ -6,6 +6,7 @@ import os
 from itertools import product
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 from tests.builders import CWD, Claude, write
 
@@ -94,3 +95,18 @@ def test_a_session_is_read_before_its_subagents(home: Path) -> None:
     assert listed == [str(each) for each in (older, path, agent, newer)]
     listed = [found.path for found in known_transcripts(str(home), {}, newest_first=True)]
     assert listed == [str(each) for each in (newer, path, agent, older)]
+
+
+def test_a_task_that_an_older_version_stored_is_not_pushed_either(tmp_path: Path, home: Path) -> None:
+    """Opening its store tells tasks apart by their place; the index still knows them by the old origin."""
+    with store_of(tmp_path / "store") as app:
+        for path in session_with_a_subagent(home):
+            app.ingester().ingest_file(str(path), "claude-code")
+        database = apsw.Connection(app.store.path)
+        database.execute("UPDATE events SET origin = 1 WHERE origin = 4; PRAGMA user_version = 2")
+        app.index_new_rows()
+        assert database.execute("SELECT count(*) FROM events WHERE origin = 4").get == 0
+    with store_of(tmp_path / "store") as app:
+        assert database.execute("SELECT excerpt FROM events WHERE origin = 4").fetchall() == [(TASK,)]
+        assert TASK not in [text for _, text in said_about(app, TASK)]
+    database.close()

@@ -269,6 +269,20 @@ def test_a_store_that_is_taken_away_does_not_come_back_by_itself(transcripts: Pa
     assert not (store_folder / "hook-errors.log").exists()
 
 
+def test_an_idle_worker_notices_within_a_moment_that_its_store_is_gone(transcripts: Path, store_folder: Path) -> None:
+    """However long its pauses are: whoever deletes the memory waits for it to let go."""
+    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    with server(30.0) as process:
+        eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
+        time.sleep(0.5)
+        for name in store_folder.glob("recollect.db*"):
+            name.unlink()
+        started = time.monotonic()
+        eventually(lambda: worker_state(str(store_folder))["working"] is False)
+        assert time.monotonic() - started < 2
+        assert end(process)[0]
+
+
 def test_a_store_that_is_taken_away_in_the_middle_of_a_scan_leaves_nothing(
     transcripts: Path, store_folder: Path
 ) -> None:

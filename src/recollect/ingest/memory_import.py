@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from recollect.capture.decode import clean_text
 from recollect.capture.projects import MAX_PATH_CHARS
@@ -14,7 +15,7 @@ from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, INDEX_WAIT_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from recollect.domain.memories import Memory
     from recollect.store.base import Store
@@ -44,20 +45,15 @@ class MemoryImport:
         Raises:
             UsageError: the first line is not the head of an export that this version can read.
         """
+        lines = iter(values)
+        require_head(list(islice(lines, 1)))
         if not self._is_trial:  # an index of other rows shows only now; then once for all lines
             self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
-        is_first = True
-        for number, value in values:
-            if is_first:
-                _require_head(value)
-                is_first = False
-                continue
+        for number, value in lines:
             try:
                 self._one(_fields(value))
             except (RecollectError, ValueError) as error:
                 self._report.problems.append((number, str(error)))
-        if is_first:
-            raise UsageError("this is no export: it is empty")
         if not self._is_trial:
             self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
         return self._report
@@ -66,9 +62,7 @@ class MemoryImport:
         key = _key(fields.get("key"))
         known = self._by_key(key)
         if known is not None or key in self._seen:
-            is_stone = known is not None and known.purged_ms is not None and fields.get("purged_ms") is None
-            self._report.purged += is_stone
-            self._report.known += not is_stone
+            self._known_already(known, is_stone=fields.get("purged_ms") is not None)
             return
         new = self._new(key, fields)
         self._seen.add(key)
@@ -82,6 +76,15 @@ class MemoryImport:
         else:
             self._report.added += is_new
             self._report.known += not is_new
+
+    def _known_already(self, known: Memory | None, *, is_stone: bool) -> None:
+        """Nothing is done to what is here, but what was purged on one side only is told."""
+        if known is not None and is_stone and known.purged_ms is None:
+            self._report.still_here.append(known.id)
+        elif known is not None and not is_stone and known.purged_ms is not None:
+            self._report.purged += 1
+        else:
+            self._report.known += 1
 
     def _by_key(self, key: bytes) -> Memory | None:
         found = self._store.memories_by_prefix(key.hex(), limit=1)
@@ -105,7 +108,15 @@ class MemoryImport:
         )  # fmt: skip
 
 
-def _require_head(value: object) -> None:
+def require_head(first: Sequence[tuple[int, object]]) -> None:
+    """Refuses what is no export, by its first line (none when it is empty), before anything is done with it.
+
+    Raises:
+        UsageError: it is not the head of an export that this version can read.
+    """
+    if not first:
+        raise UsageError("this is no export: it is empty")
+    [(_, value)] = first
     if not isinstance(value, dict) or value.get("recollect") != EXPORT_FORMAT:
         raise UsageError("this is no export of memories: `recollect export` writes one")
     if value.get("version") != EXPORT_VERSION:

@@ -35,13 +35,15 @@ PRIVATE = "[private]"
 class ImportReport:
     """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
 
-    `stones` are marks of memories that were purged where the export was written: they are kept, too.
+    `stones` are marks of memories that were purged where the export was written: they are kept, too; `still_here` are
+    the ids of such memories that are not purged here.
     """
 
-    __slots__ = ("added", "known", "problems", "purged", "stones")
+    __slots__ = ("added", "known", "problems", "purged", "still_here", "stones")
 
     def __init__(self) -> None:
         self.added = self.known = self.purged = self.stones = 0
+        self.still_here: list[str] = []
         self.problems: list[tuple[int, str]] = []
 
 
@@ -224,15 +226,7 @@ class Memories:
     def _clean(self, text: str) -> str:
         if self._redactor is None:
             self._redactor = Redactor(bytes(self._store.meta("key")))  # type: ignore[call-overload]
-        text = self._redactor.redact(strip_private(clean_text(text))).strip()
-        if text in ("", PRIVATE):
-            raise UsageError("a memory needs words: give it a text")
-        if len(text) > memories.MAX_TEXT_CHARS:
-            raise UsageError(
-                f"a memory is at most {memories.MAX_TEXT_CHARS} characters, this is {len(text)}: say it shortly, or"
-                " write a document and remember where it is"
-            )
-        return text
+        return _cleaned(text, self._redactor)
 
     def _evidence(self, ids: Sequence[str]) -> list[str]:
         if len(ids) > memories.MAX_EVIDENCE:
@@ -341,6 +335,31 @@ def _known(name: str, value: str, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
     return value
+
+
+def _cleaned(text: str, redactor: Redactor) -> str:
+    text = redactor.redact(strip_private(clean_text(text))).strip()
+    if text in ("", PRIVATE):
+        raise UsageError("a memory needs words: give it a text")
+    if len(text) > memories.MAX_TEXT_CHARS:
+        raise UsageError(
+            f"a memory is at most {memories.MAX_TEXT_CHARS} characters, this is {len(text)}: say it shortly, or"
+            " write a document and remember where it is"
+        )
+    return text
+
+
+def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> None:
+    """Refuses, before a store is made for it, the first memory that could not be kept there.
+
+    Raises:
+        UsageError: the text or the owner cannot be used.
+        NotFoundError: no event is stored that could bear it out.
+    """
+    _cleaned(text, Redactor(os.urandom(32)))
+    owner(agent)
+    if evidence:
+        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
 
 
 def owner(agent: str | None) -> str | None:

@@ -7,7 +7,8 @@ import importlib
 import click
 
 from recollect import __version__
-from recollect.errors import RecollectError, SettingsError, StoreError, UsageError
+from recollect.errors import RecollectError, UsageError
+from recollect.present.next_step import next_step
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
@@ -64,20 +65,12 @@ def cli() -> None:
     """
 
 
-def _next_step(error: RecollectError) -> str:
-    """What to do about an error of the store, the settings or the file system that does not say so itself."""
-    is_machine = isinstance(error, StoreError | SettingsError) or isinstance(error.__cause__, OSError)
-    if not is_machine or isinstance(error, UsageError) or "`recollect " in str(error):
-        return ""
-    return ("" if str(error).endswith(".") else ".") + " Run `recollect doctor`: it says what to do."
-
-
 def main() -> int:
     """Runs the command line. Exit codes: 0 done, 1 it failed (the message says why), 2 wrong usage, 130 interrupted."""
     try:
         code = cli.main(prog_name="recollect", standalone_mode=False)  # what a command exits with, else None
     except RecollectError as error:
-        click.echo(f"recollect: {error}{_next_step(error)}", err=True)
+        click.echo(f"recollect: {error}{next_step(error)}", err=True)
         return 2 if isinstance(error, UsageError) else 1
     except click.ClickException as error:
         error.show()

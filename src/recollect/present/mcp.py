@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         os.write(2, b"Usage: recollect mcp\n\nError: it takes no arguments; `recollect mcp --help` tells more.\n")
         return 2
     out = _protocol_output()
-    with Session(os.environ, os.getcwd()) as session:
+    with Session(os.environ, _folder()) as session:
         try:
             for line in _lines():
                 answer = answered(session, line)
@@ -71,6 +71,18 @@ def main(arguments: Sequence[str] = ()) -> int:
         except (BrokenPipeError, KeyboardInterrupt):
             return 0
     return 0
+
+
+
+def _folder() -> str:
+    """Where the client started the server; one that has been removed since without a trace is no project."""
+    from recollect.errors import UsageError
+    from recollect.settings import current_folder
+
+    try:
+        return current_folder(os.environ)
+    except UsageError:
+        return os.sep
 
 
 def _protocol_output() -> int:

@@ -195,7 +195,7 @@ def replay_session(session: Session, arguments: Arguments) -> str:
         told, place = reading.session_of(app.store, event)
         told, name, mark = told[: place + 1], event.session, event.row
     except NotFoundError:
-        if ident.startswith("ev-"):
+        if ident.startswith("ev-") and not reading.is_session(app.store, ident):
             raise
         row, name, _ = reading.session_by_id(app.store, ident)
         told, mark = app.store.session_events(row), -1

@@ -10,6 +10,7 @@ from recollect.domain.stored import Scope
 from recollect.errors import RecollectError, StoreMissingError, UsageError
 from recollect.present.hooks import guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
+from recollect.present.next_step import next_step
 from recollect.present.render import escape
 
 TYPE_CHECKING = False
@@ -179,7 +180,7 @@ class Session:
                 return tool.run(self, Arguments(tool, arguments))
             except RecollectError as error:
                 is_error = True
-                return escape(str(error))[:MAX_ERROR_CHARS]  # it may quote what is stored
+                return escape(str(error))[:MAX_ERROR_CHARS] + next_step(error)  # it may quote what is stored
 
         text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)

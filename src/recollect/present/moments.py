@@ -31,6 +31,6 @@ def moment_ms(text: str, name: str, now_ms: int) -> int:
         return max(0, int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"{name}: {text[:60]!r} is no time; write 2026-10-01, 2026-10-01T12:00:00Z (ISO 8601), or how long ago: 7d,"
-            " 12h, 3w"
+            f"{name}: {text[:60]!r} is no time; write 2026-10-01, 2026-10-01T12:00:00Z (ISO 8601), today, yesterday, or"
+            " how long ago: 12h, 7d, 3w, 2 months"
         ) from error

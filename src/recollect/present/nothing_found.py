@@ -35,9 +35,11 @@ def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: 
         known = ", ".join(agents(app)) or "none"
         agent = squeeze(question.agent, MAX_AGENT_CHARS)
         return f"Nothing found: no agent {agent} has sessions or memories here (sessions are of: {known})."
+    is_new = not question.scope.is_everything and question.scope.project_id is None
+    what = "Nothing is stored of this project yet" if is_new else "Nothing found. Other words may find it"
     more = [f"leave out {', '.join(narrowed)}"] if narrowed else []
-    more += ["ask for fewer concepts"] if len(question.concepts) > 1 else []
-    return "Nothing found. Other words may find it" + "".join(f"; {hint}" for hint in (*more, *hints)) + "."
+    more += ["ask for fewer concepts"] if len(question.concepts) > 1 and not is_new else []
+    return what + "".join(f"; {hint}" for hint in (*more, *hints)) + "."
 
 
 EMPTY = (

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 
 from recollect.app import DATABASE_NAME, now_ms
@@ -30,6 +31,9 @@ TAKE_OVER_S = 2.0
 SCAN_EVERY_S = 30.0
 MAX_PAUSE_S = 600.0
 FIRST_PAUSE_S = 2.0
+LOOK_EVERY_S = 1.0
+"""How soon a pause ends when the store is taken away: whoever deletes it waits for the lock."""
+
 SWITCH_S = 0.001
 """How long one thread keeps the interpreter while another wants it: the default of 5 ms, once for each of a recall's
 steps, would make a hook wait for 100 ms."""
@@ -105,9 +109,16 @@ class Worker:
                 done = guarded("worker", lambda: catch_up.scan(create=not self._had_store), home, self._told)
                 self._had_store = self._had_store or catch_up.has_opened
                 pause_s = self._scan_every_s if done else min(MAX_PAUSE_S, pause_s * 2)
-                self._patience.rest(pause_s)
+                self._pause(pause_s)
         finally:
             server.stop()
+
+    def _pause(self, seconds: float) -> None:
+        """Rests; not longer than there is a store."""
+        end = time.monotonic() + seconds
+        while (left_s := end - time.monotonic()) > 0 and self._patience.rest(min(LOOK_EVERY_S, left_s)):
+            if self._is_gone():
+                return
 
 
 def take_lock(home: str) -> int | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recollect.store.base import Store
 
     Project = tuple[int, str]
+    Named = tuple[int | None, str]
 
 MAX_NAME_CHARS = 60
 """A folder's name is somebody's text: in a message it is a short word, not a place for sentences."""
@@ -40,8 +41,10 @@ def root_of(store: Store, folder: str) -> str:
     return project_root(folder) if found is None else dict(store.projects())[found]
 
 
-def project_named(store: Store, name: str, here: str, instead: str) -> Project:
+def project_named(store: Store, name: str, here: str, instead: str) -> Named:
     """The stored project (id, root) with a name: a folder, the last parts of a root, or a whole root.
+
+    A folder that is there is a project, too, when nothing of it is stored: its id is None.
 
     Args:
         store: Where projects are known.
@@ -52,9 +55,10 @@ def project_named(store: Store, name: str, here: str, instead: str) -> Project:
     Raises:
         UsageError: none has that name (the message names those most like it), or several have it.
     """
+    folder = os.path.join(here, os.path.expanduser(name))
     known = store.projects()
     roots = dict(known)
-    by_folder = project_of(store, os.path.join(here, os.path.expanduser(name)))
+    by_folder = project_of(store, folder)
     named = _ending(known, name)
     is_path = os.sep in name or name in (os.curdir, os.pardir, "~")
     if by_folder is not None and (is_path or not named or by_folder in named):
@@ -63,9 +67,11 @@ def project_named(store: Store, name: str, here: str, instead: str) -> Project:
         return named[0], roots[named[0]]
     said = repr(squeeze(name, MAX_NAME_CHARS))
     if named:
-        places = ", ".join(sorted(project_label(roots[row], parts=2) for row in named)[:MAX_NAMED])
+        places = ", ".join(_typed_names(known, sorted(roots[row] for row in named)))
         raise UsageError(f"several projects are called {said}: write one with its folder ({places}); {instead}")
-    nearest = _nearest(name, roots.values())
+    if os.path.isdir(folder):
+        return None, project_root(folder)
+    nearest = _typed_names(known, _nearest(name, roots.values()))
     choice = f"use one of: {', '.join(nearest)}" if nearest else "no project is known yet"
     what = f"nothing is stored of the folder {said}" if is_path else f"no project is called {said}"
     raise UsageError(f"{what}; {choice}; {instead}")
@@ -92,11 +98,30 @@ def _ending(known: Sequence[Project], name: str) -> list[int]:
     return exact or [row for row, root in known if len(ends) > 1 and root.endswith(ends)]
 
 
+def _typed_names(known: Sequence[Project], roots: Iterable[str]) -> list[str]:
+    """For some roots what to type: as few of their last parts as no other project has, at last all of them.
+
+    Names are short words in a message: what would have to be cut could not be typed, so it is left out.
+    """
+    names: list[str] = []
+    for root in roots:
+        parts = root.strip(os.sep).split(os.sep)
+        ends = [os.sep.join(parts[-number:]) for number in range(1, len(parts) + 1)]
+        name = next((end for end in ends if len(_ending(known, end)) == 1), root)
+        if name == squeeze(name, MAX_NAME_CHARS):
+            names.append(name)
+        if len(names) == MAX_NAMED:
+            break
+    return names
+
+
 def _nearest(name: str, roots: Iterable[str]) -> list[str]:
-    """Names of projects, those most like `name` first."""
+    """Roots of projects, those whose names are most like `name` first."""
     from difflib import SequenceMatcher
 
     wanted = os.path.basename(name.rstrip(os.sep)).casefold()[:MAX_NAME_CHARS]
-    labels = {project_label(root) for root in roots}
-    likeness = {label: SequenceMatcher(None, wanted, label.casefold()).ratio() for label in labels}
-    return sorted(labels, key=lambda label: (-likeness[label], label))[:MAX_NAMED]
+
+    def unlikeness(root: str) -> tuple[float, str]:
+        return -SequenceMatcher(None, wanted, project_label(root).casefold()).ratio(), root
+
+    return sorted(roots, key=unlikeness)

@@ -97,6 +97,16 @@ def session_by_id(store: Store, text: str) -> tuple[int, str, str]:
     raise NotFoundError(f"several agents have a session {_short(names[0])}: write {choice}")
 
 
+def is_session(store: Store, text: str) -> bool:
+    """Whether what looks like an event's id is a session's: exactly so, and no event's whole id.
+
+    Agents without transcripts name their sessions as they like.
+    """
+    text = clean_text(text).strip()
+    is_name = any(name == text for _, name, _ in store.find_sessions(text))
+    return is_name and not any(event.id == text for event in store.events_by_prefix(text))
+
+
 def _of_client(store: Store, text: str) -> list[tuple[int, str, str]]:
     client, colon, prefix = text.partition(":")
     if not colon or client not in store.clients():

@@ -87,7 +87,9 @@ class _Said:
         asked: set[str] = set()
         for item in good:
             event, exchange = found.get(item.candidate.row), item.candidate.exchange
-            if event is None or event.row in told or exchange in seen:
+            if event is None or event.origin not in events.PUSHED_ORIGINS:  # the index may know it by an older one
+                continue
+            if event.row in told or exchange in seen:
                 continue
             opening = self._opening(event, exchange)
             if opening is not None and opening.row in seen:

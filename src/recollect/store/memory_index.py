@@ -73,6 +73,14 @@ class MemoryIndex:
         self.folder = os.path.join(folder, f"memories-{FORMAT}")
         self._opened: tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher] | None = None
 
+    @property
+    def writable_folder(self) -> str:
+        """The folder that must be writable for the index to be: its own, or the nearest one that is there."""
+        folder = self.folder
+        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        return folder
+
     def _searcher(self) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
         if self._opened is None:
             if not os.path.exists(os.path.join(self.folder, "meta.json")):
@@ -190,6 +198,8 @@ class MemoryIndex:
                     os.makedirs(self.folder, mode=0o700, exist_ok=True)
                     index = self._registered(tantivy.Index(_schema(), path=self.folder))
                 return index.writer(HEAP_BYTES, 1)
+            except PermissionError:  # the memory is kept; `recollect doctor` tells of its index
+                return None
             except ValueError as error:
                 if "lock" not in str(error).lower():
                     raise damaged(error) from error

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Store
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -282,13 +282,13 @@ def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[aps
     try:
         if create:
             os.makedirs(folder, mode=0o700, exist_ok=True)
+        elif not _is_there(path):  # before anything is changed in a folder that may be nobody's store
+            raise StoreMissingError(f"there is no memory in {folder}: run `recollect init`")
         status = os.stat(folder)
         if status.st_mode & 0o077 and status.st_uid == os.geteuid():
             os.chmod(folder, 0o700)  # made by somebody who did not know what comes into it
         os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600))
     except OSError as error:
-        if not create and not os.path.lexists(path):
-            raise StoreMissingError(f"there is no memory in {folder}: run `recollect init`") from error
         if not os.path.exists(path):
             raise StoreError(f"{path}: {error.strerror or error}") from error
         return _connect_read_only(path, busy_ms), True
@@ -298,6 +298,19 @@ def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[aps
     connection.execute("PRAGMA secure_delete = ON")  # what is purged must not rest in a freed page
     connection.wal_autocheckpoint(CHECKPOINT_PAGES)
     return connection, False
+
+
+def _is_there(path: str) -> bool:
+    """Whether there is a database: unlike `exists`, not knowing is an error.
+
+    Raises:
+        OSError: it cannot be told.
+    """
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _connect_read_only(path: str, busy_ms: int) -> apsw.Connection:

@@ -10,7 +10,7 @@ from itertools import islice
 from recollect.domain import events, memories
 from recollect.domain.memories import Memory
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
-from recollect.errors import IndexDamagedError, StoreLockedError, UsageError
+from recollect.errors import IndexDamagedError, StoreError, StoreLockedError, UsageError
 from recollect.store.driver import driver_errors
 from recollect.store.memory_index import MemoryIndex
 from recollect.store.sqlite_reads import SqliteReads, as_text, one, unpack
@@ -36,6 +36,7 @@ _SELECT = (
 _NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
 _LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
 _ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+EFFECTIVE_IDS = os.access in os.supports_effective_ids
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
 
@@ -159,8 +160,14 @@ class SqliteMemories(SqliteReads):
         Whatever can be in the way is met first, while the text is still there to be looked for afterwards.
 
         Raises:
+            StoreError: the index cannot be written; nothing was changed.
             StoreLockedError: another process is in the way; the memory is forgotten but not erased, purge it again.
         """
+        if not os.access(folder := self.memory_index.writable_folder, os.W_OK | os.X_OK, effective_ids=EFFECTIVE_IDS):
+            raise StoreError(
+                f"{folder} is not writable (Permission denied), so the memory cannot be erased; nothing was changed."
+                " Make it writable and purge the memory again."
+            )
         with self.transaction():
             self._change(row, "deleted_ms = coalesce(deleted_ms, ?)", now_ms)
         if not (self._write_memory_index(wait_s, anew=True) and self._empty_log()):

@@ -8,19 +8,23 @@ import pty
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.processes import COMMAND
+from tests.processes import COMMAND, WITHOUT_OVERRIDE, python
 from tests.unit.lifecycle.wiring import put, unwire, wire
 
 from recollect.errors import LifecycleError, UsageError
 from recollect.present.commands.lifecycle import init, uninstall, upgrade
 from recollect.present.lifecycle import Owner, recorded_owners
-from recollect.present.lifecycle.purge import Purge, plan_purge, purge, what_is_kept
+from recollect.present.lifecycle.purge import WAIT_S, plan_purge, purge, what_is_kept
 from recollect.present.own_files import foreign_paths, own_paths
+from recollect.present.worker import take_lock
 
 OURS = {
     "recollect.db": b"words", "recollect.db-wal": b"w", "recollect.db-shm": b"s", "recollect.db-journal": b"j",
@@ -74,7 +78,7 @@ def test_all_of_ours_is_deleted_and_no_folder_stays(tmp_path: Path) -> None:
     put(home, OURS)
     assert foreign_paths(str(home)) == []
     plan = plan_purge(home)
-    assert plan.size_bytes == sum(map(len, OURS.values()))
+    assert plan.size_bytes == sum(len(data) for name, data in OURS.items() if not name.startswith("installs/"))
     assert set(purge(plan)) == set(OURS)
     assert not home.exists()
 
@@ -109,12 +113,73 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_deleted_is_named_and_the_rest_goes(tmp_path: Path) -> None:
-    """The error counts both."""
-    put(tmp_path, {"recollect.db": b"", "worker.lock": b""})
-    names = ("recollect.db", "worker.lock/x", "worker.lock")
-    with pytest.raises(LifecycleError, match=r"2 files .* deleted, 1 could not be: .*Not a directory"):
-        purge(Purge(tmp_path, tuple(str(tmp_path / name) for name in names), 0))
-    assert not (tmp_path / "worker.lock").exists()
+    """The error counts both, and is not waited for."""
+    put(tmp_path, {"recollect.db": b"", "hook-errors.log": b"", "spool/key": b""})
+    (tmp_path / "spool").chmod(0o500)
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from recollect.present.lifecycle.purge import plan_purge, purge\n"
+        "purge(plan_purge(Path(sys.argv[1])))\n"
+    )
+    started = time.monotonic()
+    words = [*python(WITHOUT_OVERRIDE), sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    (tmp_path / "spool").chmod(0o700)
+    assert "2 files of the memory were deleted, 1 could not be: " in done.stderr
+    assert f"{tmp_path / 'spool' / 'key'}: Permission denied" in done.stderr
+    assert files(tmp_path) == {"spool/key"}
+    assert time.monotonic() - started < WAIT_S
+
+
+class Writer:
+    """A process of an agent's session that is at its work: it holds the worker's lock, and writes until it ends."""
+
+    def __init__(self, home: Path, work: Callable[[threading.Event], None]) -> None:
+        self.home, self.over = home, threading.Event()
+        self.thread = threading.Thread(target=work, args=(self.over,))
+
+    def __enter__(self) -> None:
+        self.lock = take_lock(str(self.home))
+        assert self.lock is not None
+        self.thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+
+def test_what_a_worker_writes_while_it_ends_is_deleted_too(tmp_path: Path) -> None:
+    """The words go first; it sees that, commits what it has begun, and lets go: only then is all of it there."""
+    home = tmp_path / "memory"
+    put(home, OURS)
+
+    def work(over: threading.Event) -> None:
+        while (home / "recollect.db").exists():
+            over.wait(0.01)
+        over.wait(0.3)
+        put(home, {"index/lexical-1/late.store": b"words", "hook-errors.log": b"l"})
+        assert writer.lock is not None
+        os.close(writer.lock)
+
+    writer = Writer(home, work)
+    with writer:
+        assert "index/lexical-1/late.store" in purge(plan_purge(home))
+    assert not home.exists()
+
+
+def test_what_comes_again_and_again_is_named(tmp_path: Path) -> None:
+    """Nothing is said to be gone that is there; and there is an end to waiting."""
+    home = tmp_path / "memory"
+    put(home, OURS)
+
+    def work(over: threading.Event) -> None:
+        while not over.is_set():
+            put(home, {"index/lexical-1/late.store": b"words"})
+
+    with Writer(home, work), pytest.raises(LifecycleError, match=r"still at work.*end the agents' sessions"):
+        purge(plan_purge(home), wait_s=0.3)
+    purge(plan_purge(home))
+    assert not home.exists()
 
 
 def test_where_nothing_can_be_deleted_nothing_is_begun() -> None:
@@ -164,6 +229,35 @@ def test_no_backup_is_named_that_is_deleted_then(home: Path, shell: CliRunner) -
         said = done(shell.invoke(uninstall, ["--yes", *options]))
         assert (".original" in said) is is_there
         assert (home / ".recollect/installs").exists() is is_there
+
+
+def test_settings_stay_for_agents_that_stay_connected(home: Path, shell: CliRunner) -> None:
+    """What was to be left out must not be read again by those that go on; it is said, before and after."""
+    put(home, {".recollect/config.toml": b'exclude = ["/home/mara/secret"]\n'})
+    done(shell.invoke(init, ["--agent", "claude-code", "--agent", "codex", "--yes"]))
+    said = done(shell.invoke(uninstall, ["--agent", "codex", "--purge", "--yes"]))
+    assert "would stay connected, and begin an empty memory with the settings in config.toml" in said
+    assert "Claude Code stays connected, and config.toml stays for it" in said
+    assert (home / ".recollect/config.toml").read_bytes() == b'exclude = ["/home/mara/secret"]\n'
+    done(shell.invoke(uninstall, ["--purge", "--yes"]))
+    assert not (home / ".recollect").exists()
+
+
+def test_only_the_memory_is_counted_as_the_memory(home: Path, shell: CliRunner) -> None:
+    """Records of an install are none; what was announced is what is said to be gone."""
+    put(home, {".claude/settings.json": b'{"model": "x"}'})
+    done(shell.invoke(init, ["--no-import", "--yes"]))
+    said = done(shell.invoke(uninstall, ["--purge", "--yes"]))
+    assert "memory, deleted" not in said
+    assert "There was no memory" in said
+    assert files(home) == {".claude/settings.json"}
+    put(home, {f".recollect/{name}": data for name, data in OURS.items()})
+    said = done(shell.invoke(uninstall, ["--purge", "--yes"]))
+    number = sum(not name.startswith("installs/") for name in OURS)
+    assert f"({number} files, " in said
+    assert f"{number} files of the memory deleted." in said
+    assert "nothing was changed" not in said
+    assert "No agent was connected" in said
 
 
 def test_a_no_to_either_question_leaves_everything_as_it_was(home: Path, shell: CliRunner) -> None:

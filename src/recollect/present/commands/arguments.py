@@ -11,7 +11,7 @@ from recollect.app import App, open_app
 from recollect.domain.memories import MAX_TEXT_CHARS
 from recollect.domain.stored import Scope
 from recollect.errors import UsageError
-from recollect.settings import read_settings
+from recollect.settings import current_folder, read_settings
 
 MAX_INPUT_BYTES = 1 << 20
 _STANDARD_INPUT = ("-",)
@@ -48,9 +48,9 @@ def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
     Raises:
         UsageError: no project has that name, or several have it.
     """
-    here = clean_argument(os.getcwd())
     if all_projects:
         return Scope.everything()
+    here = clean_argument(current_folder(os.environ))
     if project is None:
         return app.scope_of(here)
     return Scope.project(app.project_named(clean_argument(project), here, _ALL)[0])
@@ -62,10 +62,10 @@ def root_of(app: App, project: str | None) -> str:
     Raises:
         UsageError: there is no such project, and no such folder.
     """
-    here = clean_argument(os.getcwd())
+    here = clean_argument(current_folder(os.environ))
     if project is None:
         return here
-    folder = os.path.abspath(os.path.expanduser(project))
+    folder = os.path.normpath(os.path.join(here, os.path.expanduser(project)))
     try:
         return app.project_named(clean_argument(project), here, _FOLDER)[1]
     except UsageError:

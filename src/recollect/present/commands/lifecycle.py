@@ -20,8 +20,9 @@ from recollect.present.commands.asking import confirm
 from recollect.present.commands.importing import print_import_report, read_transcripts
 from recollect.present.lifecycle import FileReport, Owner, claude_code
 from recollect.present.lifecycle.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
+from recollect.present.own_files import RECORDS
 from recollect.present.render import plain
-from recollect.settings import read_settings
+from recollect.settings import CONFIG_NAME, read_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -143,13 +144,14 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, "Bring this up to date"), yes=yes, err=as_json)
-    indexed = _upgrade_store()
+    has_store = (home / DATABASE_NAME).exists()
+    indexed = _upgrade_store() if has_store else 0
     reports = _install(owners, home, force=force)
     if as_json:
         _finish(as_json, reports, home, indexed=indexed, notes=notes)
         return
     rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
-    click.echo(f"The store is of this version; {rows}.")
+    click.echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
     _say_installed(reports, notes)
     if not recorded:
         click.echo("No agent is connected: recollect init")
@@ -174,7 +176,7 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
     wired = [(owner, lifecycle.wired_parts(owner)) for owner in owners]
     planned = [report for report in lifecycle.uninstall(wired, home, dry_run=True) if report.outcome != "nothing"]
     others = lifecycle.other_owners(owners)
-    doomed = plan_purge(home, keep_records=bool(others)) if with_data else None
+    doomed = plan_purge(home, for_others=bool(others)) if with_data else None
     _announce("recollect will disconnect", owners, planned, None, err=as_json)
     _announce_memory(home, doomed, others, err=as_json)
     if dry_run:
@@ -183,23 +185,26 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
     if doomed:
         require_deletable(doomed)
     questions = _if_any(planned, f"Disconnect {_named(owners)}")
-    if doomed and doomed.files:
+    if doomed and doomed.memory:
         questions.append(f"Delete the whole memory in {_shown(home)}, with no way back")
+    elif doomed and doomed.backups:
+        questions.append(f"Delete the backups of your files in {_shown(home)}, with no way back")
     confirm(*questions, yes=yes, err=as_json)
     reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
     if with_data and not others:  # the backups go too
         reports = [replace(report, backup=None) for report in reports]
     if not as_json:
-        _say_uninstalled(reports)
-    if not with_data:
+        _say_uninstalled(reports, is_purge=with_data)
+    if doomed is None:
         _finish(as_json, reports, home)
         if not as_json and (home / DATABASE_NAME).exists():
             click.echo(f"Your memory stays in {_shown(home)}. `recollect uninstall --purge` deletes it.")
         return
-    purged = purge(plan_purge(home, keep_records=bool(others)))
+    keeps_settings = doomed.keeps_settings
+    purged = purge(plan_purge(home, for_others=doomed.for_others))
     _finish(as_json, reports, home, purged=purged)
     if not as_json:
-        _say_purged(home, purged, others)
+        _say_purged(home, purged, others, keeps_settings=keeps_settings)
 
 
 # ---------------------------------------------------------------- steps
@@ -247,7 +252,7 @@ def _first_import(owners: Sequence[Owner], *, as_json: bool) -> dict[str, object
 
 def _upgrade_store() -> int | None:
     """Migrates the store (opening it does) and catches its index up; the rows that were added to it."""
-    with open_app(read_settings(os.environ)) as app:
+    with open_app(read_settings(os.environ), create=False) as app:
         added = app.index_new_rows()
         app.store.release_index()
     return added
@@ -323,15 +328,16 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
         if (home / DATABASE_NAME).exists():
             click.echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
         return
-    if not doomed.files:
-        click.echo(f"  {'memory':<17} none in {_shown(home)}", err=err)
-        return
-    size = f"{counted(len(doomed.files), 'file')}, {in_units(doomed.size_bytes)}"
-    has_backups = any(path.endswith(".original") for path in doomed.paths)
-    with_backups = ", with the backups of your files from before" if has_backups else ""
-    click.echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+    if doomed.memory:
+        size = f"{counted(len(doomed.memory), 'file')}, {in_units(doomed.size_bytes)}"
+        with_backups = ", with the backups of your files from before" if doomed.backups else ""
+        click.echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+    else:
+        with_backups = " (the backups of your files from before are deleted)" if doomed.backups else ""
+        click.echo(f"  {'memory':<17} none in {_shown(home)}{with_backups}", err=err)
     if others:
-        click.echo(f"  {_named(others)} would stay connected, and begin an empty memory.", err=err)
+        settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
+        click.echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
 
 
 def _relative(doomed: Purge) -> list[str]:
@@ -348,9 +354,9 @@ def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
         click.echo(f"Note: {note}")
 
 
-def _say_uninstalled(reports: Sequence[FileReport]) -> None:
+def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
     if not reports:
-        click.echo("Nothing was installed; nothing was changed.")
+        click.echo("No agent was connected." if is_purge else "Nothing was installed; nothing was changed.")
     for report in reports:
         if report.outcome == "kept":
             click.echo(f"You edited {_shown(report.path)}, so it stays. Delete it if you do not want it any more.")
@@ -360,13 +366,15 @@ def _say_uninstalled(reports: Sequence[FileReport]) -> None:
             click.echo(f"  {'':<17} from before recollect: {_shown(report.backup)}")
 
 
-def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner]) -> None:
-    click.echo(f"{counted(len(purged), 'file')} of the memory deleted." if purged else "There was no memory.")
+def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, keeps_settings: bool) -> None:
+    memory = [name for name in purged if not name.startswith(RECORDS + os.sep)]
+    click.echo(f"{counted(len(memory), 'file')} of the memory deleted." if memory else "There was no memory.")
     stays = what_is_kept(home)
     if stays:
         click.echo(f"Not recollect's, so it stays: {', '.join(map(plain, stays[:_SHOWN]))} in {_shown(home)}.")
     if others:
-        click.echo(f"{_named(others)} stays connected: `recollect uninstall` disconnects it.")
+        settings = f", and {CONFIG_NAME} stays for it" if keeps_settings else ""
+        click.echo(f"{_named(others)} stays connected{settings}: `recollect uninstall` disconnects it.")
 
 
 def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:

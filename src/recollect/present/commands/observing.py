@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import click
 
-from recollect.app import open_app
+from recollect.app import DATABASE_NAME, open_app
 from recollect.capture.decode import decode_record, plain_decoder
 from recollect.capture.observed import EXAMPLE
-from recollect.capture.spool import discard_dead, spool_counts
+from recollect.capture.spool import dead_letters, discard_dead, is_empty, spool_counts
 from recollect.errors import RecordError, UsageError
 from recollect.ingest.spool import Intake, SpoolReport, take_in
 from recollect.present.commands.asking import confirm
@@ -102,7 +102,10 @@ def _decode_lines(data: bytes) -> tuple[_Numbered, _Problems]:
 
 
 def _move(settings: Settings, *, retry: bool) -> SpoolReport:
-    """The spool into the store, and its rows into the index."""
+    """The spool into the store, and its rows into the index; an empty spool makes no store."""
+    home = settings.home
+    if is_empty(home) and not dead_letters(home) and not os.path.exists(os.path.join(home, DATABASE_NAME)):
+        return SpoolReport()
     with open_app(settings) as app:
         report = app.ingest_spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()
         app.index_new_rows()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from contextlib import suppress
+from itertools import chain, islice
 
 import click
 
 from recollect.app import DATABASE_NAME, App, open_app
 from recollect.domain import memories as words
+from recollect.domain.events import squeeze
 from recollect.domain.memories import Memory, MemoryFilter
-from recollect.errors import StoreMissingError
-from recollect.ingest.remember import ImportReport, PurgeReport
+from recollect.errors import StoreMissingError, UsageError
+from recollect.ingest.memory_import import require_head
+from recollect.ingest.remember import ImportReport, PurgeReport, require_first
 from recollect.present.commands.arguments import check_scope, clean_argument, memory_text, root_of, scope_of
 from recollect.present.commands.asking import confirm
 from recollect.present.memory_files import read_export, write_export
@@ -33,6 +37,33 @@ _OWNER = click.option("--agent", metavar="ID", help="Act as this agent: it may o
 def _open(*, create: bool = False) -> App:
     """Only what keeps something makes a store where there is none."""
     return open_app(read_settings(os.environ), create=create)
+
+
+def _open_to_keep(text: str, project: str | None, agent: str | None, evidence: tuple[str, ...]) -> App:
+    """The store; where there is none it is made when the memory can be kept in it.
+
+    Raises:
+        RecollectError: it cannot.
+    """
+    try:
+        return _open()
+    except StoreMissingError:
+        require_first(text, agent=agent, evidence=evidence)
+        if project is not None and not os.path.isdir(os.path.expanduser(project)):
+            said = repr(squeeze(clean_argument(project), 60))
+            raise UsageError(f"no project is called {said}: nothing is stored; name a folder that is there") from None
+        return _open(create=True)
+
+
+def _open_to_import(*, is_trial: bool) -> App:
+    """The store, made where there is none; a trial is then one over an empty store elsewhere."""
+    if not is_trial:
+        return _open(create=True)
+    try:
+        return _open()
+    except StoreMissingError:
+        with tempfile.TemporaryDirectory() as folder:  # what is open can still be used when the folder is gone
+            return open_app(read_settings({**os.environ, "RECOLLECT_HOME": folder}))
 
 
 @click.command(short_help="Keep one thing that later sessions should know.")
@@ -61,7 +92,7 @@ def remember(
     if is_global and project is not None:
         raise click.UsageError("choose one of --global and --project")
     given = memory_text(text)
-    with _open(create=True) as app:
+    with _open_to_keep(given, project, agent, evidence) as app:
         root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
             given, type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
@@ -266,8 +297,11 @@ def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
       gunzip -c memories.jsonl.gz | recollect import-memories --dry-run -
     """
     bad: list[tuple[int, str]] = []
-    with _open(create=True) as app:
-        report = app.memories.import_values(read_export(file, bad), is_trial=dry_run)
+    lines = read_export(file, bad)
+    first = list(islice(lines, 1))
+    require_head(first)
+    with _open_to_import(is_trial=dry_run) as app:
+        report = app.memories.import_values(chain(first, lines), is_trial=dry_run)
     report.problems = sorted(report.problems + bad)
     _print_import(report, is_trial=dry_run, as_json=as_json)
     if report.problems:
@@ -312,6 +346,14 @@ def _erased(report: PurgeReport) -> str:
     return "\n".join(lines)
 
 
+def _still_here(ids: list[str]) -> str:
+    """What somebody erased elsewhere is for them to erase here: an import never does."""
+    was, here = ("was", "is still here") if len(ids) == 1 else ("were", "are still here")
+    commands = ", ".join(f"`recollect purge {one}`" for one in ids[:_SHOWN_PROBLEMS])
+    more = ", …" if len(ids) > _SHOWN_PROBLEMS else ""
+    return f"{counted(len(ids), 'memory', 'memories')} {was} purged where this was written and {here}: {commands}{more}"
+
+
 def _named(ids: list[str], one: str, many: str = "") -> str:
     """How many there are, and which."""
     more = ", …" if len(ids) > _SHOWN_TRACES else ""
@@ -327,13 +369,16 @@ def _strays(report: PurgeReport) -> list[str]:
 def _print_import(report: ImportReport, *, is_trial: bool, as_json: bool) -> None:
     problems = [{"line": number, "reason": reason} for number, reason in report.problems]
     if as_json:
-        facts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
+        counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
+        facts = {**counts, "still_here": report.still_here}
         click.echo(json.dumps({**facts, "is_dry_run": is_trial, "problems": problems}, ensure_ascii=False))
     else:
         purged = f", {report.purged} left out because purged here" if report.purged else ""
         stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
         would = "would be " if is_trial else ""
         click.echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
+        if report.still_here:
+            click.echo(_still_here(report.still_here))
     for number, reason in report.problems[:_SHOWN_PROBLEMS]:
         click.echo(plain(f"recollect: line {number}: {reason}"), err=True)
     if len(problems) > _SHOWN_PROBLEMS:

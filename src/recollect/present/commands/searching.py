@@ -50,7 +50,8 @@ def search(
 ) -> None:  # fmt: skip
     """Search what was said and done, best first.
 
-    The scope is the project of the current folder; nothing found is an empty list and exit code 0.
+    The scope is the project of the current folder. Nothing found is an empty list and exit code 0; a project that
+    nobody knows is wrong usage (2), a session that nobody knows an error (1).
 
     TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; UTC when it has no zone), today, yesterday,
     or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
@@ -239,7 +240,7 @@ def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_js
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:
     """The session that a text names, by its id or by an event of it: row id, client id, root, the event's id or ''."""
-    if not text.strip().startswith(ID_PREFIX):
+    if not text.strip().startswith(ID_PREFIX) or reading.is_session(app.store, text):
         return *reading.session_by_id(app.store, text), ""
     event = reading.event_by_id(app.store, text)
     row_id = app.store.session_of_event(event.row)

@@ -1,0 +1,27 @@
+"""What to do about an error that does not say so itself: one answer for the command line and for agents."""
+
+from __future__ import annotations
+
+from recollect.errors import (
+    SettingsError,
+    StoreError,
+    StoreLockedError,
+    StoreMissingError,
+    StoreNewerError,
+    UsageError,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.errors import RecollectError
+
+_SAYS_ITSELF = (StoreLockedError, StoreMissingError, StoreNewerError, UsageError)
+"""Try again; make a store; upgrade; write it so: the doctor knows nothing better."""
+
+
+def next_step(error: RecollectError) -> str:
+    """What is said after an error of the store, the settings or the file system; '' when its message is enough."""
+    is_machine = isinstance(error, StoreError | SettingsError) or isinstance(error.__cause__, OSError)
+    if not is_machine or isinstance(error, _SAYS_ITSELF) or "`recollect " in str(error):
+        return ""
+    return ("" if str(error).endswith(".") else ".") + " Run `recollect doctor`: it says what to do."
