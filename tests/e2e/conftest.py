@@ -25,9 +25,12 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def executable(version: str) -> Path:
-    """Install that version on first use."""
+    """Install that version on first use.
+
+    Asked for by each test: modules have versions of their own, and a path kept for a session outlives their change.
+    """
     return installed(version)
 
 

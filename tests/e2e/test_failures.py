@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.client import Client, call, say
+from tests.client.install import installed
 from tests.e2e.desk import Desk
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ def work(desk: Desk) -> Run:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, executable: Path, version: str) -> Run:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, version: str) -> Run:
     """Run the session once where recollect was never installed."""
-    return work(Desk(tmp_path_factory.mktemp("undisturbed"), executable, version))
+    return work(Desk(tmp_path_factory.mktemp("undisturbed"), installed(version), version))
 
 
 @pytest.fixture
