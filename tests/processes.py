@@ -31,6 +31,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 WITH_SMALL_FILES = """
 import os, resource, sys
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # Python 3.11 keeps a cut one, and every later process fails on it
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
 os.execv(sys.argv[2], sys.argv[2:])
 """

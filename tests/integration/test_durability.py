@@ -290,7 +290,7 @@ assert store.counts()["events"] == 1500, store.counts()
 assert_accounted(store)
 """
     path = write(tmp_path / "a.jsonl", *Claude().conversation(300))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         python(script, store_folder, path), env=environment, capture_output=True, text=True, check=False, timeout=60
     )

@@ -711,7 +711,7 @@ def test_a_full_disk_loses_nothing(place: Place) -> None:
 def run_python(program: str, *arguments: object, executable: str = sys.executable, name: str = "python") -> str:
     """What a program prints in a process of its own."""
     words = [name if executable != sys.executable else executable, "-c", program, *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}  # some limit file sizes
     return subprocess.run(
         words, executable=executable, env=environment, stdout=subprocess.PIPE, check=True, text=True
     ).stdout
