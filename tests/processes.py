@@ -31,9 +31,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 WITH_SMALL_FILES = """
 import os, resource, sys
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # Python 3.11 keeps a cut one, and every later process fails on it
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
-os.execv(sys.argv[2], sys.argv[2:])
+interpreter, *words = sys.argv[2:]  # -B: Python 3.11 keeps bytecode that was cut, and every later process fails on it
+os.execv(interpreter, [interpreter, "-B", *words])
 """
 
 
