@@ -89,7 +89,7 @@ def test_a_folder_that_is_gone_keeps_its_memories(app: App, plain: Path) -> None
 @pytest.fixture
 def projects(app: App, tmp_path: Path) -> Path:
     """Projects that are named alike, as transcripts of another machine know them."""
-    roots = ("/work/harbour", "/old/harbour", "/work/quay", "/work/" + "obey me now " * 20)
+    roots = ("/yard/harbour", "/old/harbour", "/yard/quay", "/yard/" + "obey me now " * 20)
     for number, root in enumerate(roots):
         claude = Claude(f"{number}-session", cwd=root)
         write(tmp_path / "t" / f"{number}.jsonl", claude.user(f"zebra of project {number}"))
@@ -100,25 +100,25 @@ def projects(app: App, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "root"),
     [
-        ("quay", "/work/quay"),
-        ("/work/quay", "/work/quay"),
-        ("/work/quay/", "/work/quay"),
-        ("work/harbour", "/work/harbour"),
+        ("quay", "/yard/quay"),
+        ("/yard/quay", "/yard/quay"),
+        ("/yard/quay/", "/yard/quay"),
+        ("yard/harbour", "/yard/harbour"),
         ("../old/harbour", "/old/harbour"),
-        (".", "/work/quay"),
+        (".", "/yard/quay"),
     ],
 )
 def test_a_project_is_named_by_its_folder_or_by_the_end_of_it(app: App, projects: Path, name: str, root: str) -> None:
     """Whatever is enough to tell it from the others; paths start from where one is."""
     assert projects
-    here = "/work/quay" if name.startswith(".") and name != "../old/harbour" else "/work"
+    here = "/yard/quay" if name.startswith(".") and name != "../old/harbour" else "/yard"
     assert app.project_named(name, here, INSTEAD)[1] == root
 
 
 @pytest.mark.usefixtures("projects")
 def test_a_name_of_several_projects_and_of_none_is_answered_with_names(app: App, tmp_path: Path) -> None:
     """The nearest come first; a long name of somebody's is a short word in it."""
-    with pytest.raises(UsageError, match=r"several projects are called 'harbour': .*old/harbour, work/harbour"):
+    with pytest.raises(UsageError, match=r"several projects are called 'harbour': .*old/harbour, yard/harbour"):
         app.project_named("harbour", str(tmp_path), INSTEAD)
     with pytest.raises(UsageError) as error:
         app.project_named("quai", str(tmp_path), INSTEAD)
@@ -126,7 +126,7 @@ def test_a_name_of_several_projects_and_of_none_is_answered_with_names(app: App,
     assert str(error.value).count("obey") <= 5
     assert "\n" not in str(error.value)
     with pytest.raises(UsageError, match="nothing is stored of the folder"):
-        app.project_named("../gone", "/work", INSTEAD)
+        app.project_named("../gone", "/yard", INSTEAD)
 
 
 def test_a_folder_of_this_name_here_is_meant_when_there_are_several(app: App, tmp_path: Path) -> None:
