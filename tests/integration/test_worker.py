@@ -256,7 +256,7 @@ def test_a_store_that_is_taken_away_does_not_come_back_by_itself(transcripts: Pa
         eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
         eventually(lambda: holder(store_folder) == process.pid)
         for name in store_folder.glob("recollect.db*"):
-            name.unlink()
+            name.unlink(missing_ok=True)
         eventually(lambda: not (store_folder / "worker.sock").exists())
         time.sleep(1)
         assert not (store_folder / "recollect.db").exists()
@@ -276,7 +276,7 @@ def test_an_idle_worker_notices_within_a_moment_that_its_store_is_gone(transcrip
         eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
         time.sleep(0.5)
         for name in store_folder.glob("recollect.db*"):
-            name.unlink()
+            name.unlink(missing_ok=True)
         started = time.monotonic()
         eventually(lambda: worker_state(str(store_folder))["working"] is False)
         assert time.monotonic() - started < 2
@@ -311,7 +311,7 @@ def test_what_was_purged_stays_away(kept: tuple[str, ...], transcripts: Path, st
             (store_folder / name).write_text("mine")
         for path in list(store_folder.iterdir()):
             if path.name not in kept:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         if not kept:
             store_folder.rmdir()
         time.sleep(3)
