@@ -13,7 +13,7 @@ from recollect.domain.stored import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from recollect.capture.discover import Found as Transcript
@@ -37,7 +37,8 @@ def now_ms() -> int:
 
 
 def open_app(
-    settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True
+    settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True,
+    weights: Mapping[str, float] | None = None,
 ) -> App:  # fmt: skip
     """The façade over the store of `settings.home`, which is created when it is not there.
 
@@ -46,6 +47,7 @@ def open_app(
         busy_ms: How long a write waits for another process's.
         fixed_root: Every event belongs to this project (for evaluation only).
         create: False for what only reads, and for who has seen a store here that is gone now.
+        weights: What each tier's word is worth, instead of what ships (for evaluation only); 0 turns one off.
 
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
@@ -53,7 +55,8 @@ def open_app(
     from recollect.store.sqlite import SqliteStore
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
-    return App(SqliteStore(settings.home, busy_ms=busy_ms, create=create), settings, fixed_root=fixed_root)
+    store = SqliteStore(settings.home, busy_ms=busy_ms, create=create)
+    return App(store, settings, fixed_root=fixed_root, weights=weights)
 
 
 def open_for_recall(settings: Settings, deadline: float) -> App | None:
@@ -72,9 +75,12 @@ def open_for_ingest(settings: Settings) -> App:
 class App:
     """Everything recollect does, over one store."""
 
-    def __init__(self, store: Store, settings: Settings, *, fixed_root: str | None = None) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, *, fixed_root: str | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
         self.store, self.settings = store, settings
-        self._fixed_root = fixed_root
+        self._fixed_root, self._weights = fixed_root, weights
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
@@ -227,7 +233,7 @@ class App:
         """The events and memories that answer a question, best first."""
         from recollect.retrieve.question import answer
 
-        return answer(self.store, question, now_ms=now_ms())
+        return answer(self.store, question, now_ms=now_ms(), weights=self._weights)
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Recollection]:
         """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""

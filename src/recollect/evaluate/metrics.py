@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Sequence
+
+from recollect.domain.text import STOP_WORDS
 
 NAMES = ("any@1", "any@5", "any@10", "any@20", "R@10", "MRR", "nDCG@10")
 BOOTSTRAP_ROUNDS = 1000
+_WORD = re.compile(r"\w+")
 
 
 def score_ranking(ranked: Sequence[str], relevant: set[str]) -> dict[str, float]:
@@ -40,3 +44,21 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The value below which `share` of the values lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
+
+
+def coverage(answer: str, texts: Sequence[str]) -> float:
+    """The share of an expected answer's telling words (no stop words) that stand in the texts; 1 when it has none."""
+    wanted = words_of(answer)
+    found = set().union(*(words_of(text) for text in texts)) if texts else set()
+    return len(wanted & found) / len(wanted) if wanted else 1.0
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a text, lower case, without stop words."""
+    return {word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS}
+
+
+def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int = 7) -> tuple[float, float, float]:
+    """The mean of `ours` − `theirs` (same questions, same order) with its 95 % bootstrap interval."""
+    differences = [a - b for a, b in zip(ours, theirs, strict=True)]
+    return (mean(differences), *interval(differences, seed))

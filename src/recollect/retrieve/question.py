@@ -13,7 +13,7 @@ from recollect.retrieve.search import Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
@@ -69,13 +69,15 @@ class Question:
         self.before_ms, self.since_ms = before_ms, since_ms
 
 
-def answer(store: Store, question: Question, *, now_ms: int) -> list[Found]:
+def answer(
+    store: Store, question: Question, *, now_ms: int, weights: Mapping[str, float] | None = None
+) -> list[Found]:
     """The best answers, best first.
 
     Raises:
         NotFoundError: there is no such session, or several.
     """
-    searcher = Searcher(store)
+    searcher = Searcher(store, weights=weights)
     wanted = _filter(store, question)
     asks_events = wanted.sessions != () and (not question.types or bool(wanted.kinds))
     asks_memories = not question.by_session and question.session is None and wanted.memory_types != []

@@ -48,8 +48,9 @@ class Searcher:
         self, store: Store, tiers: Sequence[Tier] | None = None, weights: Mapping[str, float] | None = None
     ) -> None:
         self._store = store
-        self._tiers = tiers if tiers is not None else (FullTextTier(store), TrigramTier(store), EntityTier(store))
         self._weights = weights if weights is not None else WEIGHTS
+        known = tiers if tiers is not None else (FullTextTier(store), TrigramTier(store), EntityTier(store))
+        self._tiers = [tier for tier in known if self._weights.get(tier.name)]
 
     def search(
         self, situation: Situation, *, limit: int, now_ms: int, required: Sequence[Sequence[str]] = ()

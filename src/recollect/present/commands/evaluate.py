@@ -2,31 +2,137 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from recollect.evaluate.datasets import find_sets
-from recollect.evaluate.harness import as_json, as_text, evaluate_set
+from recollect.errors import UsageError
+from recollect.evaluate.datasets import DataSet, find_sets, kind_of, read_set
+from recollect.evaluate.figures import Figures, as_json, as_text, difference, difference_as_text, figures_of, headline
+from recollect.evaluate.harness import Measured, Pool
+from recollect.retrieve.search import WEIGHTS
+
+
+class Weights(click.ParamType["dict[str, float]"]):
+    """`tier=weight,tier=weight`; tiers that are not named keep what ships."""
+
+    name = "weights"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+        """The weights of every tier."""
+        weights = dict(WEIGHTS)
+        for part in str(value).split(","):
+            tier, _, number = part.partition("=")
+            if tier not in weights:
+                self.fail(f"{tier!r} is no tier; there are {', '.join(WEIGHTS)}", param, ctx)
+            try:
+                weights[tier] = float(number)
+            except ValueError:
+                self.fail(f"{part!r} is not TIER=NUMBER", param, ctx)
+        return weights
 
 
 @click.command("eval", short_help="Measure retrieval and redaction on data sets.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--pooled", "is_pooled", is_flag=True, help="All sets in one store, each question asked of all of it.")
+@click.option("--baseline", "with_baseline", is_flag=True, help="Ask FTS5 the same questions, too.")
+@click.option("--weights", type=Weights(), metavar="TIER=N,…", help="Other weights than those that ship; 0 is off.")
+@click.option("--against", type=Weights(), metavar="TIER=N,…", help="Other weights to compare with.")
+@click.option("--ablation", "with_ablation", is_flag=True, help="What is lost with one tier alone, or without it.")
 @click.option("--json", "to_json", is_flag=True, help="Print JSON.")
-def evaluate(paths: tuple[Path, ...], *, to_json: bool) -> None:
-    """Measure on the data sets at or below PATHS, each in a store of its own that is thrown away.
+def evaluate(
+    paths: tuple[Path, ...], *, is_pooled: bool, with_baseline: bool, weights: Mapping[str, float] | None,
+    against: Mapping[str, float] | None, with_ablation: bool, to_json: bool,
+) -> None:  # fmt: skip
+    """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
 
-    A set is a folder with transcripts/ and questions.jsonl, or with secrets.jsonl and clean.jsonl (either may be
-    .jsonl.gz); the formats are described in docs/evaluation.md.
+    A set is a folder with questions.jsonl and transcripts/, sessions.jsonl or docs.jsonl; or with a longmemeval*.json;
+    or with secrets.jsonl and clean.jsonl (each may be .jsonl.gz). docs/evaluation.md describes the formats, the metrics
+    and what was measured.
 
     \b
-    Example:
+    Examples:
       recollect eval data/coding_sessions data/secrets
+      recollect eval data --pooled --baseline
+      recollect eval data/locomo --against trigram=0,entity=0
     """
-    figures = []
-    for folder in dict.fromkeys(found for path in paths for found in find_sets(path)):
-        figures.append(evaluate_set(folder, lambda line: click.echo(line, err=True)))
-        if not to_json:
-            click.echo(as_text(figures[-1]))
+    folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
+    compared = {f"against {_named(against)}": against} if against is not None else {}
+    if with_ablation:
+        compared |= _ablations(weights or WEIGHTS)
+    measurement = _Measurement(weights, compared, with_baseline=with_baseline, to_json=to_json)
+    retrieval = [read_set(folder) for folder in folders if kind_of(folder) != "secrets"]
+    for sets in [retrieval] if is_pooled and retrieval else [[data] for data in retrieval]:
+        with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
+            measurement.run(Pool(home, is_pooled), sets)
+    measurement.redaction([folder for folder in folders if kind_of(folder) == "secrets"])
     if to_json:
-        click.echo(as_json(figures))
+        click.echo(as_json(measurement.figures))
+
+
+def _ablations(weights: Mapping[str, float]) -> dict[str, Mapping[str, float]]:
+    """Each tier alone, and all but each, of those that are on."""
+    on = [tier for tier, weight in weights.items() if weight]
+    if len(on) < 2:
+        raise UsageError("there is nothing to leave out of one tier")
+    alone: dict[str, Mapping[str, float]] = {f"only {tier}": {tier: 1.0} for tier in on}
+    return alone | {f"without {tier}": {**weights, tier: 0.0} for tier in on}
+
+
+def _named(weights: Mapping[str, float]) -> str:
+    return ",".join(f"{tier}={weight:g}" for tier, weight in weights.items())
+
+
+class _Measurement:
+    """Runs sets and keeps their figures; prints each as soon as it is there, unless all are wanted as JSON."""
+
+    def __init__(
+        self, weights: Mapping[str, float] | None, compared: Mapping[str, Mapping[str, float]], *,
+        with_baseline: bool, to_json: bool,
+    ) -> None:  # fmt: skip
+        self._weights, self._compared = weights, compared
+        self._with_baseline, self._to_json = with_baseline, to_json
+        self.figures: list[Figures] = []
+
+    def run(self, pool: Pool, sets: Sequence[DataSet]) -> None:
+        """Loads the sets into the pool and asks their questions there."""
+        pool.load(sets, _progress)
+        for data in sets:
+            ours = pool.ask(data, _progress, self._weights)
+            figures = {"set": data.name, "pooled": pool.is_pooled, **figures_of(ours)}
+            self._add(figures, as_text(data.name, figures))
+            if self._with_baseline:
+                theirs = pool.ask_baseline(data, _progress)
+                figures["baseline"] = figures_of(theirs)
+                self._print(as_text("  baseline (FTS5, Porter)", figures["baseline"]))
+                self._compare(figures, "difference from the baseline", ours, theirs)
+            for name, weights in self._compared.items():
+                self._compare(figures, name, ours, pool.ask(data, _progress, weights))
+
+    def redaction(self, folders: Sequence[Path]) -> None:
+        """Measures the sets of secrets."""
+        from recollect.evaluate import redaction
+
+        for folder in folders:
+            figures = redaction.evaluate_secrets(folder)
+            self._add(figures, redaction.as_text(figures))
+
+    def _compare(self, figures: Figures, name: str, ours: Sequence[Measured], theirs: Sequence[Measured]) -> None:
+        found = difference(ours, theirs)
+        figures.setdefault("differences", {})[name] = found
+        if found:
+            self._print(difference_as_text(name, found) if name.startswith("d") else f"  {name:<40}{headline(found)}")
+
+    def _add(self, figures: Figures, text: str) -> None:
+        self.figures.append(figures)
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        if not self._to_json:
+            click.echo(text)
+
+
+def _progress(line: str) -> None:
+    click.echo(line, err=True)
