@@ -6,6 +6,7 @@ RecollectError
 ├── NotFoundError         an id or session that the store does not hold
 ├── SettingsError         config.toml or an environment variable is wrong
 ├── LifecycleError        the agent's settings cannot be edited safely
+├── ProviderError         a model cannot be had or does not answer; the message names the next step
 ├── TranscriptError       a file that cannot be read as a transcript
 │   └── RecordError       one record of it that cannot be decoded (quarantined, never fatal)
 └── StoreError            the store cannot do what was asked
@@ -40,6 +41,10 @@ class SettingsError(RecollectError):
 
 class LifecycleError(RecollectError):
     """The agent's settings cannot be edited safely."""
+
+
+class ProviderError(RecollectError):
+    """A model cannot be had or does not answer; everything else goes on without it."""
 
 
 class TranscriptError(RecollectError):

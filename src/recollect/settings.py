@@ -22,16 +22,23 @@ _NO = frozenset(("", "0", "false", "no", "off"))
 class Field:
     """One setting: its default (which also gives its type), its bounds, and what it is for."""
 
-    __slots__ = ("default", "help", "high", "low", "name")
+    __slots__ = ("choices", "default", "help", "high", "low", "name")
 
-    def __init__(self, name: str, default: object, help_text: str, low: float = 0, high: float = 1e9) -> None:
+    def __init__(
+        self, name: str, default: object, help_text: str, low: float = 0, high: float = 1e9,
+        choices: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.name, self.default, self.help, self.low, self.high = name, default, help_text, low, high
+        self.choices = choices
 
     @property
     def variable(self) -> str:
         """The environment variable."""
         return "RECOLLECT_" + self.name.upper()
 
+
+EMBEDDERS = ("auto", "off", "minilm", "fastembed", "http")
+_EMBEDDING = "Search by meaning: `off`, `minilm`, `fastembed`, `http`; `auto`: minilm where its packages and model are."
 
 FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
@@ -42,6 +49,11 @@ FIELDS = (
     Field("prompt_deadline_ms", 800, "A prompt hook ends by then, with or without an answer.", 50, 20000),
     Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
     Field("start_deadline_ms", 1500, "A SessionStart or SessionEnd hook ends by then.", 50, 20000),
+    Field("embedding", "auto", _EMBEDDING, choices=EMBEDDERS),
+    Field("embedding_model", "", "The model: its name at the endpoint, in fastembed, or in `recollect model show`."),
+    Field("embedding_url", "", "The endpoint of `http`: `…/v1/embeddings` (as OpenAI's) or `…/api/embed` (Ollama's)."),
+    Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
+    Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
 )
 
 
@@ -57,6 +69,11 @@ class Settings:
     prompt_deadline_ms: int
     ingest_deadline_ms: int
     start_deadline_ms: int
+    embedding: str
+    embedding_model: str
+    embedding_url: str
+    embedding_key_env: str
+    embedding_weights: str
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)
@@ -132,6 +149,8 @@ def _parse(field: Field, text: str, place: str) -> object:
         return word in _YES
     if isinstance(field.default, tuple):
         return _check(field, tuple(part for part in text.split(os.pathsep) if part), place)
+    if isinstance(field.default, str):
+        return _check(field, text, place)
     try:
         number = float(text)
     except ValueError as error:
@@ -146,6 +165,8 @@ def _check(field: Field, value: object, place: str) -> object:
         return value
     if isinstance(field.default, tuple):
         return _check_folders(value, place)
+    if isinstance(field.default, str):
+        return _check_text(field, value, place)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SettingsError(f"{place}: expected a number")
     if not field.low <= value <= field.high:
@@ -155,6 +176,14 @@ def _check(field: Field, value: object, place: str) -> object:
             raise SettingsError(f"{place}: expected a whole number, not {value:g}")
         return int(value)
     return value
+
+
+def _check_text(field: Field, value: object, place: str) -> str:
+    if not isinstance(value, str) or not value.strip().isprintable():
+        raise SettingsError(f"{place}: expected a line of text")
+    if field.choices and value.strip() not in field.choices:
+        raise SettingsError(f"{place}: expected one of {', '.join(field.choices)}, not {value.strip()!r}")
+    return value.strip()
 
 
 def _check_folders(value: object, place: str) -> tuple[str, ...]:

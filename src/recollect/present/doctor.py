@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from recollect.errors import RecollectError
-from recollect.present.checks import activity, agents, configuration, folder, programs, storage
+from recollect.present.checks import activity, agents, configuration, embedding, folder, programs, storage
 from recollect.present.checks.base import Finding, Machine, quoted
 
 Check = Callable[[Machine], list[Finding]]
@@ -21,6 +21,7 @@ CHECKS: tuple[Check, ...] = (
     configuration.check_settings,
     configuration.check_switches,
     configuration.check_models,
+    embedding.check_embedding,
     programs.check_versions,
     programs.check_parts,
     agents.check_connections,

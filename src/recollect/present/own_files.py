@@ -34,6 +34,14 @@ _INSTALLS: dict[str, Names] = {
     r"[0-9a-f]{16}(\.json|-[0-9a-f]{16}\.original)": None,
     r"\.[0-9a-f]{16}.*\.recollect-tmp": None,
 }
+_MODEL_FILES: dict[str, Names] = {r"model\.(onnx|json)|tokenizer\.json": None}
+_MODELS: dict[str, Names] = {
+    "lock": None,
+    r"(minilm-l6-v2|bert-[0-9a-f]{12})-int8-\d+": _MODEL_FILES,
+    r"\.building-\w+": {**_MODEL_FILES, "old": _MODEL_FILES},
+    r"\.download-\w+": _ALL,
+    "fastembed": _ALL,
+}
 RECORDS = "installs"
 """The folder with what is needed to undo an install."""
 
@@ -42,6 +50,7 @@ OWN: Mapping[str, Names] = {
     r"hook-errors\.log(\.old)?|worker\.(lock|sock)": None,
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
+    "models": _MODELS,
     "damaged": {**_STORE, DATED: {**_STORE, r"memories\.jsonl": None}},
 }
 

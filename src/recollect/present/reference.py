@@ -72,7 +72,8 @@ def reference() -> str:
     for field in FIELDS:
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         shown = str(default).lower() if isinstance(default, bool) else default
-        parts.append(f"| `{field.variable}` | `{field.name}` | `{shown}` | {field.help} |\n")
+        written = "-" if shown == "" else f"`{shown}`"
+        parts.append(f"| `{field.variable}` | `{field.name}` | {written} | {field.help} |\n")
     parts.append("\n## Hooks\n\n| event | what recollect does | ends by (setting) | client's limit |\n")
     parts.append("|---|---|---|---|\n")
     for event, (handler, deadline) in HANDLERS.items():

@@ -12,8 +12,8 @@ from recollect.settings import CONFIG_NAME, FIELDS
 _PREFIX = "RECOLLECT_"
 _OTHERS = ("RECOLLECT_HOME", GUARD)
 _KNOWN = (*_OTHERS, *(known.variable for known in FIELDS))
-_MODELS = ("llm", "embed")
-"""What the settings of a language model and of an embedder begin with."""
+_MODELS = ("llm",)
+"""What the settings of a language model begin with."""
 
 
 def check_settings(machine: Machine) -> list[Finding]:
@@ -57,9 +57,9 @@ def check_switches(machine: Machine) -> list[Finding]:
 
 
 def check_models(machine: Machine) -> list[Finding]:
-    """A language model and an embedder cost money or time: they are off until they are configured."""
+    """A language model costs money or time: it is off until it is configured."""
     settings = [known for known in FIELDS if known.name.startswith(_MODELS)]
     chosen = [known.name for known in settings if getattr(machine.settings, known.name) != known.default]
     if chosen:
         return [Finding("ok", "models", f"configured: {', '.join(chosen)}")]
-    return [Finding("ok", "models", "no language model, no embedder: off, free by default")]
+    return [Finding("ok", "models", "no language model: off, free by default")]

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from urllib.parse import unquote, urlsplit
 
@@ -19,11 +20,15 @@ _NEUTRAL = "install a newer recollect the way this one was installed; then recol
 
 def update_remedy() -> str:
     """What brings a newer recollect here, by what the installer noted (PEP 610): it is in no package registry."""
+    return remedy_for(_noted(), sys.prefix)
+
+
+def _noted() -> object:
+    """What the installer noted; None when it noted nothing that can be read."""
     try:
-        noted = json.loads(metadata.distribution("recollect").read_text("direct_url.json") or "{}")
+        return json.loads(metadata.distribution("recollect").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
-        return _NEUTRAL
-    return remedy_for(noted, sys.prefix)
+        return None
 
 
 def remedy_for(noted: object, prefix: str) -> str:
@@ -40,6 +45,29 @@ def remedy_for(noted: object, prefix: str) -> str:
     is_editable = isinstance(noted.get("dir_info"), dict) and noted["dir_info"].get("editable") is True
     words = [*_install(prefix), *(["--editable"] if is_editable else []), folder]
     return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && recollect upgrade"
+
+
+def extra_remedy(extra: str, packages: Sequence[str]) -> str:
+    """What brings the packages of an extra here: from where recollect came from, else the packages by themselves."""
+    return extra_remedy_for(extra, packages, _noted(), sys.prefix)
+
+
+def extra_remedy_for(extra: str, packages: Sequence[str], noted: object, prefix: str) -> str:
+    """The same for what was noted, in an environment."""
+    url = noted.get("url") if isinstance(noted, dict) else None
+    if isinstance(noted, dict) and isinstance(url, str):
+        if "vcs_info" in noted:
+            vcs = noted["vcs_info"].get("vcs", "git") if isinstance(noted["vcs_info"], dict) else "git"
+            return quoted(*_install(prefix), f"recollect[{extra}] @ {vcs}+{url}")
+        folder = unquote(urlsplit(url).path)
+        if url.startswith("file:") and os.path.isdir(folder):
+            is_editable = isinstance(noted.get("dir_info"), dict) and noted["dir_info"].get("editable") is True
+            return quoted(*_install(prefix), *(["--editable"] if is_editable else []), f"{folder}[{extra}]")
+    if "pipx/venvs" in prefix:
+        return quoted("pipx", "inject", "recollect", *packages)
+    if importlib.util.find_spec("pip") is None:
+        return quoted("uv", "pip", "install", "--python", sys.executable, *packages)
+    return quoted(sys.executable, "-m", "pip", "install", *packages)
 
 
 def _install(prefix: str) -> tuple[str, ...]:

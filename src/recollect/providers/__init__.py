@@ -1,0 +1,1 @@
+"""What computes with models, behind ports: embedders (`base`, opened by `embed`)."""

@@ -1,0 +1,96 @@
+"""A real HTTP server that embeds, or misbehaves as a test scripts it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.hashing import HashingEmbedder
+
+Answer = dict[str, Any]
+
+
+class Embeddings(ThreadingHTTPServer):
+    """Answers in the form of its path; each `script` entry is what happens instead, once, in turn.
+
+    An entry may have: status, headers, body (bytes), value (as JSON), hang_s, drip_s (between bytes), close (silence).
+    """
+
+    daemon_threads = True
+
+    def __init__(self, *script: Answer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = list(script)
+        self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.embedder = HashingEmbedder(24)
+
+    def url(self, path: str = "/v1/embeddings") -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Embeddings
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(question)
+        self.server.headers.append(dict(self.headers))
+        todo = self.server.script.pop(0) if self.server.script else {}
+        time.sleep(todo.get("hang_s", 0))
+        if todo.get("close"):
+            self.close_connection = True
+            return
+        body = todo.get("body") or json.dumps(todo.get("value") or self._answer(question)).encode()
+        self.send_response(todo.get("status", 200))
+        for name, value in {"Content-Length": str(len(body)), **todo.get("headers", {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            self._write(body, todo.get("drip_s", 0))
+        except OSError:  # who asked has left
+            self.close_connection = True
+
+    def do_GET(self) -> None:
+        """Where a followed redirect would end."""
+        self.server.asked.append({"method": "GET"})
+        self.send_error(400)
+
+    def _write(self, body: bytes, drip_s: float) -> None:
+        if not drip_s:
+            self.wfile.write(body)
+            return
+        for byte in body:
+            self.wfile.write(bytes([byte]))
+            time.sleep(drip_s)
+
+    def _answer(self, question: dict[str, Any]) -> Answer:
+        rows = (3 * self.server.embedder.embed(question["input"])).tolist()
+        if self.path == "/api/embed":
+            return {"model": question["model"], "embeddings": rows}
+        data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+        return {"object": "list", "data": data[::-1], "model": question["model"]}
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in http.server
+        """Says nothing."""
+
+
+@contextmanager
+def serving(*script: Answer) -> Iterator[Embeddings]:
+    """A server of the script, until the block ends."""
+    server = Embeddings(*script)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
