@@ -1,0 +1,94 @@
+"""What the vector index says of itself: one small file beside its data, replaced as a whole with every commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+
+from recollect.errors import IndexDamagedError
+
+FORMAT = 1
+"""Part of the folder's name: another format is another folder, made anew from the rows."""
+
+HEAD_NAME = "head"
+LOCK_NAME = "lock"
+
+
+class Head:
+    """What is committed.
+
+    Args:
+        model: Whose vectors these are.
+        dimensions: Of each vector.
+        generation: Which files are meant (`data_path`); a new one is begun where vectors are to go.
+        count: How many vectors there are; what lies behind them in the files is nobody's.
+        last_row: The last event row that was considered, whether or not it has a vector.
+        last_key: What that event is known by: it tells whether these are the vectors of the rows at hand.
+    """
+
+    __slots__ = ("count", "dimensions", "generation", "last_key", "last_row", "model")
+
+    def __init__(
+        self, model: str, dimensions: int, generation: int, count: int = 0, last_row: int = 0, last_key: str = ""
+    ) -> None:
+        self.model, self.dimensions, self.generation = model, dimensions, generation
+        self.count, self.last_row, self.last_key = count, last_row, last_key
+
+    def encoded(self) -> bytes:
+        """As it is in its file: a checksum, then JSON, one line."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        text = json.dumps({"format": FORMAT, **fields}, sort_keys=True).encode()
+        return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def read_head(folder: str) -> Head | None:
+    """The head of an index; None where there is none.
+
+    Raises:
+        IndexDamagedError: it is not as it was written, or is of another format.
+        OSError: it is there and cannot be read.
+    """
+    try:
+        with open(os.path.join(folder, HEAD_NAME), "rb") as stream:
+            written = stream.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    checksum, _, text = written.rstrip(b"\n").partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        raise damaged("its head is not as it was written")
+    fields = json.loads(text)
+    if fields.pop("format") != FORMAT:
+        raise damaged("its head is of another format")
+    return Head(**fields)
+
+
+def write_head(folder: str, head: Head) -> None:
+    """Puts a head in place of the one that is there: a reader sees one or the other, also after a power cut."""
+    path = os.path.join(folder, HEAD_NAME)
+    descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(head.encoded())
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(path + ".new", path)
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Makes the names in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def data_path(folder: str, part: str, generation: int) -> str:
+    """The file of one part of the data (`rows`, `codes`, `values`)."""
+    return os.path.join(folder, f"{part}-{generation}.bin")
+
+
+def damaged(what: str) -> IndexDamagedError:
+    """What is wrong with the files, and what becomes of it."""
+    return IndexDamagedError(f"the vector index is damaged ({what}); it is made anew from the rows")

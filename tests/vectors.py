@@ -1,0 +1,84 @@
+"""Invented turns and vectors, and what a vector index has to answer, computed the plain way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recollect.domain import events
+from recollect.domain.stored import Filter, Scope, Turn
+from recollect.store.vector_index import VectorIndex
+from recollect.store.vector_writer import VectorWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+MODEL = "invented-1"
+DIMENSIONS = 48
+
+
+def turn(row: int, **fields: Any) -> Turn:
+    """A turn; what is not said follows from its row."""
+    known = {
+        "session_id": 1 + row // 4, "exchange": row - row % 2, "project_id": 1 + row % 3, "ts_ms": 1000 * row,
+        "kind": row % 2, "origin": row % 2, "text": "", "before": None,
+    }  # fmt: skip
+    return Turn(row, **{**known, **fields})
+
+
+def clustered(count: int, dimensions: int, seed: int, spread: float = 0.9) -> np.ndarray:
+    """Unit vectors around a hundred places, as texts about the same things are."""
+    chance = np.random.default_rng(seed)
+    places = np.random.default_rng(0).standard_normal((100, dimensions))
+    found = places[chance.integers(0, len(places), count)] + spread * chance.standard_normal((count, dimensions))
+    return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+
+
+def open_index(folder: Path, dimensions: int = DIMENSIONS, key_of: Callable[[int], str] | None = None) -> VectorIndex:
+    """An index as one more process would open it."""
+    return VectorIndex(str(folder), MODEL, dimensions, key_of)
+
+
+def write(index: VectorIndex, turns: Sequence[Turn], vectors: np.ndarray, last_row: int | None = None) -> None:
+    """Adds vectors and commits them."""
+    with VectorWriter(index) as writer:
+        assert writer.is_open
+        writer.append(turns, vectors)
+        writer.commit(turns[-1].row if last_row is None else last_row)
+
+
+def filled(folder: Path, rows: int = 40) -> tuple[VectorIndex, np.ndarray]:
+    """An index with vectors, and those."""
+    index, vectors = open_index(folder), clustered(rows, DIMENSIONS, 5)
+    write(index, [turn(row) for row in range(1, rows + 1)], vectors)
+    return index, vectors
+
+
+def first_answers(index: VectorIndex, vectors: np.ndarray) -> list[int]:
+    """Which row is nearest to each vector."""
+    return [index.search(vector, Filter(Scope.everything()), 1)[0].row for vector in vectors]
+
+
+def is_wanted(one: Turn, wanted: Filter) -> bool:
+    """What a filter says of a turn."""
+    if not wanted.scope.is_everything and one.project_id != wanted.scope.project_id:
+        return False
+    if wanted.is_never or (wanted.before_ms is not None and one.ts_ms >= wanted.before_ms):
+        return False
+    if wanted.since_ms is not None and one.ts_ms < wanted.since_ms:
+        return False
+    if one.session_id in wanted.without or (wanted.sessions is not None and one.session_id not in wanted.sessions):
+        return False
+    if wanted.kinds is not None and events.KINDS[one.kind] not in wanted.kinds:
+        return False
+    return wanted.origins is None or events.ORIGINS[one.origin] in wanted.origins
+
+
+def expected(turns: Sequence[Turn], vectors: np.ndarray, query: np.ndarray, wanted: Filter) -> dict[int, float]:
+    """The cosine of every wanted turn, by its row, from what half floats keep of the vectors."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    kept = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float16).astype(np.float64)
+    cosines = kept @ (query / np.linalg.norm(query)).astype(np.float64)
+    return {one.row: float(score) for one, score in zip(turns, cosines, strict=True) if is_wanted(one, wanted)}
