@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
+from recollect.domain.times import ago_ms
 from recollect.errors import UsageError
-
-_AGO = re.compile(r"\s*(\d{1,5})\s*(m|min|h|d|w|y|hours?|days?|weeks?|months?|years?)\s*(?:ago)?\s*", re.IGNORECASE)
-_UNIT_MS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000, "y": 365 * 86_400_000}
-_MONTH_MS = 30 * 86_400_000
-_DAYS = {"today": 0, "yesterday": 1}
 
 
 def moment_ms(text: str, name: str, now_ms: int) -> int:
@@ -19,13 +14,9 @@ def moment_ms(text: str, name: str, now_ms: int) -> int:
     Raises:
         UsageError: it is none of these; `name` is the argument's.
     """
-    days = _DAYS.get(text.strip().lower())
-    if days is not None:  # midnight, UTC like every moment without a zone
-        return max(0, now_ms - now_ms % _UNIT_MS["d"] - days * _UNIT_MS["d"])
-    ago = _AGO.fullmatch(text)
+    ago = ago_ms(text, now_ms)
     if ago is not None:
-        unit = ago[2].lower()
-        return max(0, now_ms - int(ago[1]) * (_MONTH_MS if unit.startswith("month") else _UNIT_MS[unit[0]]))
+        return ago
     try:
         moment = datetime.fromisoformat(text.strip())
         return max(0, int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))

@@ -11,6 +11,7 @@ import click
 
 from recollect.app import App, now_ms
 from recollect.domain.events import TOOL_CALL, squeeze
+from recollect.domain.explanation import Explanation
 from recollect.domain.memories import RESOLVED, Memory
 from recollect.domain.stored import ID_PREFIX, Found, StoredEvent
 from recollect.errors import StoreError, StoreMissingError
@@ -43,10 +44,12 @@ INDEX_WAIT_S = 1.0
 @click.option("--type", "types", type=click.Choice(TYPES), multiple=True, help="Only this kind of event or memory.")
 @click.option("--session", help="Only this session, of any project (any unique beginning of its id).")
 @click.option("--agent", help="Only this agent's sessions, or the memories that it owns.")
+@click.option("--explain", "is_explained", is_flag=True, help="Say why each hit is there.")
 @_JSON
 def search(
     text: tuple[str, ...], limit: int, *, all_projects: bool, project: str | None, by: str | None, before: str | None,
-    since: str | None, types: tuple[str, ...], session: str | None, agent: str | None, as_json: bool,
+    since: str | None, types: tuple[str, ...], session: str | None, agent: str | None, is_explained: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Search what was said and done, best first.
 
@@ -56,12 +59,17 @@ def search(
     TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; UTC when it has no zone), today, yesterday,
     or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
 
+    With --explain each hit has the score of every tier and what the tier's word is worth, what changed the sum, how
+    sure it is that the hit is about the question at all (strength), and where the question's words stand: in the hit,
+    in the turns before it, elsewhere in its exchange.
+
     \b
     Examples:
       recollect search "why celery and not rq"
       recollect search --all-projects --by session "flaky migration test"
       recollect search --since 7d --json "retry policy"
       recollect search --type decision --type pattern "error handling"
+      recollect search --explain "retry polcy"
     """
     asked = clean_argument(" ".join(text))
     if not asked.strip():
@@ -75,6 +83,7 @@ def search(
             question = Question(
                 asked, scope_of(app, project, all_projects=is_everywhere), limit=limit, by_session=by == "session",
                 types=types, session=session, agent=agent, before_ms=before_ms, since_ms=since_ms,
+                explained=is_explained,
             )  # fmt: skip
             names = [name for name, value in narrowed.items() if value]
             report, lines = _answers(app, question, names, is_everywhere=is_everywhere)
@@ -115,6 +124,7 @@ def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
         done = "  [resolved]" if item.memory is not None and item.memory.status == RESOLVED else ""
         about = f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{done}{of_session}{where}"
         lines += [about, f"    {squeeze(item.passage, 220)}"]
+        lines += [f"    {line}" for line in _explanation_lines(item)]
     return lines
 
 
@@ -273,4 +283,36 @@ def found_row(item: Found) -> dict[str, object]:
     elif memory is not None:
         row |= {"ts": iso_time(memory.created_ms), "type": memory.type, "summary": memory.summary}
         row |= {"status": memory.status}
-    return row | {"excerpt": item.passage}
+    row |= {"excerpt": item.passage}
+    return row | {"explain": _explanation_row(item.explanation)} if item.explanation else row
+
+
+def _explanation_row(why: Explanation) -> dict[str, object]:
+    """Why an answer is there, for programs."""
+    return {
+        "fused": round(why.fused, 4), "strength": round(why.strength, 4),
+        "tiers": {name: {"score": round(score, 4), "weight": weight} for name, (score, weight) in why.tiers.items()},
+        "adjustments": {name: round(factor, 4) for name, factor in why.adjustments.items()},
+        "terms": [
+            {
+                "term": met.term, "word": met.word, "weight": round(met.weight, 2), "in": list(met.places),
+                "widened_to": list(met.widened),
+            }
+            for met in why.terms
+        ],
+    }  # fmt: skip
+
+
+def _explanation_lines(item: Found) -> list[str]:
+    """Why an answer is there, for people; nothing when nobody asked."""
+    why = item.explanation
+    if why is None:
+        return []
+    tiers = " + ".join(f"{name} {score:.2f} * {weight:g}" for name, (score, weight) in why.tiers.items())
+    factors = "".join(f" * {name} {factor:.2f}" for name, factor in why.adjustments.items())
+    lines = [f"why: {tiers} → {why.fused:.2f}{factors} = {item.score:.2f}; strength {why.strength:.2f}"]
+    met = [f"{one.word} {one.weight:.1f} ({', '.join(one.places)})" for one in why.terms if one.places]
+    met += [f"{one.word} → {', '.join(one.widened)}" for one in why.terms if one.widened]
+    missing = [one.word for one in why.terms if not one.places and not one.widened]
+    lines += [f"words: {'; '.join(met)}"] if met else []
+    return lines + ([f"not there: {', '.join(dict.fromkeys(missing))}"] if missing else [])

@@ -1,0 +1,344 @@
+"""Times as people write them: one moment (`7d`, `2026-10-01`), or the spans that a sentence speaks of.
+
+All times are UTC milliseconds, and so are days: who asks for yesterday late in the evening may mean the day before,
+which is why spans only draw a score up (`nearness`), and fade out at their edges. Calendars are counted here: importing
+`datetime` costs a prompt 2 ms, and patterns are compiled when a text first has a word that could be a date.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+UNIT_MS = {
+    "m": 60_000, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS, "f": 14 * DAY_MS, "month": 30 * DAY_MS,
+    "q": 91 * DAY_MS, "y": 365 * DAY_MS,
+}  # fmt: skip
+"""Units by their first letter; a month by its name, because minutes begin so, too."""
+
+MIN_FADE_MS = 12 * HOUR_MS
+MAX_FADE_MS = 7 * DAY_MS
+OPEN_FADE_MS = 2 * DAY_MS
+"""Outside of a span its pull halves with every quarter of its length, within these limits; with a fixed time where it
+has no length."""
+
+MAX_SPANS = 4
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_NUMBERS = {
+    word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven".split())
+} | {"a": 1, "an": 1, "twelve": 12, "couple": 2, "few": 3, "several": 4, "half": 0.5}  # fmt: skip
+_TRIGGERS = frozenset((
+    *_MONTHS, *_WEEKDAYS, "yes", "tod", "ton", "las", "pas", "pre", "ago", "thi", "the", "q1", "q2", "q3", "q4",
+))  # fmt: skip
+"""The first three letters of words that may be a time: a text without any of them, and without a year, has none."""
+
+_FIXED = {
+    "昨天": "yesterday", "昨日": "yesterday", "어제": "yesterday", "今天": "today", "今日": "today", "오늘": "today",
+    "前天": "before yesterday", "一昨日": "before yesterday", "그저께": "before yesterday", "上周": "last week",
+    "上週": "last week", "先週": "last week", "지난주": "last week", "上个月": "last month", "上個月": "last month",
+    "先月": "last month", "지난달": "last month", "去年": "last year", "작년": "last year",
+}  # fmt: skip
+
+_YEAR, _ORDINAL = r"((?:19|20)\d\d)", r"(\d{1,2})(?:st|nd|rd|th)?"
+_MONTH = (
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAYNAME = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b"
+_SHORT_DAY = r"(?:last|on|since|this|past|until|before|after) (mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
+_COUNT = r"(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|half an?"
+_COUNT += r"|(?:an? )?(?:couple(?: of)?|few))"
+_UNIT = r"(minutes?|hours?|days?|weeks?|fortnights?|months?|quarters?|years?)\b"
+_PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
+
+_compiled: list[tuple[re.Pattern[str], Callable[[re.Match[str], int], Bounds]]] = []
+
+
+class Span:
+    """A stretch of time that somebody spoke of; None is an end that is open."""
+
+    __slots__ = ("before_ms", "since_ms")
+
+    def __init__(self, since_ms: int | None, before_ms: int | None) -> None:
+        self.since_ms, self.before_ms = since_ms, before_ms
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when both ends are."""
+        return isinstance(other, Span) and (self.since_ms, self.before_ms) == (other.since_ms, other.before_ms)
+
+    def __hash__(self) -> int:
+        """By both ends."""
+        return hash((self.since_ms, self.before_ms))
+
+    def __repr__(self) -> str:
+        """Both ends as days."""
+        return f"Span({iso_day(self.since_ms)}, {iso_day(self.before_ms)})"
+
+
+Bounds = tuple[int, int] | None
+
+
+# -- calendars ---------------------------------------------------------------------------------------------------------
+def day_of(year: int, month: int, day: int) -> int | None:
+    """Midnight of a date in UTC milliseconds; None when there is no such day."""
+    if not (1 <= month <= 12 and 1 <= day <= _month_days(year, month) and year >= 1970):
+        return None
+    return _days(year, month, day) * DAY_MS
+
+
+def date_of(ts_ms: int) -> tuple[int, int, int]:
+    """Year, month and day of a moment (the proleptic Gregorian calendar, counted in eras of 400 years)."""
+    days = ts_ms // DAY_MS + 719_468
+    era, of_era = divmod(days, 146_097)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    place = (5 * of_year + 2) // 153
+    month = place + 3 if place < 10 else place - 9
+    return year + era * 400 + (month <= 2), month, of_year - (153 * place + 2) // 5 + 1
+
+
+def iso_day(ts_ms: int | None) -> str:
+    """A moment's date as ISO 8601 has it, `…` for none."""
+    return "…" if ts_ms is None else "{:04}-{:02}-{:02}".format(*date_of(ts_ms))
+
+
+def _days(year: int, month: int, day: int) -> int:
+    shifted = year - (month <= 2)
+    era, of_era = divmod(shifted, 400)
+    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def _month_days(year: int, month: int) -> int:
+    following = _days(year + month // 12, month % 12 + 1, 1)
+    return following - _days(year, month, 1)
+
+
+def _month_at(year: int, month: int) -> tuple[int, int]:
+    """The ends of a month; its number may lie outside of 1 to 12."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    start = _days(year, month, 1)
+    return start * DAY_MS, (start + _month_days(year, month)) * DAY_MS
+
+
+def _midnight(now_ms: int) -> int:
+    return now_ms - now_ms % DAY_MS
+
+
+def _monday(now_ms: int) -> int:
+    return _midnight(now_ms) - (now_ms // DAY_MS + 3) % 7 * DAY_MS
+
+
+# -- one moment --------------------------------------------------------------------------------------------------------
+def ago_ms(text: str, now_ms: int) -> int | None:
+    """UTC milliseconds of `today`, `yesterday` (midnight), `7d`, `12h`, `3 weeks ago`; None for other words."""
+    days = {"today": 0, "yesterday": 1}.get(text.strip().lower())
+    if days is not None:
+        return max(0, _midnight(now_ms) - days * DAY_MS)
+    units = r"\s*(\d{1,5})\s*(m|min|h|d|w|y|hours?|days?|weeks?|months?|years?)\s*(?:ago)?\s*"
+    found = re.fullmatch(units, text, re.IGNORECASE)
+    return max(0, now_ms - int(found[1]) * _unit_ms(found[2])) if found else None
+
+
+def _unit_ms(unit: str) -> int:
+    unit = unit.lower()
+    return UNIT_MS["month" if unit.startswith("month") else unit[0]]
+
+
+# -- spans of a sentence -----------------------------------------------------------------------------------------------
+def spans(text: str, now_ms: int) -> list[Span]:
+    """The stretches of time that a text speaks of, in their order, at most MAX_SPANS; none that lies ahead.
+
+    `text` is short (a sentence, a question): what is code or a log in it has been taken out.
+    """
+    if not _may_speak_of_time(text):
+        return []
+    found: list[tuple[int, int, tuple[int, int]]] = []
+    rest = text.lower() if text.isascii() else _with_fixed(text.lower())
+    for pattern, bounds_of in _patterns():
+        for match in pattern.finditer(rest):
+            bounds = bounds_of(match, now_ms)
+            if bounds is not None:
+                found.append((match.start(), match.end(), bounds))
+            rest = f"{rest[: match.start()]}{'~' * (match.end() - match.start())}{rest[match.end() :]}"
+    found.sort()
+    return _joined(rest, found, now_ms)[:MAX_SPANS]
+
+
+def nearness(ts_ms: int, wanted: Iterable[Span]) -> float:
+    """How near a moment is to what was spoken of: 1 inside, fading to 0 outside; 0 where no span is wanted."""
+    return max((_nearness(ts_ms, span) for span in wanted), default=0.0)
+
+
+def _nearness(ts_ms: int, span: Span) -> float:
+    ahead = 0 if span.since_ms is None else max(0, span.since_ms - ts_ms)
+    behind = 0 if span.before_ms is None else max(0, ts_ms - span.before_ms + 1)
+    fade = OPEN_FADE_MS
+    if span.since_ms is not None and span.before_ms is not None:
+        fade = min(MAX_FADE_MS, max(MIN_FADE_MS, (span.before_ms - span.since_ms) // 4))
+    return float(0.5 ** ((ahead + behind) / fade))
+
+
+def _may_speak_of_time(text: str) -> bool:
+    words = text.lower().replace("-", " ").split()
+    return not _TRIGGERS.isdisjoint(word.lstrip("(\"'“,")[:3] for word in words) or any(
+        mark in text for mark in ("19", "20", "Q", "q")
+    ) or (not text.isascii() and any(word in text for word in _FIXED))  # fmt: skip
+
+
+def _with_fixed(text: str) -> str:
+    for word, meaning in sorted(_FIXED.items(), key=lambda pair: -len(pair[0])):
+        text = text.replace(word, f" {meaning} ")
+    return text
+
+
+def _patterns() -> Sequence[tuple[re.Pattern[str], Callable[[re.Match[str], int], Bounds]]]:
+    """Every form of a time, the longest first: what one has taken the next ones do not see."""
+    if not _compiled:
+        forms: tuple[tuple[str, Callable[[re.Match[str], int], Bounds]], ...] = (
+            (rf"\b{_YEAR}[-/](\d\d?)[-/](\d\d?)(?!\d)", lambda m, _: _day(m[1], m[2], m[3])),
+            (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", lambda m, _: _day(m[3], m[2], m[1])),
+            (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", lambda m, _: _month_at(int(m[1]), int(m[2]))),
+            (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", lambda m, now: _month_day(m[1], m[2], m[3], now)),
+            (rf"\b{_ORDINAL} (?:of )?{_MONTH}(?:,? {_YEAR})?", lambda m, now: _month_day(m[2], m[1], m[3], now)),
+            (rf"\b{_COUNT} {_UNIT} ago\b", _ago),
+            (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", lambda m, now: (now - _length(m[1], m[2]), now)),
+            (r"\b(?:the day )?before yesterday\b", lambda _, now: _whole_day(now, 2)),
+            (r"\b(?:yesterday|last night)\b", lambda _, now: _whole_day(now, 1)),
+            (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", lambda _, now: _whole_day(now, 0)),
+            (r"\bthe other day\b", lambda _, now: (_midnight(now) - 7 * DAY_MS, _midnight(now))),
+            (r"\b(last|past|previous|this) (weekend|week|month|quarter|year)\b", _relative),
+            (rf"\b(last |past |previous )?{_DAYNAME}", lambda m, now: _weekday(m[2], now, is_last=bool(m[1]))),
+            (rf"\b{_SHORT_DAY}", lambda m, now: _weekday(m[1], now, is_last=m[0].startswith("last"))),
+            (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", _month),
+            (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", _quarter),
+            (rf"\b(?:in|since|until|before|after|during|of|from) {_YEAR}\b", lambda m, _: _year(int(m[1]))),
+        )
+        _compiled.extend((re.compile(source), bounds_of) for source, bounds_of in forms)
+    return _compiled
+
+
+def _joined(text: str, found: Sequence[tuple[int, int, tuple[int, int]]], now_ms: int) -> list[Span]:
+    """Spans with what the words before them say: since, before, between … and."""
+    told: list[Span] = []
+    opened: tuple[int, int] | None = None
+    for place, (start, _, (since, before)) in enumerate(found):
+        lead = text[max(0, start - 12) : start].rstrip()
+        lead = lead.removesuffix(" the").rsplit(" ", 1)[-1].strip("(\"',")
+        if lead in ("next", "every", "each", "by"):
+            continue
+        if opened is not None and told and lead in ("and", "to", "until", "till", "-"):
+            weeks_back = -(-max(0, opened[0] - since) // UNIT_MS["w"])  # "from Monday to Wednesday", said on a Monday
+            told[-1] = Span(opened[0] - weeks_back * UNIT_MS["w"], before)
+            opened = None
+            continue
+        opened = (since, before) if lead in ("between", "from") and place + 1 < len(found) else None
+        if since > now_ms:
+            continue
+        told.append(_led(lead, since, before))
+    return told
+
+
+def _led(lead: str, since: int, before: int) -> Span:
+    if lead == "since":
+        return Span(since, None)
+    if lead == "after":
+        return Span(before, None)
+    if lead == "before":
+        return Span(None, since)
+    return Span(None, before) if lead in ("until", "till") else Span(since, before)
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+def _day(year: str, month: str, day: str) -> Bounds:
+    start = day_of(int(year), int(month), int(day))
+    return None if start is None else (start, start + DAY_MS)
+
+
+def _whole_day(now_ms: int, back: int) -> Bounds:
+    start = _midnight(now_ms) - back * DAY_MS
+    return start, start + DAY_MS
+
+
+def _month_day(month: str, day: str, year: str | None, now_ms: int) -> Bounds:
+    number = _MONTHS.index(month[:3]) + 1
+    wanted = int(year) if year else date_of(now_ms)[0]
+    start = day_of(wanted, number, int(day))
+    if start is not None and not year and start > now_ms:  # the last one that was
+        start = day_of(wanted - 1, number, int(day))
+    return None if start is None else (start, start + DAY_MS)
+
+
+def _length(count: str, unit: str) -> int:
+    word = count.removeprefix("a ").split(" ")[0]
+    number = int(word) if word.isdigit() else _NUMBERS[word]
+    return int(number * _unit_ms(unit))
+
+
+def _ago(match: re.Match[str], now_ms: int) -> Bounds:
+    """Around the moment, half a unit to both sides: "two weeks ago" is no day. Days are days."""
+    moment, unit = now_ms - _length(match[1], match[2]), match[2]
+    if unit.startswith("day"):
+        return _midnight(moment), _midnight(moment) + DAY_MS
+    half = max(HOUR_MS, min(_unit_ms(unit), now_ms - moment) // 2)
+    return moment - half, min(now_ms, moment + half)
+
+
+def _relative(match: re.Match[str], now_ms: int) -> Bounds:
+    which, unit = match[1], match[2]
+    monday, (year, month, _) = _monday(now_ms), date_of(now_ms)
+    if which == "past":
+        return now_ms - (3 * DAY_MS if unit == "weekend" else _unit_ms(unit)), now_ms
+    back = which != "this"
+    if unit == "weekend":
+        return monday - 2 * DAY_MS, monday
+    if unit == "week":
+        return monday - 7 * DAY_MS * back, monday + 7 * DAY_MS * (not back)
+    if unit == "month":
+        return _month_at(year, month - back)
+    if unit == "quarter":
+        first = (month - 1) // 3 * 3 + 1 - 3 * back
+        return _month_at(year, first)[0], _month_at(year, first + 2)[1]
+    return _year(year - back)
+
+
+def _weekday(name: str, now_ms: int, *, is_last: bool) -> Bounds:
+    back = ((now_ms // DAY_MS + 3) % 7 - _WEEKDAYS.index(name[:3])) % 7
+    return _whole_day(now_ms, 7 if is_last and back == 0 else back)
+
+
+def _month(match: re.Match[str], now_ms: int) -> Bounds:
+    """A month by its name, or a part of it; "may" and "march" only where a word before says that it is one."""
+    part, name, year = match[1], match[2], match[3]
+    lead = match.string[max(0, match.start() - 10) : match.start()].rstrip().rsplit(" ", 1)[-1]
+    is_named = bool(part or year) or lead in (
+        "in", "last", "since", "until", "till", "before", "after", "during", "of", "from", "to", "between", "and",
+    )  # fmt: skip
+    if not is_named and (len(name) < 4 or name in ("march", "may")):
+        return None
+    number, this_year = _MONTHS.index(name[:3]) + 1, date_of(now_ms)[0]
+    since, before = _month_at(int(year) if year else this_year, number)
+    if not year and since > now_ms:
+        since, before = _month_at(this_year - 1, number)
+    third = (before - since) // 3
+    if part is None:
+        return since, before
+    if "mid" in part:
+        return since + third, before - third
+    return (before - third, before) if part == "late" or "end" in part else (since, since + third)
+
+
+def _quarter(match: re.Match[str], now_ms: int) -> Bounds:
+    first, this_year = int(match[1]) * 3 - 2, date_of(now_ms)[0]
+    year = int(match[2]) if match[2] else this_year - (_month_at(this_year, first)[0] > now_ms)
+    return _month_at(year, first)[0], _month_at(year, first + 2)[1]
+
+
+def _year(year: int) -> Bounds:
+    return _month_at(year, 1)[0], _month_at(year, 12)[1]
