@@ -30,6 +30,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
         if (name.startswith(_FOREIGN) or name == "CLAUDECODE") and not name.startswith(_OURS):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setenv("RECOLLECT_EMBEDDING", "off")  # a model is loaded by the tests that are about it
 
 
 @pytest.fixture(autouse=True)

@@ -13,17 +13,23 @@ from recollect.domain.stored import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from recollect.capture.discover import Found as Transcript
     from recollect.domain.stored import Found, Recollection
+    from recollect.ingest.graph.build import GraphReport
     from recollect.ingest.pipeline import FileReport, Ingester
     from recollect.ingest.remember import Memories
     from recollect.ingest.spool import SpoolReport
+    from recollect.providers.base import Embedder
+    from recollect.retrieve.code_files import FileImports
     from recollect.retrieve.question import Question
+    from recollect.retrieve.ranking import Ranking
+    from recollect.retrieve.vectors import EmbeddedTurns
     from recollect.settings import Settings
     from recollect.store.base import Store
+    from recollect.store.vector_index import VectorIndex
 
 INDEX_EVERY_ROWS = 60_000
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
@@ -38,7 +44,7 @@ def now_ms() -> int:
 
 def open_app(
     settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True,
-    weights: Mapping[str, float] | None = None,
+    ranking: Ranking | None = None, embedder: Embedder | None = None,
 ) -> App:  # fmt: skip
     """The façade over the store of `settings.home`, which is created when it is not there.
 
@@ -47,7 +53,8 @@ def open_app(
         busy_ms: How long a write waits for another process's.
         fixed_root: Every event belongs to this project (for evaluation only).
         create: False for what only reads, and for who has seen a store here that is gone now.
-        weights: What each tier's word is worth, instead of what ships (for evaluation only); 0 turns one off.
+        ranking: Another way to rank than the one that ships (for evaluation only).
+        embedder: One that is loaded already, instead of that of the settings.
 
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
@@ -56,7 +63,7 @@ def open_app(
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
     store = SqliteStore(settings.home, busy_ms=busy_ms, create=create)
-    return App(store, settings, fixed_root=fixed_root, weights=weights)
+    return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder)
 
 
 def open_for_recall(settings: Settings, deadline: float) -> App | None:
@@ -77,13 +84,17 @@ class App:
 
     def __init__(
         self, store: Store, settings: Settings, *, fixed_root: str | None = None,
-        weights: Mapping[str, float] | None = None,
+        ranking: Ranking | None = None, embedder: Embedder | None = None,
     ) -> None:  # fmt: skip
         self.store, self.settings = store, settings
-        self._fixed_root, self._weights = fixed_root, weights
+        self._fixed_root, self._ranking = fixed_root, ranking
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
+        self.embedder = embedder
+        self._vectors: EmbeddedTurns | None = None
+        self._vector_index: VectorIndex | None = None
+        self._has_looked = False
 
     def __enter__(self) -> App:  # noqa: PYI034 - `typing` costs a hook 10 ms
         return self
@@ -94,6 +105,12 @@ class App:
     def close(self) -> None:
         """Gives the store back."""
         self.store.close()
+
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
+        self.store.refresh()
+        if self._vectors is not None:
+            self._vectors.refresh()
 
     # -- ingest ----------------------------------------------------------------------------------------------------
     def ingester(self) -> Ingester:
@@ -123,6 +140,78 @@ class App:
         self._texts.clear()
         self.store.catch_up_memories()
         return added
+
+    def embed_new_turns(
+        self, deadline: float | None = None, *, threads: int = 1, on_progress: Callable[[int], None] | None = None
+    ) -> int | None:
+        """Writes vectors of turns that have none; how many, None when another process is at it or nothing embeds.
+
+        The local model is built first when its weights are here and it is not; `on_progress` is told how many turns
+        were done each time.
+
+        Raises:
+            ProviderError: the embedder failed; what is written stays.
+        """
+        vectors = self._open_vectors(build=True, threads=threads)
+        if vectors is None or self.embedder is None or self._vector_index is None:
+            return None
+        from recollect.ingest.embedding import embed_new_turns
+        from recollect.store.vector_writer import VectorWriter
+
+        with VectorWriter(self._vector_index) as writer:
+            if not writer.is_open:
+                return None
+            added = embed_new_turns(self.store, self.embedder, writer, deadline, on_progress)
+        vectors.refresh()
+        return added
+
+    def turns_without_vectors(self) -> int | None:
+        """How many turns are to be embedded; None when nothing embeds.
+
+        Raises:
+            ProviderError: the settings name an embedder that cannot be had.
+        """
+        if self._open_vectors(build=True) is None or self._vector_index is None:
+            return None
+        return self.store.count_turns_after(self._vector_index.last_row)
+
+    @property
+    def vectors(self) -> EmbeddedTurns | None:
+        """Turns by meaning; None where no embedder is ready (then everything works by words).
+
+        Raises:
+            ProviderError: the settings name an embedder that cannot be had.
+        """
+        if not self._has_looked:
+            self._has_looked = True
+            self._open_vectors(build=False)
+        return self._vectors
+
+    def _open_vectors(self, *, build: bool, threads: int = 1) -> EmbeddedTurns | None:
+        """As `vectors`; only who embeds may build the model first, which takes seconds."""
+        if self._vectors is None:
+            from recollect.providers.embed import open_embedder
+
+            if self.embedder is None:
+                self.embedder = open_embedder(self.settings, threads=threads, build=build)
+            if self.embedder is not None:
+                from recollect.retrieve.vectors import EmbeddedTurns
+                from recollect.store.vector_index import VectorIndex
+
+                folder, name = os.path.join(self.settings.home, "index"), self.embedder.name
+                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.key_of_row)
+                self._vector_index = index
+                self._vectors = EmbeddedTurns(self.embedder, index, self._redact_question)
+        return self._vectors
+
+    def _redact_question(self, text: str) -> str:
+        """A question as an embedder may see it: what leaves this machine holds no secrets, as what is stored."""
+        if self.settings.embedding != "http":
+            return text
+        from recollect.ingest.secrets import Redactor
+
+        key = self.store.meta("key")
+        return Redactor(key if isinstance(key, bytes) else b"").redact(text)
 
     def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
         """What is new in a session's transcripts (its own and its subagents'), within the time."""
@@ -192,6 +281,34 @@ class App:
         self.index_new_rows(deadline)
         self.store.release_index()
 
+    # -- import graph ----------------------------------------------------------------------------------------------
+    def build_graph(self, folder: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
+        """Reads which file imports which in the project of a folder; only what changed is parsed again.
+
+        Raises:
+            UsageError: the folder is excluded.
+            ProviderError: a parser is not installed.
+        """
+        from recollect.errors import UsageError
+        from recollect.ingest.exclusion import Places
+        from recollect.ingest.graph.build import GraphBuilder
+        from recollect.ingest.graph.sources import top_of
+
+        if Places(self.settings.exclude, self._fixed_root).is_excluded(folder):
+            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .recollect.toml says so")
+        root, key = self.root_of(folder), self.store.meta("key")
+        builder = GraphBuilder(self.store, key if isinstance(key, bytes) else b"", now_ms)
+        return builder.build(top_of(folder) or root, root, self.store.project_of_root(root), on_progress)
+
+    def graph_of(self, folder: str, file: str) -> FileImports:
+        """What a file of a folder's project imports and what imports it; see `retrieve.code_files.imports_of`."""
+        from recollect.ingest.graph.sources import top_of
+        from recollect.retrieve.code_files import imports_of
+
+        root = self.root_of(folder)
+        below = os.path.relpath(os.path.realpath(folder), top_of(folder) or root)
+        return imports_of(self.store, self.store.project_of_root(root), file, below)
+
     # -- search ----------------------------------------------------------------------------------------------------
     def make_searchable(self, limit_s: float) -> int:
         """Adds rows that the index has not seen, within the time; how many are still not searchable."""
@@ -233,7 +350,7 @@ class App:
         """The events and memories that answer a question, best first."""
         from recollect.retrieve.question import answer
 
-        return answer(self.store, question, now_ms=now_ms(), weights=self._weights)
+        return answer(self.store, question, now_ms=now_ms(), ranking=self._ranking, vectors=self.vectors)
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Recollection]:
         """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""

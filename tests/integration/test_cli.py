@@ -69,7 +69,9 @@ def test_import_reports_what_it_did_and_does_it_once(shell: Shell) -> None:
     first = shell.json("import", str(SAMPLES))
     assert set(first) == IMPORT_KEYS
     assert first["files"] == 5
-    assert first["bytes"] == sum(path.stat().st_size for path in SAMPLES.rglob("*.jsonl"))
+    assert first["bytes"] == sum(
+        path.stat().st_size for agent in ("claude-code", "codex") for path in (SAMPLES / agent).rglob("*.jsonl")
+    )
     assert first["accepted"] > 100
     assert (first["duplicate"], first["quarantined"]) == (0, 0)
     second = shell.json("import", str(SAMPLES))

@@ -261,9 +261,11 @@ def test_the_baseline_and_other_weights_are_compared_question_by_question(conver
     assert 0 < without["low"] <= without["mean"] <= without["high"]
 
 
-@pytest.mark.parametrize("words", ["fulltext", "fulltext=", "nose=1", "fulltext=much"])
+@pytest.mark.parametrize("words", ["fulltext", "fulltext=", "nose=1", "fulltext=much", "strategy=best"])
 def test_weights_that_are_none_are_refused(conversations: Path, words: str) -> None:
     """With the tiers that there are, or the form."""
-    done = run("--weights", words, conversations)
+    done = run("--ranking", words, conversations)
     assert done.returncode == 2
-    assert "is no tier; there are fulltext" in done.stderr or "is not TIER=NUMBER" in done.stderr
+    assert "is no tier; there are fulltext" in done.stderr or any(
+        words in done.stderr for words in ("is not TIER=NUMBER", "is no strategy; there are weighted")
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 def fuse_weighted(scores: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -17,3 +17,44 @@ def fuse_weighted(scores: Mapping[str, float], weights: Mapping[str, float]) -> 
     for name, score in scores.items():
         doubt *= 1.0 - weights.get(name, 0.0) * min(max(score, 0.0), 1.0)
     return 1.0 - doubt
+
+
+def blend(words: float, meaning: float, weight: float) -> float:
+    """What the words say and what the meaning says, on one scale, as one score; either can only raise it.
+
+    A sum, because cosines are never 0: a product of doubts would let every near miss count.
+    """
+    return (1.0 - weight) * words + weight * meaning
+
+
+def meaning_scale(words: Iterable[float], cosines: Iterable[float]) -> float:
+    """What a question's cosines are multiplied with to stand on the scale of its words: the best of both are equal.
+
+    How far cosines reach depends on the model and on how a question is put, not on how good an answer is. Without any
+    word found the best cosine counts its square: near 1 the same is meant, at .3 hardly anything.
+    """
+    best = max(cosines, default=0.0)
+    if best <= 0.0:
+        return 0.0
+    return (max(words, default=0.0) or best * best) / best
+
+
+RANK_CONSTANT = 60
+"""k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+
+def fuse_ranks(scores: Mapping[int, Mapping[str, float]], weights: Mapping[str, float]) -> dict[int, float]:
+    """Reciprocal ranks: Σ weight / (k + rank), as a share of what a row reaches that is first in every tier; 0 to 1.
+
+    Equal scores share the better rank, so that the order of the rows does not matter.
+    """
+    fused = dict.fromkeys(scores, 0.0)
+    tiers = {name for found in scores.values() for name in found if weights.get(name)}
+    for name in tiers:
+        offered = sorted((found[name] for found in scores.values() if name in found), reverse=True)
+        rank = {score: place for place, score in reversed(list(enumerate(offered, 1)))}
+        for row, found in scores.items():
+            if name in found:
+                fused[row] += weights[name] / (RANK_CONSTANT + rank[found[name]])
+    full = sum(weights[name] for name in tiers) / (RANK_CONSTANT + 1)
+    return {row: score / full for row, score in fused.items()} if full else fused

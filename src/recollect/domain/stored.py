@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recollect.domain.explanation import Explanation
     from recollect.domain.memories import Memory
 
 ID_PREFIX = "ev-"
@@ -117,16 +118,38 @@ class Hit:
         self.row, self.session_id, self.exchange, self.ts_ms, self.score = row, session_id, exchange, ts_ms, score
 
 
-class Found:
-    """One answer of a search: an event or a memory, its score (0 to 1), what each tier gave it, and what to show."""
+class Turn:
+    """What a vector is made of: a turn's text and that of the turn before it (None: it is its session's first).
 
-    __slots__ = ("event", "memory", "passage", "score", "tiers")
+    `exchange` is the row of the prompt that opened its exchange; `kind` and `origin` are numbers.
+    """
+
+    __slots__ = ("before", "exchange", "kind", "origin", "project_id", "row", "session_id", "text", "ts_ms")
+
+    def __init__(  # noqa: PLR0913 - a row of a table
+        self, row: int, session_id: int, exchange: int, project_id: int, ts_ms: int, kind: int, origin: int, *,
+        text: str, before: str | None,
+    ) -> None:  # fmt: skip
+        self.row, self.session_id, self.exchange, self.project_id = row, session_id, exchange, project_id
+        self.ts_ms, self.kind, self.origin, self.text, self.before = ts_ms, kind, origin, text, before
+
+
+class Found:
+    """One answer of a search: an event or a memory, its score (0 to 1), what each tier gave it, and what to show.
+
+    `strength` and `adjustments` (what the fused score was multiplied with, by name) say how the score came about;
+    `explanation` is there where one was asked for (`Question.explained`).
+    """
+
+    __slots__ = ("adjustments", "event", "explanation", "memory", "passage", "score", "strength", "tiers")
 
     def __init__(
         self, score: float, tiers: Mapping[str, float], passage: str, *, event: StoredEvent | None = None,
-        memory: Memory | None = None,
+        memory: Memory | None = None, strength: float = 0.0, adjustments: Mapping[str, float] | None = None,
     ) -> None:  # fmt: skip
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
+        self.strength, self.adjustments = strength, adjustments or {}
+        self.explanation: Explanation | None = None
 
     @property
     def id(self) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,11 +22,15 @@ from recollect.settings import read_settings
 
 if TYPE_CHECKING:
     from recollect.domain.stored import StoredEvent
+    from recollect.retrieve.ranking import Ranking
 
 RANKED = 50
 SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
 set gives in words."""
+
+_EMBEDDING = "RECOLLECT_EMBEDDING"
+"""The only settings of the environment that count: by which embedder, if any, is for the user to say."""
 
 SESSION, TURN, ANSWER = "session", "turn", "answer"
 LEVELS = (SESSION, TURN, ANSWER)
@@ -64,13 +69,16 @@ class Pool:
                         app.ingest_file(found)
                     app.index_new_rows()
                     app.store.release_index()
+        with self._open() as app:
+            progress("embedding what was said")
+            app.embed_new_turns(threads=os.cpu_count() or 1)
 
     def ask(
-        self, data: DataSet, progress: Callable[[str], None], weights: Mapping[str, float] | None = None
+        self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None
     ) -> list[Measured]:
-        """Every question of a set, measured, in their order; `weights` instead of those that ship."""
+        """Every question of a set, measured, in their order; `ranking` instead of the one that ships."""
         progress(f"{data.name}: asking")
-        with self._open(weights=weights) as app:
+        with self._open(ranking=ranking) as app:
             return [_measure(app, *parts) for parts in self._questions(app, data)]
 
     def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
@@ -83,9 +91,10 @@ class Pool:
                 for corpus, asked, _, before_ms in self._questions(app, data)
             ]
 
-    def _open(self, root: str | None = None, weights: Mapping[str, float] | None = None) -> App:
-        settings = read_settings({"RECOLLECT_HOME": self.home, "HOME": self.home})
-        return open_app(settings, fixed_root=root, weights=weights)
+    def _open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
+        chosen = {name: value for name, value in os.environ.items() if name.startswith(_EMBEDDING)}
+        settings = read_settings({**chosen, "RECOLLECT_HOME": self.home, "HOME": self.home})
+        return open_app(settings, fixed_root=root, ranking=ranking)
 
     def _questions(self, app: App, data: DataSet) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
         """Each question with the scope and the time (exclusive) within which it may be answered."""

@@ -19,6 +19,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Memories by hand": dict.fromkeys(
         ("remember", "memories", "update", "forget", "restore", "purge", "export", "import-memories"), "remembering"
     ),
+    "Search by meaning": {"model": "model"},
+    "Code": {"graph": "graph"},
     "Measure": {"eval": "evaluate"},
     "For agents": {"mcp": "doors", "hook": "doors"},
 }  # fmt: skip

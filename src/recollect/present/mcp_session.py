@@ -91,7 +91,7 @@ class Session:
             self._had_store = True
             self._file = _file(self.settings)
         else:
-            self._app.store.refresh()
+            self._app.refresh()
         return self._app
 
     def _is_gone(self) -> bool:

@@ -12,13 +12,14 @@ from contextlib import suppress
 
 from recollect.app import DATABASE_NAME, open_app
 from recollect.capture.discover import known_transcripts
-from recollect.errors import StoreMissingError, TranscriptError
+from recollect.errors import ProviderError, StoreMissingError, TranscriptError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recollect.app import App
     from recollect.capture.discover import Found
     from recollect.present.patience import Patience
+    from recollect.providers.base import Embedder
     from recollect.settings import Settings
 
 INDEX_ROWS = 1000
@@ -29,6 +30,9 @@ PIECE_S = 0.05
 """A piece of reading is one batch at least, and of a database as many small sessions as fit: each piece lists all."""
 
 BUSY_MS = 250
+EMBED_RETRY_S = 600.0
+"""An embedder that failed (an endpoint that is down, a full disk) is left alone so long; reading goes on meanwhile."""
+
 MIN_REST_S = 0.005
 SPOOL_S = 0.2
 TRIM_BYTES = 4 << 20
@@ -55,6 +59,8 @@ class CatchUp:
         self._rows = 0
         self._stuck: tuple[int, int] | None = None
         self._read_bytes = 0
+        self._embedder: Embedder | None = None
+        self._embed_due_s = 0.0
 
     def scan(self, *, create: bool = True) -> bool:
         """Reads and indexes whatever is new; False when it had to end before that.
@@ -77,13 +83,14 @@ class CatchUp:
         return is_whole
 
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
-        with open_app(self._settings, busy_ms=BUSY_MS, create=create) as app:
+        with open_app(self._settings, busy_ms=BUSY_MS, create=create, embedder=self._embedder) as app:
             self._file = self._store_file()
             if self._store_key != (key := app.store.meta("key")):  # the first one, or another than before
                 self._store_key = key
                 self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
             unread = filter(self._is_due, found)
-            return all(self._read(app, item) for item in unread) and self._take_spool(app) and self._index(app)
+            is_read = all(self._read(app, item) for item in unread)
+            return is_read and self._take_spool(app) and self._index(app) and self._embed(app)
 
     @property
     def has_opened(self) -> bool:
@@ -148,6 +155,27 @@ class CatchUp:
         app.store.catch_up_memories()
         self._rows = 0
         return True
+
+    def _embed(self, app: App) -> bool:
+        """Vectors for new turns, where something embeds; False when the work has to end.
+
+        Raises:
+            ProviderError: it failed; everything else is done by then, and the next scan tries again.
+        """
+        if time.monotonic() < self._embed_due_s:
+            return True
+        while True:
+            started = time.monotonic()
+            try:
+                added = app.embed_new_turns(started)
+            except ProviderError:
+                self._embed_due_s = time.monotonic() + EMBED_RETRY_S
+                raise
+            self._embedder = app.embedder  # loading it again for every scan would cost more than most scans
+            if not self._rest(started):
+                return False
+            if not added:
+                return True
 
     def _rest(self, started: float) -> bool:
         """Rests; False when the work has to end, also because the store is no longer the one that is open."""

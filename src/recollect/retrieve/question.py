@@ -8,17 +8,19 @@ from recollect.domain.stored import Filter, Found
 from recollect.domain.text import best_passage
 from recollect.errors import UsageError
 from recollect.retrieve.memories import TIER, search_memories
+from recollect.retrieve.ranking import SHIPPED
 from recollect.retrieve.reading import session_by_id
 from recollect.retrieve.search import Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
+    from recollect.retrieve.ranking import Ranking
     from recollect.retrieve.situation import Candidate, Ranked, Situation
-    from recollect.store.base import Store
+    from recollect.store.base import Store, Vectors
 
 PASSAGE_CHARS = 600
 PROMPT_CHARS = 200
@@ -42,14 +44,17 @@ class Question:
         session: Only this session (any unique beginning of its id, see `reading.session_by_id`; memories are of none).
         agent: Only this agent's: a client (claude-code, codex, …) or the owner of memories.
         before_ms: Only what is older; `since_ms`: only what is not.
+        explained: Every answer says why it is there (`Found.explanation`).
     """
 
-    __slots__ = ("agent", "before_ms", "by_session", "concepts", "limit", "scope", "session", "since_ms", "types")
+    __slots__ = (
+        "agent", "before_ms", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms", "types",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
         self, concepts: str | Sequence[str], scope: Scope, *, limit: int = 10, by_session: bool = False,
         types: Sequence[str] = (), session: str | None = None, agent: str | None = None,
-        before_ms: int | None = None, since_ms: int | None = None,
+        before_ms: int | None = None, since_ms: int | None = None, explained: bool = False,
     ) -> None:  # fmt: skip
         """Keeps the parts.
 
@@ -66,18 +71,20 @@ class Question:
         self.scope, self.limit, self.by_session, self.types = scope, limit, by_session, tuple(types)
         self.session = None if session is None else clean_text(session)
         self.agent = None if agent is None else clean_text(agent)
-        self.before_ms, self.since_ms = before_ms, since_ms
+        self.before_ms, self.since_ms, self.explained = before_ms, since_ms, explained
 
 
 def answer(
-    store: Store, question: Question, *, now_ms: int, weights: Mapping[str, float] | None = None
-) -> list[Found]:
+    store: Store, question: Question, *, now_ms: int, ranking: Ranking | None = None,
+    vectors: Vectors | None = None,
+) -> list[Found]:  # fmt: skip
     """The best answers, best first.
 
     Raises:
         NotFoundError: there is no such session, or several.
     """
-    searcher = Searcher(store, weights=weights)
+    ranking = ranking or SHIPPED
+    searcher = Searcher(store, ranking, vectors)
     wanted = _filter(store, question)
     asks_events = wanted.sessions != () and (not question.types or bool(wanted.kinds))
     asks_memories = not question.by_session and question.session is None and wanted.memory_types != []
@@ -95,7 +102,12 @@ def answer(
         found += _Events(store, situation.terms, ranked, question.limit).answers(by_session=question.by_session)
     if asks_memories:
         found += _memories(store, situation, question.limit, now_ms, required)
-    return sorted(found, key=lambda item: -item.score)[: question.limit]
+    found = sorted(found, key=lambda item: -item.score)[: question.limit]
+    if question.explained:
+        from recollect.retrieve.explain import explain
+
+        explain(store, situation, found, ranking.weights)
+    return found
 
 
 def _filter(store: Store, question: Question) -> Filter:
@@ -144,7 +156,11 @@ class _Events:
                     continue
                 passage = self._after_prompt(event, exchange, passage)
             seen.add(exchange)
-            found.append(Found(item.score, item.tiers, passage, event=event))
+            found.append(
+                Found(
+                    item.score, item.tiers, passage, event=event, strength=item.strength, adjustments=item.adjustments
+                )
+            )
         return found
 
     def _read(self, candidates: Sequence[Candidate]) -> None:
@@ -178,4 +194,10 @@ def _memories(
         return best_passage(item.memory.text, set(situation.terms), PASSAGE_CHARS)
 
     ranked = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required)
-    return [Found(item.score, {TIER: item.strength}, shown(item), memory=item.memory) for item in ranked]
+    return [
+        Found(
+            item.score, {TIER: item.strength}, shown(item), memory=item.memory, strength=item.strength,
+            adjustments={"recency": item.score / item.strength} if item.strength else None,
+        )
+        for item in ranked
+    ]  # fmt: skip

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from recollect.domain.fusion import fuse_weighted
-from recollect.domain.ranking import with_recency
-from recollect.retrieve.situation import Candidate, Ranked, Situation
+from recollect.domain.query import spans_in, split_excluded
+from recollect.domain.ranking import with_recency, with_times
+from recollect.retrieve.gathering import Gathering
+from recollect.retrieve.ranking import MEANING, SHIPPED
+from recollect.retrieve.situation import Ranked, Situation
 from recollect.retrieve.tiers.entity import EntityTier
 from recollect.retrieve.tiers.fulltext import FullTextTier
 from recollect.retrieve.tiers.trigram import TrigramTier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from recollect.domain.stored import Filter
+    from recollect.retrieve.ranking import Ranking
+    from recollect.retrieve.situation import Candidate
     from recollect.retrieve.tiers.base import Tier
-    from recollect.store.base import Store
+    from recollect.store.base import Store, Vectors
 
 MAX_TERMS = 48
 """Of a long prompt (a plan, a stack trace) the most telling terms are asked: below 24 quality falls, above 48 only
@@ -31,8 +35,10 @@ RECALL_BREADTH = 60
 MAX_HOLDING = 1000
 """Of the exchanges that hold all concepts the best so many are looked at."""
 
-WEIGHTS: Mapping[str, float] = {"fulltext": 1.0, "trigram": 0.3, "entity": 0.1}
-"""What a tier's word is worth in the fused score (docs/evaluation.md holds the ablation)."""
+SURE_STRENGTH = 0.5
+"""From here on the rescue tiers are not asked."""
+
+FILES_OF_HITS = 5
 
 
 class Searcher:
@@ -40,17 +46,12 @@ class Searcher:
 
     Args:
         store: What is searched.
-        tiers: Other tiers than the usual ones (for ablations).
-        weights: Other weights than the usual ones.
+        ranking: Another way to rank than the one that ships.
+        vectors: Turns by meaning, where there is an embedder.
     """
 
-    def __init__(
-        self, store: Store, tiers: Sequence[Tier] | None = None, weights: Mapping[str, float] | None = None
-    ) -> None:
-        self._store = store
-        self._weights = weights if weights is not None else WEIGHTS
-        known = tiers if tiers is not None else (FullTextTier(store), TrigramTier(store), EntityTier(store))
-        self._tiers = [tier for tier in known if self._weights.get(tier.name)]
+    def __init__(self, store: Store, ranking: Ranking = SHIPPED, vectors: Vectors | None = None) -> None:
+        self._store, self._ranking, self._vectors = store, ranking, vectors
 
     def search(
         self, situation: Situation, *, limit: int, now_ms: int, required: Sequence[Sequence[str]] = ()
@@ -60,25 +61,53 @@ class Searcher:
         `required` are groups of terms: only rows count whose exchange holds every one of them.
         """
         exchanges = self._holding(situation, required) if required else None
-        scores: dict[int, dict[str, float]] = {}
-        rows: dict[int, Candidate] = {}
-        strengths: dict[int, float] = {}
-        for tier in self._tiers:
-            for candidate in tier.candidates(situation):
-                if exchanges is not None and candidate.exchange not in exchanges:
-                    continue
-                row = candidate.row
-                rows[row] = candidate
-                scores.setdefault(row, {})[tier.name] = candidate.score
-                strengths[row] = max(strengths.get(row, 0.0), candidate.strength)
+        gathering = Gathering()
+        for tier in self._fast():
+            gathering.add(tier.name, _within(tier.candidates(situation), exchanges))
+        if gathering.strongest < SURE_STRENGTH:
+            for tier in self._rescue(situation, gathering):
+                gathering.add(tier.name, _within(tier.candidates(situation), exchanges))
+        fused = gathering.fused(self._ranking, self._vectors, by_session=situation.group_by_session)
+        spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
         ranked = []
-        for row, candidate in rows.items():
-            fused = fuse_weighted(scores[row], self._weights)
-            if fused > 0:
-                score = with_recency(fused, candidate.ts_ms, now_ms)
-                ranked.append(Ranked(candidate, score, scores[row], strengths[row]))
+        for row, candidate in gathering.rows.items():
+            if fused[row] > 0:
+                if spans:  # who names a time does not want what is newest
+                    score, name = with_times(fused[row], candidate.ts_ms, spans), "time"
+                else:
+                    score, name = with_recency(fused[row], candidate.ts_ms, now_ms), "recency"
+                given = gathering.scores[row]
+                ranked.append(Ranked(candidate, score, given, gathering.strengths[row], {name: score / fused[row]}))
         ranked.sort(key=lambda item: (-item.score, -item.candidate.ts_ms, item.candidate.row))
         return (one_a_session(ranked) if situation.group_by_session else ranked)[:limit]
+
+    def _fast(self) -> list[Tier]:
+        tiers: list[Tier] = [FullTextTier(self._store), TrigramTier(self._store), EntityTier(self._store)]
+        if self._vectors is not None and self._ranking.has(MEANING):
+            from recollect.retrieve.tiers.embedding import EmbeddingTier
+
+            tiers.append(EmbeddingTier(self._vectors))
+        return [tier for tier in tiers if self._ranking.has(tier.name)]
+
+    def _rescue(self, situation: Situation, gathering: Gathering) -> list[Tier]:
+        tiers: list[Tier] = []
+        if self._ranking.has("classifier"):
+            from recollect.retrieve.tiers.classifier import ClassifierTier
+
+            tiers.append(ClassifierTier(self._store))
+        if self._ranking.has("graph"):
+            from recollect.retrieve.tiers.graph import GraphTier
+
+            situation.files = self._files(gathering)
+            tiers.append(GraphTier(self._store))
+        return tiers
+
+    def _files(self, gathering: Gathering) -> list[str]:
+        """The files that the best hits so far were about."""
+        total = {row: sum(given.values()) for row, given in gathering.scores.items()}
+        best = sorted(total, key=lambda row: (-total[row], row))[:FILES_OF_HITS]
+        found = self._store.events_by_row(best)
+        return list(dict.fromkeys(event.file for row in best if (event := found.get(row)) and event.file))
 
     def _holding(self, situation: Situation, required: Sequence[Sequence[str]]) -> set[int]:
         weights = {term: situation.weights.exchanges.get(term, 1.0) for group in required for term in group}
@@ -90,7 +119,7 @@ class Searcher:
         breadth: int = BREADTH, recent: Callable[[], str] | None = None,
     ) -> Situation:  # fmt: skip
         """A question with its terms and what each is worth (see Situation for the parts)."""
-        text = text[:MAX_QUESTION_CHARS]
+        text = split_excluded(text[:MAX_QUESTION_CHARS])[0]
         terms = self._store.analyze(text)
         weights = self._store.weigh(terms)
         if len(terms) > MAX_TERMS:
@@ -111,3 +140,7 @@ def one_a_session(ranked: list[Ranked]) -> list[Ranked]:
             seen.add(item.candidate.session_id)
             found.append(item)
     return found
+
+
+def _within(candidates: Iterable[Candidate], exchanges: set[int] | None) -> Iterable[Candidate]:
+    return candidates if exchanges is None else (item for item in candidates if item.exchange in exchanges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from recollect.domain.stored import Filter, Weights
 
@@ -21,16 +21,18 @@ class Situation:
         with_tools: Tool calls and results may answer too.
         breadth: How many rows a tier may ask an index for.
         recent: The last words of the running session, read only when a tier asks (None: there are none).
+        files: Files that are in question beside those that the text names, as paths (of the best hits so far).
     """
 
-    __slots__ = ("breadth", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools")
+    __slots__ = ("breadth", "files", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what tiers may look at, each by its name
         self, text: str, terms: list[str], wanted: Filter, *, weights: Weights, group_by_session: bool = False,
         with_tools: bool = False, breadth: int = 200, recent: Callable[[], str] | None = None,
+        files: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.text, self.terms, self.wanted, self.weights, self.recent = text, terms, wanted, weights, recent
-        self.group_by_session, self.with_tools, self.breadth = group_by_session, with_tools, breadth
+        self.group_by_session, self.with_tools, self.breadth, self.files = group_by_session, with_tools, breadth, files
 
 
 class Candidate:
@@ -50,9 +52,16 @@ class Candidate:
 
 
 class Ranked:
-    """A candidate after fusion: its final score (0 to 1), what each tier gave it, and the surest tier's strength."""
+    """A candidate after fusion: its final score (0 to 1), what each tier gave it, and the surest tier's strength.
 
-    __slots__ = ("candidate", "score", "strength", "tiers")
+    `adjustments` are what the fused score was multiplied with, by name.
+    """
 
-    def __init__(self, candidate: Candidate, score: float, tiers: dict[str, float], strength: float) -> None:
+    __slots__ = ("adjustments", "candidate", "score", "strength", "tiers")
+
+    def __init__(
+        self, candidate: Candidate, score: float, tiers: dict[str, float], strength: float,
+        adjustments: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
         self.candidate, self.score, self.tiers, self.strength = candidate, score, tiers, strength
+        self.adjustments = adjustments or {}

@@ -10,17 +10,25 @@ Contract (the suite in tests/contract runs against every adapter):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from recollect.store.code_graph import CodeGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory
     from recollect.domain.sources import Batch, SourceState
-    from recollect.domain.stored import Filter, Hit, Scope, SessionSummary, StoredEvent, Weights
+    from recollect.domain.stored import Filter, Hit, Scope, SessionSummary, StoredEvent, Turn, Weights
+
+    FloatVector: TypeAlias = NDArray[np.float32]
+    FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-class Store(Protocol):
+class Store(CodeGraph, Protocol):
     """What is remembered."""
 
     path: str
@@ -118,6 +126,18 @@ class Store(Protocol):
 
     def counts(self) -> dict[str, int]:
         """How many of everything."""
+        ...
+
+    def turns_after(self, row: int, limit: int) -> list[Turn]:
+        """The next turns after a row id, in the order of their ids, as vectors need them."""
+        ...
+
+    def count_turns_after(self, row: int) -> int:
+        """How many turns there are after a row id."""
+        ...
+
+    def key_of_row(self, row: int) -> str:
+        """What an event is known by, "" when there is no such row: tells a database from another put in its place."""
         ...
 
     def kind_counts(self) -> dict[int, int]:
@@ -303,4 +323,58 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Gives everything back."""
+        ...
+
+
+class VectorRows(Protocol):
+    """Vectors of turns as rows, derived from the events' and caught up by row id."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
+        """The rows nearest to a unit vector, best first; a hit's score is the cosine."""
+        ...
+
+    def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
+        """Which of the sessions are a single turn."""
+        ...
+
+    def refresh(self) -> None:
+        """Lets the next search see what was written since."""
+        ...
+
+
+class VectorWriting(Protocol):
+    """The one that writes vectors now."""
+
+    @property
+    def last_row(self) -> int:
+        """The last event row that was considered: where to go on."""
+        ...
+
+    def append(self, turns: Sequence[Turn], vectors: FloatMatrix) -> None:
+        """Adds the vectors of turns, in the order of their rows."""
+        ...
+
+    def commit(self, last_row: int) -> None:
+        """Makes what was appended last; the next pass goes on behind `last_row`."""
+        ...
+
+
+class Vectors(Protocol):
+    """Turns by meaning: an embedder's vectors of them, derived from the rows and caught up by row id."""
+
+    def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
+        """The turns nearest to a text, best first; a hit's score is the cosine."""
+        ...
+
+    def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
+        """Which of the sessions are a single turn."""
+        ...
+
+    def refresh(self) -> None:
+        """Lets the next search see what was written since."""
         ...

@@ -129,7 +129,7 @@ class SqliteSearch(SqliteReads):
         """Takes an index away that cannot be read: everything in it comes from the rows."""
         import shutil
 
-        folder = os.path.join(self.folder, "index")
+        folder = self.index.folder  # vectors and memories beside it are whole, and the vectors took hours
         aside = f"{folder}-damaged-{os.getpid()}"
         self._index = None
         os.rename(folder, aside)

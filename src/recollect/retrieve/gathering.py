@@ -1,0 +1,85 @@
+"""The candidates of all tiers for one question, and their fused scores."""
+
+from __future__ import annotations
+
+from recollect.domain.fusion import blend, fuse_ranks, fuse_weighted, meaning_scale
+from recollect.retrieve.ranking import INTERSECTION, LONE_MEANING_WEIGHT, MEANING, RRF, UNION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from recollect.retrieve.ranking import Ranking
+    from recollect.retrieve.situation import Candidate
+    from recollect.store.base import Vectors
+
+TRIFLE = 1e-6
+
+
+class Gathering:
+    """What tiers offered, row by row.
+
+    Attributes:
+        rows: A candidate for every row that any tier offered.
+        scores: By row, what each tier gave it.
+        strengths: By row, how sure the surest tier is.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Candidate] = {}
+        self.scores: dict[int, dict[str, float]] = {}
+        self.strengths: dict[int, float] = {}
+
+    def add(self, tier: str, candidates: Iterable[Candidate]) -> None:
+        """One tier's candidates."""
+        for candidate in candidates:
+            row = candidate.row
+            self.rows[row] = candidate
+            self.scores.setdefault(row, {})[tier] = candidate.score
+            self.strengths[row] = max(self.strengths.get(row, 0.0), candidate.strength)
+
+    @property
+    def strongest(self) -> float:
+        """How sure the surest tier is of any row."""
+        return max(self.strengths.values(), default=0.0)
+
+    def fused(self, ranking: Ranking, vectors: Vectors | None, *, by_session: bool) -> dict[int, float]:
+        """One score a row (0: it is out)."""
+        if ranking.strategy == RRF:
+            return fuse_ranks(self.scores, ranking.weights)
+        if ranking.strategy == UNION:
+            return {
+                row: max(min(score, 1.0) * ranking.weights.get(name, 0.0) for name, score in tiers.items())
+                for row, tiers in self.scores.items()
+            }
+        fused = self._weighted(ranking, vectors, by_session=by_session)
+        if ranking.strategy == INTERSECTION:
+            asked = set().union(*self.scores.values())
+            return {row: score if asked <= self.scores[row].keys() else 0.0 for row, score in fused.items()}
+        return fused
+
+    def _weighted(self, ranking: Ranking, vectors: Vectors | None, *, by_session: bool) -> dict[int, float]:
+        """What the words say, with what the meaning says; a session has the best of both."""
+        words = {
+            row: fuse_weighted({name: score for name, score in tiers.items() if name != MEANING}, ranking.weights)
+            for row, tiers in self.scores.items()
+        }
+        meaning = {row: tiers.get(MEANING, 0.0) for row, tiers in self.scores.items()}
+        scale = meaning_scale(words.values(), meaning.values())
+        if vectors is None or not scale:
+            return words
+        lone = vectors.lone_sessions({candidate.session_id for candidate in self.rows.values()})
+        if by_session:
+            words, meaning = self._lifted(words), self._lifted(meaning)
+        weights = (ranking.weights[MEANING], LONE_MEANING_WEIGHT)
+        return {
+            row: blend(words[row], scale * meaning[row], weights[candidate.session_id in lone])
+            for row, candidate in self.rows.items()
+        }
+
+    def _lifted(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """Every row with the best score of its session; a trifle of its own decides which one stands for it."""
+        best: dict[int, float] = {}
+        for row, candidate in self.rows.items():
+            best[candidate.session_id] = max(best.get(candidate.session_id, 0.0), scores[row])
+        return {row: best[candidate.session_id] + TRIFLE * scores[row] for row, candidate in self.rows.items()}

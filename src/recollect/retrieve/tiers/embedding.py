@@ -1,0 +1,37 @@
+"""Embedding: turns that mean the same in other words, by the cosine of their vectors."""
+
+from __future__ import annotations
+
+from recollect.domain import events
+from recollect.retrieve.situation import Candidate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.retrieve.situation import Situation
+    from recollect.retrieve.tiers.base import Tier
+    from recollect.store.base import Vectors
+
+MAX_QUESTION_CHARS = 2000
+BREADTH = 200
+
+
+class EmbeddingTier:
+    """Finds paraphrases; there is one only where an embedder and its vectors are."""
+
+    name = "embedding"
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+
+    def candidates(self, situation: Situation) -> list[Candidate]:
+        """The turns nearest to the question. How near is no reason to speak: its strength is 0."""
+        turns = situation.wanted.narrowed(events.TURN_KINDS)
+        hits = self._vectors.near(situation.text[:MAX_QUESTION_CHARS], turns, BREADTH)
+        return [
+            Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, max(0.0, hit.score), strength=0.0)
+            for hit in hits
+        ]  # fmt: skip
+
+
+if TYPE_CHECKING:
+    _: type[Tier] = EmbeddingTier

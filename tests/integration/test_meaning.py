@@ -1,0 +1,184 @@
+"""Search by meaning, from the rows to the answers: what has a vector, what it finds, what happens when it fails."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from tests.builders import CWD, Claude, write
+from tests.hashing import HashingEmbedder
+
+from recollect.app import App, open_app
+from recollect.domain.stored import Filter, Scope
+from recollect.errors import ProviderError
+from recollect.present.patience import Patience
+from recollect.present.worker_pass import CatchUp
+from recollect.retrieve.question import Question
+from recollect.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recollect.providers.base import FloatMatrix
+
+SAME = {"thread": "race", "safety": "condition", "safe": "condition", "lorry": "truck", "cargo": "load"}
+
+
+class Synonyms(HashingEmbedder):
+    """Words that mean the same are one word."""
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """Vectors of the texts with each word in its first form."""
+        return super().embed([" ".join(SAME.get(word, word) for word in text.lower().split()) for text in texts])
+
+
+class Failing(HashingEmbedder):
+    """An endpoint that is down after some texts."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """Vectors, until it is down.
+
+        Raises:
+            ProviderError: it is.
+        """
+        self.left -= len(texts)
+        if self.left < 0:
+            raise ProviderError("the endpoint does not answer; look whether it runs")
+        return super().embed(texts)
+
+
+TALKS = (
+    ("the counter has a race condition", "I put a lock around the race condition."),
+    ("paint the fence green", "The fence is green."),
+    ("which lorry takes the cargo", "The blue lorry."),
+)
+
+
+def sessions(folder: Path) -> list[Path]:
+    """A transcript a talk."""
+    found = []
+    for number, (asked, answered) in enumerate(TALKS):
+        claude = Claude(f"talk-{number}", start=number * 1000)
+        found.append(write(folder / f"{number}.jsonl", claude.user(asked), claude.text(answered)))
+    return found
+
+
+def opened(folder: Path, embedder: HashingEmbedder | None) -> App:
+    """The façade with an embedder."""
+    return open_app(read_settings({"RECOLLECT_HOME": str(folder), "RECOLLECT_EMBEDDING": "off"}), embedder=embedder)
+
+
+def filled(folder: Path, embedder: HashingEmbedder | None) -> App:
+    """The façade over the talks, searchable by words."""
+    app = opened(folder, embedder)
+    for path in sessions(folder.parent / "talks"):
+        app.ingester().ingest_file(str(path), "claude-code")
+    app.index_new_rows()
+    app.store.release_index()
+    return app
+
+
+def best(app: App, text: str) -> str:
+    """The excerpt of the best answer; '' when there is none."""
+    found = app.search(Question(text, Scope.everything(), limit=3))
+    event = found[0].event if found else None
+    return event.excerpt if event else ""
+
+
+def test_what_is_said_in_other_words_is_found(tmp_path: Path) -> None:
+    """With vectors; without them, and before they are there, it is not."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        assert "race" not in best(app, "thread safety")
+        assert app.embed_new_turns() == 6
+        assert "race condition" in best(app, "thread safety")
+        assert best(app, "green fence paint") == "paint the fence green"
+    with opened(tmp_path / "store", None) as app:
+        assert "race" not in best(app, "thread safety")
+
+
+def test_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """At a deadline, at an embedder that fails, in another process: each turn has one vector in the end."""
+    with filled(tmp_path / "store", Failing(after=10)) as app:
+        claude = Claude("long", start=9000)
+        path = write(tmp_path / "long.jsonl", *claude.conversation(40))
+        app.ingester().ingest_file(str(path), "claude-code")
+        with pytest.raises(ProviderError):
+            app.embed_new_turns()
+    turns = 0
+    with opened(tmp_path / "store", Synonyms()) as app:
+        while added := app.embed_new_turns(time.monotonic()):
+            turns += added
+        rows = [turn.row for turn in app.store.turns_after(0, 1000)]
+        assert app.vectors is not None
+        hits = app.vectors.near("berth", everything(), 1000)
+    assert sorted(hit.row for hit in hits) == rows
+    assert 0 < turns <= len(rows)
+
+
+def everything() -> Filter:
+    """A filter that lets all through."""
+    return Filter(Scope.everything())
+
+
+def test_vectors_of_another_model_are_not_compared(tmp_path: Path) -> None:
+    """A new name begins anew, with other dimensions too; the old ones stay for who goes back."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        app.embed_new_turns()
+    with opened(tmp_path / "store", Synonyms(dimensions=64, name="hashing-2")) as app:
+        assert "race" not in best(app, "thread safety")
+        assert app.embed_new_turns() == 6
+        assert "race condition" in best(app, "thread safety")
+    with opened(tmp_path / "store", Synonyms()) as app:
+        assert app.embed_new_turns() == 0
+        assert "race condition" in best(app, "thread safety")
+
+
+def test_another_process_sees_new_vectors_after_a_refresh(tmp_path: Path) -> None:
+    """As the server's tools do before every call."""
+    with filled(tmp_path / "store", Synonyms()) as reader, opened(tmp_path / "store", Synonyms()) as writer:
+        assert "race" not in best(reader, "thread safety")
+        writer.embed_new_turns()
+        reader.refresh()
+        assert "race condition" in best(reader, "thread safety")
+
+
+def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
+    """An answer is found by what was asked, after what says it itself; never by what comes later."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        app.embed_new_turns()
+        assert app.vectors is not None
+        hits = app.vectors.near("which truck takes the load", everything(), 6)
+        texts = app.store.events_by_row([hit.row for hit in hits])
+        named = [texts[hit.row].excerpt for hit in hits]
+    assert named[:2] == ["which lorry takes the cargo", "The blue lorry."]
+    assert 0.1 < hits[1].score < hits[0].score
+    assert np.isclose(hits[0].score, 1, atol=0.01)
+
+
+def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, home: Path) -> None:
+    """An embedder that fails is told of once and left alone; transcripts are read meanwhile."""
+    settings = read_settings({"RECOLLECT_HOME": str(tmp_path / "store"), "RECOLLECT_EMBEDDING": "off"})
+    folder = home / ".claude" / "projects" / "-talks"
+    paths = sessions(folder)
+    work = CatchUp(settings, Patience())
+    work._embedder = Failing(after=0)
+    with pytest.raises(ProviderError):
+        work.scan()
+    write(paths[0], Claude("later", cwd=CWD, start=9000).user("the thread is safe now"), append=True)
+    assert work.scan()
+    with opened(tmp_path / "store", None) as app:
+        assert app.store.counts()["events"] == 7
+        assert app.store.index_lag() == 0
+    work._embed_due_s = 0.0
+    work._embedder = Synonyms()
+    assert work.scan()
+    with opened(tmp_path / "store", Synonyms()) as app:
+        assert app.vectors is not None
+        assert len(app.vectors.near("anything", everything(), 100)) == 7
