@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from recollect.domain.fusion import blend, fuse_ranks, fuse_weighted, meaning_scale
-from recollect.retrieve.ranking import INTERSECTION, LONE_MEANING_WEIGHT, MEANING, RRF, UNION
+from recollect.retrieve.ranking import (
+    DOUBT_WEIGHT,
+    DOUBTED_SCORE,
+    INTERSECTION,
+    LONE_MEANING_WEIGHT,
+    MEANING,
+    RRF,
+    UNION,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +79,8 @@ class Gathering:
         lone = vectors.lone_sessions({candidate.session_id for candidate in self.rows.values()})
         if by_session:
             words, meaning = self._lifted(words), self._lifted(meaning)
-        weights = (ranking.weights[MEANING], LONE_MEANING_WEIGHT)
+        doubt = max(0.0, 1.0 - max(words.values()) / DOUBTED_SCORE)
+        weights = (min(1.0, ranking.weights[MEANING] + DOUBT_WEIGHT * doubt), LONE_MEANING_WEIGHT)
         return {
             row: blend(words[row], scale * meaning[row], weights[candidate.session_id in lone])
             for row, candidate in self.rows.items()
