@@ -4,6 +4,7 @@
     .venv/bin/python benchmarks/run.py --data FOLDER         with the transcripts (.jsonl, .jsonl.gz) found there
     .venv/bin/python benchmarks/run.py --only import,hooks   some sections
     .venv/bin/python benchmarks/run.py --full --json out.json
+    .venv/bin/python benchmarks/run.py --only scale --events 1000000
 
 | section | what is measured |
 |---|---|
@@ -17,6 +18,7 @@
 | kills   | kill -9 of imports and hooks at random moments while transcripts grow: lost, twice, integrity |
 | crowd   | processes that ingest and ask at the same time: errors, lost |
 | secrets | redaction: MB/s with either engine, set-up, the worst lines |
+| scale   | warm searches of 100,000 invented events (`--events`), by words and by meaning; turns embedded |
 | vectors | the vector index at 10,000 to 1,000,000 rows (0.9 GB): time, recall against exact, what writing costs |
 
 Processes are timed in turn with their base in one loop, so read ratios and medians: single times depend on what else
@@ -37,6 +39,7 @@ import durability
 import hooking
 import importing
 import redaction
+import scaling
 import searching
 import serving
 import vectors
@@ -54,6 +57,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "kills": durability.run_kills,
     "crowd": durability.run_crowd,
     "secrets": redaction.run,
+    "scale": scaling.run,
     "vectors": vectors.run,
 }
 
@@ -70,6 +74,8 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="runs of each hook (40)")
     parser.add_argument("--kills", type=int, help="processes to kill (200)")
     parser.add_argument("--crowd-seconds", type=float, help="length of the crowd (30)")
+    parser.add_argument("--events", type=int, default=100_000, help="of the store of `scale` (%(default)s)")
+    parser.add_argument("--store", metavar="FOLDER", help="that store: made there, and kept for the next time")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args(arguments)
     options.runs = options.runs or (200 if options.full else 40)

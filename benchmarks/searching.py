@@ -37,7 +37,7 @@ def _question(kind: str, text: str, source: random.Random) -> str:
     words = _WORD.findall(text)
     few = source.sample(words, min(len(words), source.randint(3, 6)))
     if kind == "typo":
-        return " ".join(_misspell(word, source) for word in few)
+        return " ".join(misspell(word, source) for word in few)
     if kind == "turned around":
         return f"{source.choice(_FILLERS)} {' '.join(reversed(few))}?"
     if kind == "long":
@@ -49,7 +49,8 @@ def _question(kind: str, text: str, source: random.Random) -> str:
     return " ".join(few)
 
 
-def _misspell(word: str, source: random.Random) -> str:
+def misspell(word: str, source: random.Random) -> str:
+    """A word with two of its letters swapped; short ones as they are."""
     if len(word) < 6:
         return word
     place = source.randrange(1, len(word) - 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -12,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -73,6 +74,20 @@ def base_command() -> list[str]:
 def core_for_measuring() -> int:
     """The last core this process may use, or -1 where cores cannot be chosen."""
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else -1
+
+
+@contextlib.contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """On one core, where cores can be chosen."""
+    if core < 0:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def share(values: Sequence[float], part: float) -> float:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import time
 from typing import TYPE_CHECKING
 
 from recollect.domain.stored import Filter, Scope, Turn
-from timing import middle, share
+from timing import middle, pinned, share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
 
     from bench import Bench
@@ -48,10 +45,10 @@ def run(bench: Bench) -> None:
     if importlib.util.find_spec("numpy") is None:
         bench.say("numpy is not installed: nothing is searched by meaning")
         return
-    with _pinned(bench.core):
+    with pinned(bench.core):
         from recollect.store.vector_index import VectorIndex
 
-        source, rows = _Source(bench.options.seed), 0
+        source, rows = Source(bench.options.seed), 0
         queries = source.vectors(QUESTIONS)
         index = VectorIndex(os.path.join(bench.root, "vectors"), "invented", DIMENSIONS)
         for size, most_ms in SIZES.items():
@@ -64,7 +61,7 @@ def run(bench: Bench) -> None:
     bench.report.figure("bytes a row", size_bytes / rows, "B")
 
 
-class _Source:
+class Source:
     """Vectors around the same places, ever more of them."""
 
     def __init__(self, seed: int) -> None:
@@ -90,7 +87,7 @@ class _Source:
         return self._chance.standard_normal((count, DIMENSIONS), np.float32) @ self._directions
 
 
-def _grow(index: VectorIndex, source: _Source, start: int, stop: int) -> tuple[float, float]:
+def _grow(index: VectorIndex, source: Source, start: int, stop: int) -> tuple[float, float]:
     """Writes rows up to `stop`, a commit a piece: rows a second, the median commit."""
     from recollect.store.vector_writer import VectorWriter
 
@@ -98,7 +95,7 @@ def _grow(index: VectorIndex, source: _Source, start: int, stop: int) -> tuple[f
     for first in range(start, stop, PIECE):
         vectors = source.vectors(PIECE)
         turns = [
-            Turn(row, row // 20, row, row % PROJECTS, row, row % 2, row % 3, "", None)
+            Turn(row, row // 20, row, row % PROJECTS, row, row % 2, row % 3, text="", before=None)
             for row in range(first + 1, first + PIECE + 1)
         ]
         started = time.perf_counter()
@@ -145,17 +142,3 @@ def _recall(bench: Bench, index: VectorIndex, queries: np.ndarray) -> None:
         found = sum(len(near & set(exact.tolist())) for near, exact in zip(hits, best, strict=True))
         name = f"{index.count:,} rows: recall@{limit} against exact"
         bench.report.figure(name, found / limit / len(queries), least=LEAST_RECALL if limit == 10 else None)
-
-
-@contextlib.contextmanager
-def _pinned(core: int) -> Iterator[None]:
-    """On one core, where cores can be chosen."""
-    if core < 0:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

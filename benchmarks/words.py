@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from itertools import accumulate
 
 ENGLISH = (
@@ -52,10 +53,7 @@ class Vocabulary:
     """
 
     def __init__(self, seed: str, size: int = 12_000) -> None:
-        shared = random.Random("vocabulary")
-        invented = list(dict.fromkeys(_invent(shared) for _ in range(size)))
-        self._words = [*ENGLISH, *SUBJECTS, *VERBS, *invented]
-        self._weights = list(accumulate(1 / (rank + 3) for rank in range(len(self._words))))
+        invented, self._words, self._weights = _shared(size)
         self.random = random.Random(seed)
         subject = self.random.sample(SUBJECTS, 14) + self.random.sample(invented, 40)
         self.names = [self._name(subject) for _ in range(90)]
@@ -163,6 +161,15 @@ class Vocabulary:
             lines.append(line)
             size += len(line) + 1
         return "\n".join(lines)
+
+
+@lru_cache
+def _shared(size: int) -> tuple[list[str], list[str], list[float]]:
+    """The invented words, all words, and how much all up to each weigh (by Zipf: 1 / rank)."""
+    shared = random.Random("vocabulary")
+    invented = list(dict.fromkeys(_invent(shared) for _ in range(size)))
+    words = [*ENGLISH, *SUBJECTS, *VERBS, *invented]
+    return invented, words, list(accumulate(1 / (rank + 3) for rank in range(len(words))))
 
 
 def _invent(source: random.Random) -> str:

@@ -1,4 +1,4 @@
-"""A real HTTP server that embeds, or misbehaves as a test scripts it."""
+"""A real HTTP server that embeds, or misbehaves as a test scripts it; others are made of it by what they answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.hashing import HashingEmbedder
 
 Answer = dict[str, Any]
+Server = TypeVar("Server", bound="Embeddings")
 
 
 class Embeddings(ThreadingHTTPServer):
@@ -22,6 +23,7 @@ class Embeddings(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    status = 200
 
     def __init__(self, *script: Answer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -33,6 +35,14 @@ class Embeddings(ThreadingHTTPServer):
     def url(self, path: str = "/v1/embeddings") -> str:
         """Its address."""
         return f"http://127.0.0.1:{self.server_port}{path}"
+
+    def answer(self, path: str, question: dict[str, Any]) -> Answer:
+        """What it answers when nothing is scripted."""
+        rows = (3 * self.embedder.embed(question["input"])).tolist()
+        if path == "/api/embed":
+            return {"model": question["model"], "embeddings": rows}
+        data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+        return {"object": "list", "data": data[::-1], "model": question["model"]}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -48,8 +58,8 @@ class _Handler(BaseHTTPRequestHandler):
         if todo.get("close"):
             self.close_connection = True
             return
-        body = todo.get("body") or json.dumps(todo.get("value") or self._answer(question)).encode()
-        self.send_response(todo.get("status", 200))
+        body = todo.get("body") or json.dumps(todo.get("value") or self.server.answer(self.path, question)).encode()
+        self.send_response(todo.get("status", self.server.status))
         for name, value in {"Content-Length": str(len(body)), **todo.get("headers", {})}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -71,13 +81,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
             time.sleep(drip_s)
 
-    def _answer(self, question: dict[str, Any]) -> Answer:
-        rows = (3 * self.server.embedder.embed(question["input"])).tolist()
-        if self.path == "/api/embed":
-            return {"model": question["model"], "embeddings": rows}
-        data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
-        return {"object": "list", "data": data[::-1], "model": question["model"]}
-
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in http.server
         """Says nothing."""
 
@@ -85,7 +88,13 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(*script: Answer) -> Iterator[Embeddings]:
     """A server of the script, until the block ends."""
-    server = Embeddings(*script)
+    with running(Embeddings(*script)) as server:
+        yield server
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    """A server, until the block ends."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -12,6 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     from recollect.providers.base import FloatMatrix
 
+SAME = {"thread": "race", "safety": "condition", "safe": "condition", "lorry": "truck", "cargo": "load"}
+
 
 class HashingEmbedder:
     """An implementation of the port: texts that share words are near, whatever process asks."""
@@ -30,3 +32,11 @@ class HashingEmbedder:
             if not row.any():
                 row[0] = 1
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+class Synonyms(HashingEmbedder):
+    """Words that mean the same are one word."""
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """Vectors of the texts with each word in its first form."""
+        return super().embed([" ".join(SAME.get(word, word) for word in text.lower().split()) for text in texts])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recollect.capture.discover import Found as Transcript
     from recollect.domain.stored import Found, Recollection
     from recollect.ingest.graph.build import GraphReport
+    from recollect.ingest.graph.refresh import ProjectGraphs
     from recollect.ingest.pipeline import FileReport, Ingester
     from recollect.ingest.remember import Memories
     from recollect.ingest.spool import SpoolReport
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from recollect.retrieve.vectors import EmbeddedTurns
     from recollect.settings import Settings
     from recollect.store.base import Store
+    from recollect.store.vector_folders import VectorFolder
     from recollect.store.vector_index import VectorIndex
+
+    Opener = Callable[..., Embedder | None]
 
 INDEX_EVERY_ROWS = 60_000
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
@@ -44,7 +48,7 @@ def now_ms() -> int:
 
 def open_app(
     settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True,
-    ranking: Ranking | None = None, embedder: Embedder | None = None,
+    ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
 ) -> App:  # fmt: skip
     """The façade over the store of `settings.home`, which is created when it is not there.
 
@@ -55,6 +59,7 @@ def open_app(
         create: False for what only reads, and for who has seen a store here that is gone now.
         ranking: Another way to rank than the one that ships (for evaluation only).
         embedder: One that is loaded already, instead of that of the settings.
+        opener: What opens that of the settings when it is needed, instead of `providers.embed.open_embedder`.
 
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
@@ -63,15 +68,15 @@ def open_app(
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
     store = SqliteStore(settings.home, busy_ms=busy_ms, create=create)
-    return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder)
+    return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder, opener=opener)
 
 
-def open_for_recall(settings: Settings, deadline: float) -> App | None:
-    """The façade for a prompt; None when there is no store yet."""
+def open_for_recall(settings: Settings, deadline: float, embedder: Embedder | None = None) -> App | None:
+    """The façade for a prompt; None when there is no store yet. Only a loaded embedder is asked."""
     if not os.path.exists(os.path.join(settings.home, DATABASE_NAME)):
         return None
     busy_ms = max(1, int((deadline - time.monotonic()) * 250))  # a quarter of the time left, then without
-    return open_app(settings, busy_ms=busy_ms, create=False)
+    return open_app(settings, busy_ms=busy_ms, create=False, embedder=embedder)
 
 
 def open_for_ingest(settings: Settings) -> App:
@@ -84,14 +89,14 @@ class App:
 
     def __init__(
         self, store: Store, settings: Settings, *, fixed_root: str | None = None,
-        ranking: Ranking | None = None, embedder: Embedder | None = None,
+        ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
     ) -> None:  # fmt: skip
         self.store, self.settings = store, settings
         self._fixed_root, self._ranking = fixed_root, ranking
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
-        self.embedder = embedder
+        self.embedder, self._opener = embedder, opener
         self._vectors: EmbeddedTurns | None = None
         self._vector_index: VectorIndex | None = None
         self._has_looked = False
@@ -109,6 +114,7 @@ class App:
     def refresh(self) -> None:
         """Lets the next search see what other processes have made searchable since."""
         self.store.refresh()
+        self._has_looked = self._vectors is not None  # a model may have come meanwhile
         if self._vectors is not None:
             self._vectors.refresh()
 
@@ -173,7 +179,8 @@ class App:
         """
         if self._open_vectors(build=True) is None or self._vector_index is None:
             return None
-        return self.store.count_turns_after(self._vector_index.last_row)
+        held = [each.turns_behind for each in self.vector_folders() if each.model == self._vector_index.model]
+        return held[0] if held else self.store.count_turns_after(0)
 
     @property
     def vectors(self) -> EmbeddedTurns | None:
@@ -193,21 +200,25 @@ class App:
             from recollect.providers.embed import open_embedder
 
             if self.embedder is None:
-                self.embedder = open_embedder(self.settings, threads=threads, build=build)
+                self.embedder = (self._opener or open_embedder)(self.settings, threads=threads, build=build)
             if self.embedder is not None:
                 from recollect.retrieve.vectors import EmbeddedTurns
                 from recollect.store.vector_index import VectorIndex
 
                 folder, name = os.path.join(self.settings.home, "index"), self.embedder.name
                 index = VectorIndex(folder, name, self.embedder.dimensions, self.store.key_of_row)
-                self._vector_index = index
-                self._vectors = EmbeddedTurns(self.embedder, index, self._redact_question)
+                redact = self._redact if self.settings.embedding == "http" else str
+                self._vector_index, self._vectors = index, EmbeddedTurns(self.embedder, index, redact)
         return self._vectors
 
-    def _redact_question(self, text: str) -> str:
-        """A question as an embedder may see it: what leaves this machine holds no secrets, as what is stored."""
-        if self.settings.embedding != "http":
-            return text
+    def vector_folders(self) -> list[VectorFolder]:
+        """What there is of vectors on disk, one a model; no model is loaded."""
+        from recollect.store.vector_folders import vector_folders
+
+        return vector_folders(os.path.join(self.settings.home, "index"), self.store)
+
+    def _redact(self, text: str) -> str:
+        """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""
         from recollect.ingest.secrets import Redactor
 
         key = self.store.meta("key")
@@ -283,22 +294,18 @@ class App:
 
     # -- import graph ----------------------------------------------------------------------------------------------
     def build_graph(self, folder: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
-        """Reads which file imports which in the project of a folder; only what changed is parsed again.
+        """Reads which file imports which in the project of a folder; see `ProjectGraphs.build`."""
+        return self._graphs().build(folder, self.root_of(folder), on_progress)
 
-        Raises:
-            UsageError: the folder is excluded.
-            ProviderError: a parser is not installed.
-        """
-        from recollect.errors import UsageError
+    def refresh_graphs(self, rest: Callable[[], bool]) -> bool:
+        """Brings graphs that are old up to date, with rests; False when it had to end. See `ProjectGraphs.refresh`."""
+        return self._graphs().refresh(rest)
+
+    def _graphs(self) -> ProjectGraphs:
         from recollect.ingest.exclusion import Places
-        from recollect.ingest.graph.build import GraphBuilder
-        from recollect.ingest.graph.sources import top_of
+        from recollect.ingest.graph.refresh import ProjectGraphs
 
-        if Places(self.settings.exclude, self._fixed_root).is_excluded(folder):
-            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .recollect.toml says so")
-        root, key = self.root_of(folder), self.store.meta("key")
-        builder = GraphBuilder(self.store, key if isinstance(key, bytes) else b"", now_ms)
-        return builder.build(top_of(folder) or root, root, self.store.project_of_root(root), on_progress)
+        return ProjectGraphs(self.store, Places(self.settings.exclude, self._fixed_root), now_ms)
 
     def graph_of(self, folder: str, file: str) -> FileImports:
         """What a file of a folder's project imports and what imports it; see `retrieve.code_files.imports_of`."""
@@ -346,20 +353,25 @@ class App:
 
         return project_named(self.store, name, here, instead)
 
-    def search(self, question: Question) -> list[Found]:
-        """The events and memories that answer a question, best first."""
+    def search(self, question: Question, *, by_words: bool = False) -> list[Found]:
+        """The events and memories that answer a question, best first; with `by_words` no embedder is asked."""
+        from recollect.retrieve.outside import Outside, chosen_ranking
         from recollect.retrieve.question import answer
 
-        return answer(self.store, question, now_ms=now_ms(), ranking=self._ranking, vectors=self.vectors)
+        vectors = None if by_words else self.vectors
+        ranking = self._ranking or chosen_ranking(self.settings)
+        outside = Outside(self.settings, self.store, self._redact, now_ms)
+        return answer(self.store, question, now_ms=now_ms(), ranking=ranking, vectors=vectors, outside=outside)
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Recollection]:
         """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""
         from recollect.retrieve.recall import recall
 
-        scope = self.scope_of(cwd)
+        vectors = self.vectors if self.embedder is not None else None  # a prompt does not wait until one is loaded
         return recall(
-            self.store, self.settings, prompt, scope=scope, session=session, recent=recent, now_ms=now_ms()
-        )
+            self.store, self.settings, prompt, scope=self.scope_of(cwd), session=session, recent=recent,
+            now_ms=now_ms(), vectors=vectors,
+        )  # fmt: skip
 
     def record_said(self, session: str, hook: str, said: Sequence[Recollection]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""

@@ -40,6 +40,9 @@ class Field:
 EMBEDDERS = ("auto", "off", "minilm", "fastembed", "http")
 _EMBEDDING = "Search by meaning: `off`, `minilm`, `fastembed`, `http`; `auto`: minilm where its packages and model are."
 
+LANGUAGE_MODELS = ("off", "http")
+_WEIGHT = "What {} counts in a search whose other tiers are not sure: 0 (never asked) to 1."
+
 FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
@@ -54,6 +57,15 @@ FIELDS = (
     Field("embedding_url", "", "The endpoint of `http`: `…/v1/embeddings` (as OpenAI's) or `…/api/embed` (Ollama's)."),
     Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
     Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
+    Field("llm", "off", "A language model: `off`, or `http`, which is sent redacted text.", choices=LANGUAGE_MODELS),
+    Field("llm_url", "", "Its endpoint: `…/v1` of OpenAI, Ollama, llama.cpp, vLLM (`…/v1/chat/completions`)."),
+    Field("llm_model", "", "Its name at the endpoint."),
+    Field("llm_key_env", "", "The environment variable that holds the endpoint's key."),
+    Field("classifier_weight", 0.0, _WEIGHT.format("the classifier (rules, or the language model)"), 0, 1),
+    Field("graph_weight", 0.0, _WEIGHT.format("the import graph"), 0, 1),
+    Field("graph_url", "", "A Neo4j that holds import graphs: `http://host:7474`, or `…/db/NAME`."),
+    Field("graph_user", "neo4j", "Its user; one that may only read is enough."),
+    Field("graph_password_env", "", "The environment variable that holds that user's password."),
 )
 
 
@@ -74,6 +86,15 @@ class Settings:
     embedding_url: str
     embedding_key_env: str
     embedding_weights: str
+    llm: str
+    llm_url: str
+    llm_model: str
+    llm_key_env: str
+    classifier_weight: float
+    graph_weight: float
+    graph_url: str
+    graph_user: str
+    graph_password_env: str
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import Claude, moment, write
+from tests.labelled import evaluate, rows, run, sessions_of, talks
 
 from recollect.errors import UsageError
 from recollect.evaluate.datasets import clean_questions, find_sets, kind_of
@@ -28,12 +26,6 @@ def session(name: str) -> str:
     return f"{name}-0000-4000-8000-000000000000"
 
 
-def rows(path: Path, *content: dict[str, Any]) -> None:
-    """JSON Lines at a path, packed when its name says so."""
-    data = "".join(json.dumps(row) + "\n" for row in content).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-
-
 @pytest.fixture
 def data_set(tmp_path: Path) -> Path:
     """Three sessions a day apart, each with its own topic; the last one repeats the first one's."""
@@ -46,27 +38,6 @@ def data_set(tmp_path: Path) -> Path:
             *talk.conversation(2, subject=f"{name}side"),
         )  # fmt: skip
     return folder
-
-
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    """`recollect eval` with arguments."""
-    return subprocess.run(
-        [sys.executable, "-m", "recollect", "eval", *map(str, words)], capture_output=True, text=True, check=False
-    )
-
-
-def evaluate(*words: object) -> list[dict[str, Any]]:
-    """The figures of `recollect eval --json`."""
-    done = run("--json", *words)
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["sets"]
-    return found
-
-
-def sessions_of(figures: dict[str, Any]) -> dict[str, Any]:
-    """The groups of a set's figures at the level of sessions."""
-    groups: dict[str, Any] = figures["levels"]["session"]
-    return groups
 
 
 def test_every_question_that_is_no_leak_is_asked(data_set: Path) -> None:
@@ -162,32 +133,8 @@ def test_an_evaluation_leaves_nothing_behind(data_set: Path, home: Path, store_f
 
 @pytest.fixture
 def conversations(tmp_path: Path) -> Path:
-    """Two corpora of talks between people, one of them with a picture; questions ask for sessions and turns."""
-    folder = tmp_path / "talks"
-    folder.mkdir()
-
-    def talk(corpus: str, name: str, *texts: str) -> dict[str, Any]:
-        turns = [
-            {"id": f"{corpus}/{name}:{at}", "role": ("Ida", "Jon")[at % 2], "text": text}
-            for at, text in enumerate(texts)
-        ]  # fmt: skip
-        return {"corpus": corpus, "session": f"{corpus}/{name}", "ts": "2024-05-08T13:56:00", "turns": turns}
-
-    pictured = talk("a", "one", "Look what I have drawn!", "The lighthouse keeps its lamp.")
-    pictured["turns"][0]["image"] = "a crimson heron"
-    rows(
-        folder / "sessions.jsonl.gz", pictured, talk("a", "two", "My allotment has radishes.", "Radishes again?"),
-        talk("b", "one", "The ferry sold its crimson paint.", "A heron on the ferry."),
-    )  # fmt: skip
-    rows(
-        folder / "questions.jsonl",
-        {"corpus": "a", "question": "Who drew a crimson heron?", "evidence_sessions": ["a/one"],
-         "evidence_turns": ["a/one:0"], "category": "seen"},
-        {"corpus": "b", "question": "Which crimson paint did the ferry sell?", "evidence_sessions": ["b/one"],
-         "evidence_turns": ["b/one:0"], "category": "said"},
-        {"corpus": "b", "question": "What is never said?", "evidence_sessions": [], "evidence_turns": []},
-    )  # fmt: skip
-    return folder
+    """Talks between people (`tests.labelled.talks`)."""
+    return talks(tmp_path / "talks")
 
 
 def test_conversations_are_asked_for_sessions_and_for_turns(conversations: Path) -> None:
@@ -200,15 +147,51 @@ def test_conversations_are_asked_for_sessions_and_for_turns(conversations: Path)
     assert "answer" not in figures["levels"]
 
 
-def test_pooled_sets_share_one_store(conversations: Path, data_set: Path) -> None:
-    """Every question is asked of everything: what another corpus says of it competes."""
+def pooled(figures: dict[str, Any], scope: str) -> float:
+    """any@1 of a set in the store that holds all."""
+    found: float = figures["pooled"][scope]["levels"]["session"]["all"]["any@1"]["mean"]
+    return found
+
+
+def test_pooled_sets_share_one_store_and_are_asked_there_again(conversations: Path, data_set: Path) -> None:
+    """In their own projects as apart; everywhere, what another corpus says of it competes. Differences are paired."""
     rows(conversations / "questions.jsonl", {"corpus": "a", "question": "ferry", "evidence_sessions": ["b/one"]})
     rows(data_set / "questions.jsonl", {"question": "mango umlauts", "evidence_sessions": [session("mango")]})
-    apart = evaluate(conversations, data_set)
-    together = evaluate("--pooled", conversations, data_set)
-    assert [sessions_of(figures)["all"]["any@1"]["mean"] for figures in apart] == [0, 1]
-    assert [sessions_of(figures)["all"]["any@1"]["mean"] for figures in together] == [1, 1]
-    assert [figures["pooled"] for figures in together] == [True, True]
+    found = evaluate("--pooled", "--everywhere", conversations, data_set)
+    assert [sessions_of(figures)["all"]["any@1"]["mean"] for figures in found] == [0, 1]
+    assert [pooled(figures, "own project") for figures in found] == [0, 1]
+    assert [pooled(figures, "everything") for figures in found] == [1, 1]
+    changes = [figures["differences"]["difference from apart: pooled, asked of everything"] for figures in found]
+    assert [change["session"]["any@1"]["mean"] for change in changes] == [1, 0]
+    only_own = evaluate("--pooled", conversations, data_set)
+    assert [set(figures["pooled"]) for figures in only_own] == [{"own project"}] * 2
+
+
+def passages(folder: Path, question: str, *texts: str) -> Path:
+    """A set of passages d0, d1, …, the first of which answers a question."""
+    folder.mkdir(parents=True)
+    rows(folder / "docs.jsonl", *({"id": f"d{at}", "text": text} for at, text in enumerate(texts)))
+    rows(folder / "questions.jsonl", {"question": question, "evidence": ["d0"]})
+    return folder
+
+
+def test_sets_of_one_store_may_use_the_same_names(tmp_path: Path) -> None:
+    """A passage d0 of one set is no answer to a question of the other, and passages stay single there."""
+    one = passages(tmp_path / "one", "crimson heron", "nothing of the kind", "a heron")
+    other = passages(tmp_path / "other", "crimson heron", "the crimson heron", "radishes")
+    found = evaluate("--pooled", "--everywhere", one, other)
+    assert [pooled(figures, "everything") for figures in found] == [0, 1]
+    assert [pooled(figures, "own project") for figures in found] == [0, 1]
+    twin = passages(tmp_path / "deeper" / "one", "ferry", "a ferry", "a port")
+    assert "same name" in run("--pooled", one, twin).stderr
+    assert len(evaluate(one, twin)) == 2
+
+
+def test_asking_everywhere_needs_a_pool(conversations: Path) -> None:
+    """Apart, there is nothing else to ask."""
+    done = run("--everywhere", conversations)
+    assert done.returncode == 2
+    assert "belongs to --pooled" in done.stderr
 
 
 def test_an_answer_in_words_is_looked_for_in_the_first_passages(tmp_path: Path) -> None:
@@ -216,10 +199,10 @@ def test_an_answer_in_words_is_looked_for_in_the_first_passages(tmp_path: Path) 
     turns = [{"id": "s/0", "role": "turn", "text": "User: which cache?\nAssistant: We took cedar because it is small."}]
     rows(tmp_path / "sessions.jsonl", {"session": "s", "ts": "2025-11-01 10:00", "turns": turns})
     rows(tmp_path / "questions.jsonl", {"question": "Which cache did we take?", "answer": "The cedar, being speedy"})
-    [figures] = evaluate(tmp_path)
-    assert figures["levels"] == {
-        "answer": {"all": {"n": 1, "coverage@5": {"mean": 0.5, "low": 0.5, "high": 0.5}}}
-    }
+    [figures] = evaluate("--baseline", tmp_path)
+    expected = {"answer": {"all": {"n": 1, "coverage@5": {"mean": 0.5, "low": 0.5, "high": 0.5}}}}
+    assert figures["levels"] == expected
+    assert figures["baseline"]["levels"] == expected
 
 
 def test_passages_are_ranked_one_by_one(tmp_path: Path) -> None:
@@ -250,15 +233,26 @@ def test_longmemeval_is_read_as_it_is_published(tmp_path: Path) -> None:
     assert set(sessions_of(figures)) == {"all", "single-session-user"}
 
 
-def test_the_baseline_and_other_weights_are_compared_question_by_question(conversations: Path) -> None:
+def test_the_baseline_and_another_ranking_are_compared_question_by_question(conversations: Path) -> None:
     """Figures of FTS5 on the same questions, and paired differences with intervals."""
-    [figures] = evaluate("--baseline", "--against", "trigram=0", "--ablation", conversations)
+    [figures] = evaluate("--baseline", "--against", "fulltext=0", conversations)
     assert figures["baseline"]["levels"]["session"]["all"]["n"] == 2
-    names = set(figures["differences"])
-    assert {"difference from the baseline", "only fulltext", "without fulltext"} <= names
-    assert any(name.startswith("against fulltext=1,trigram=0") for name in names)
-    without = figures["differences"]["without fulltext"]["session"]["nDCG@10"]
-    assert 0 < without["low"] <= without["mean"] <= without["high"]
+    assert "difference from the baseline" in figures["differences"]
+    [name] = [name for name in figures["differences"] if name.startswith("against fulltext=0,trigram=")]
+    change = figures["differences"][name]["session"]["nDCG@10"]
+    assert 0 < change["low"] <= change["mean"] <= change["high"]
+
+
+def test_an_ablation_says_what_changes_and_what_it_costs(conversations: Path) -> None:
+    """Without the words everything is lost, and the search is cheaper; without vectors meaning is not asked."""
+    [figures] = evaluate("--ablation", conversations)
+    without = figures["ablation"]["without fulltext"]
+    assert without["change"]["session"]["nDCG@10"]["mean"] == pytest.approx(
+        -sessions_of(figures)["all"]["nDCG@10"]["mean"], abs=1e-3
+    )
+    assert without["work_ms"] < 0
+    assert {"with classifier=0.1", "with graph=0.1", "rrf", "half trigram", "double entity"} <= set(figures["ablation"])
+    assert not any("embedding" in name for name in figures["ablation"])
 
 
 @pytest.mark.parametrize("words", ["fulltext", "fulltext=", "nose=1", "fulltext=much", "strategy=best"])
@@ -269,3 +263,42 @@ def test_weights_that_are_none_are_refused(conversations: Path, words: str) -> N
     assert "is no tier; there are fulltext" in done.stderr or any(
         words in done.stderr for words in ("is not TIER=NUMBER", "is no strategy; there are weighted")
     )
+
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+
+
+def test_every_format_has_a_sample_that_can_be_asked() -> None:
+    """Passages, LongMemEval as it is published, and conversations; a figure for every category."""
+    found = {figures["set"]: figures for figures in evaluate(SAMPLES / "formats")}
+    assert set(sessions_of(found["longmemeval"])) == {"all", "knowledge-update", "single-session-user"}
+    assert set(sessions_of(found["passages"])) == {"all", "command", "function"}
+    assert sessions_of(found["passages"])["all"]["any@5"]["mean"] == 1
+    assert kind_of(SAMPLES / "gaps") == "conversations"
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("questions.jsonl", "not JSON", "questions.jsonl, line 2: cannot be read"),
+        ("questions.jsonl", "[1]", "questions.jsonl, line 2: is no JSON object"),
+        ("questions.jsonl", '{"query": "x"}', "questions.jsonl, line 2: has no 'question'"),
+        ("sessions.jsonl", '{"session": "s2"}', "sessions.jsonl, line 2: has no 'turns'"),
+        ("sessions.jsonl", '{"session": "s2", "turns": [{"id": "t"}]}', "session s2, turn 1: has no 'text'"),
+        ("longmemeval_x.json", '[{"question": "x"}]', "question 1: has no 'question_id'"),
+        ("longmemeval_x.json", "[", "is not as LongMemEval is published"),
+    ],
+)
+def test_a_row_that_is_none_is_named(tmp_path: Path, name: str, line: str, said: str) -> None:
+    """Its file, its line and what it lacks: sets are written by hand."""
+    if name.startswith("longmemeval"):
+        (tmp_path / name).write_text(line)
+    else:
+        rows(tmp_path / "sessions.jsonl", {"session": "s", "turns": [{"id": "t", "text": "x"}]})
+        rows(tmp_path / "questions.jsonl", {"question": "x", "evidence_sessions": ["s"]})
+        with (tmp_path / name).open("a") as stream:
+            stream.write(line + "\n")
+    done = run(tmp_path)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -248,7 +248,7 @@ def test_what_is_remembered_is_found_corrected_and_forgotten(server: McpServer) 
     """Kept once, found beside events, superseded with its chain, gone from every search once forgotten."""
     evidence = found(server, QUESTION)
     text = "Duplicates are dropped by an upsert on (gauge, t), because Redis forgets the seen-set."
-    kept_as = server.call("remember", text=text, type="decision", evidence=[evidence[:8]])
+    kept_as = server.call("remember", text=text, type="decision", evidence=[evidence[:12]])
     ident = kept(kept_as)
     again = server.call("remember", text=f"  {text.upper()}", type="decision")
     assert "Known already" in again

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from tests.builders import CWD, Claude, write
-from tests.hashing import HashingEmbedder
+from tests.hashing import HashingEmbedder, Synonyms
 
 from recollect.app import App, open_app
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import ProviderError
 from recollect.present.patience import Patience
+from recollect.present.shared_embedder import SharedEmbedder
 from recollect.present.worker_pass import CatchUp
 from recollect.retrieve.question import Question
 from recollect.settings import read_settings
@@ -23,17 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recollect.providers.base import FloatMatrix
-
-SAME = {"thread": "race", "safety": "condition", "safe": "condition", "lorry": "truck", "cargo": "load"}
-
-
-class Synonyms(HashingEmbedder):
-    """Words that mean the same are one word."""
-
-    def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        """Vectors of the texts with each word in its first form."""
-        return super().embed([" ".join(SAME.get(word, word) for word in text.lower().split()) for text in texts])
-
 
 class Failing(HashingEmbedder):
     """An endpoint that is down after some texts."""
@@ -164,11 +154,10 @@ def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
 
 def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, home: Path) -> None:
     """An embedder that fails is told of once and left alone; transcripts are read meanwhile."""
-    settings = read_settings({"RECOLLECT_HOME": str(tmp_path / "store"), "RECOLLECT_EMBEDDING": "off"})
+    settings = read_settings({"RECOLLECT_HOME": str(tmp_path / "store")})
     folder = home / ".claude" / "projects" / "-talks"
     paths = sessions(folder)
-    work = CatchUp(settings, Patience())
-    work._embedder = Failing(after=0)
+    work = CatchUp(settings, Patience(), embedder=SharedEmbedder(lambda *_, **__: Failing(after=0)))
     with pytest.raises(ProviderError):
         work.scan()
     write(paths[0], Claude("later", cwd=CWD, start=9000).user("the thread is safe now"), append=True)
@@ -177,7 +166,7 @@ def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, hom
         assert app.store.counts()["events"] == 7
         assert app.store.index_lag() == 0
     work._embed_due_s = 0.0
-    work._embedder = Synonyms()
+    work._embedder = SharedEmbedder(lambda *_, **__: Synonyms())
     assert work.scan()
     with opened(tmp_path / "store", Synonyms()) as app:
         assert app.vectors is not None

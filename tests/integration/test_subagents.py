@@ -104,7 +104,8 @@ def test_a_task_that_an_older_version_stored_is_not_pushed_either(tmp_path: Path
             app.ingester().ingest_file(str(path), "claude-code")
         database = apsw.Connection(app.store.path)
         database.execute("UPDATE events SET origin = 1 WHERE origin = 4; PRAGMA user_version = 2;"
-            "DROP TABLE code_edges; DROP TABLE code_files; DROP TABLE code_graphs")
+            "DROP TABLE code_edges; DROP TABLE code_files; DROP TABLE code_graphs;"
+            "DROP TABLE model_answers; DROP TABLE pauses")
         app.index_new_rows()
         assert database.execute("SELECT count(*) FROM events WHERE origin = 4").get == 0
     with store_of(tmp_path / "store") as app:

@@ -18,6 +18,7 @@ from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, timeline
 from tests.histories import OpenCode
 from tests.processes import WITHOUT_OVERRIDE, assert_silent, hook, payload, python
+from tests.repositories import build, edges, git, write_tree
 from tests.warm import end, eventually, holder, server, socket_of
 
 from recollect.capture import spool
@@ -409,3 +410,19 @@ def test_a_lock_file_that_somebody_wrote_into_names_no_process(content: str, sto
     state = worker_state(str(store_folder))
     assert (state["working"], state["pid"], state["started_ms"]) == (True, None, None)
     os.close(lock)
+
+
+def test_it_keeps_import_graphs_up(store_folder: Path, tmp_path: Path) -> None:
+    """Those that exist, when they are old; a new file's imports are known then."""
+    root = write_tree(tmp_path / "yard", {"cart.py": "import price\n", "price.py": ""})
+    git(root, "init")
+    store = SqliteStore(str(store_folder))
+    build(store, root)
+    write_tree(root, {"desk.py": "import cart\n"})
+    worker = CatchUp(read_settings({"RECOLLECT_HOME": str(store_folder)}), Patience())
+    assert worker.scan()
+    assert edges(store, root) == [("cart.py", "price.py")]
+    store.connection.execute("UPDATE code_graphs SET built_ms = built_ms - 600000")
+    assert worker.scan()
+    assert edges(store, root) == [("cart.py", "price.py"), ("desk.py", "cart.py")]
+    store.close()

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.retrieve.classify import INTENTS, KEPT_MS, RULE_CONFIDENCE, Tree, classify, intent_of
-
-NOW = 1_773_651_600_000
+from recollect.retrieve.classify import INTENTS, RULE_CONFIDENCE, Tree, classify, intent_of
 
 
 @pytest.fixture
@@ -92,28 +90,31 @@ def test_a_huge_tree_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_somebody_says_is_checked(tree: Tree) -> None:
-    """Unknown intents, files that are not there and nonsense leave what the rules found."""
-    said = {"intent": "decide", "confidence": 3, "files": ["main.rs", "gone.py", 7], "subsystems": ["Gateway", "cloud"]}
+    """Unknown intents, files that are not there, names that nobody wrote and nonsense leave what the rules found."""
+    said = {
+        "intent": "decide", "confidence": 3, "files": ["main.rs", "gone.py", 7], "subsystems": ["Gateway", "cloud"],
+        "entities": ["Parse", "invented", ""],
+    }  # fmt: skip
     found = classify("fix parse.py", tree, ask=lambda _: said)
     assert (found.intent, found.confidence) == ("decide", 1.0)
     assert found.files == ("gateway/main.rs", "src/ingest/parse.py")
     assert found.subsystems == ("gateway", "ingest")
+    assert found.names == ("parse.py", "parse")
     odd = classify("fix parse.py", tree, ask=lambda _: {"intent": "sing", "confidence": 1.0, "files": "main.rs"})
     assert (odd.intent, odd.files) == ("fix", ("src/ingest/parse.py",))
     assert odd.confidence <= RULE_CONFIDENCE
 
 
-def test_an_answer_is_kept_for_a_day() -> None:
-    """One prompt is one call a day; another prompt is another."""
-    calls: list[str] = []
+def test_without_a_tree_files_that_somebody_says_are_looked_up_elsewhere() -> None:
+    """In whatever knows files of the project; where nothing does, only those in the text stay."""
+    said = {"intent": "fix", "confidence": 0.5, "files": ["main.rs", "gone.py"], "subsystems": ["cloud"]}
+    known = {"main.rs": "gateway/main.rs"}
+    assert classify("fix a.py", ask=lambda _: said, find=known.get).files == ("gateway/main.rs", "a.py")
+    alone = classify("fix a.py", ask=lambda _: said)
+    assert (alone.files, alone.subsystems) == (("a.py",), ())
 
-    def ask(text: str) -> dict[str, object]:
-        calls.append(text)
-        return {"intent": "review"}
 
-    kept: dict[str, tuple[int, object]] = {}
-    for now_ms in (NOW, NOW + KEPT_MS - 1, NOW + KEPT_MS, NOW):
-        assert classify("look", ask=ask, kept=kept, now_ms=now_ms).intent == "review"  # type: ignore[arg-type]
-    assert calls == ["look"] * 3  # the last one: a clock that was put back
-    classify("look again", ask=ask, kept=kept, now_ms=NOW)  # type: ignore[arg-type]
-    assert calls[-1] == "look again"
+def test_nobody_who_knows_better_leaves_the_rules(tree: Tree) -> None:
+    """An empty answer is what is given when nobody answers."""
+    asked, alone = classify("fix parse.py", tree, ask=lambda _: {}), classify("fix parse.py", tree)
+    assert all(getattr(asked, name) == getattr(alone, name) for name in alone.__slots__)

@@ -34,18 +34,18 @@ class Baseline:
                 self._database.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", values)
                 self._database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (event.row, event.text))
 
-    def ranked(self, text: str, project: str | None, before_ms: int) -> list[tuple[str, int]]:
-        """The turns that match, best first, as session and time; of one project, or (None) of every."""
+    def ranked(self, text: str, project: str, before_ms: int) -> list[tuple[int, str, int]]:
+        """The turns of a project that match, best first, as row, session and time."""
         words = [word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in STOP_WORDS]
         if not words:
             return []
         query = " OR ".join(f'"{word}"' for word in words)
         found = self._database.execute(
-            "SELECT session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
-            " AND (?2 IS NULL OR project = ?2) AND order_ms < ?3 ORDER BY bm25(words)",
+            "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
+            " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
             (query, project, before_ms),
         )
-        return [(str(session), int(ts_ms)) for session, ts_ms in found]
+        return [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in found]
 
 
 def _turns(app: App) -> Iterable[StoredEvent]:

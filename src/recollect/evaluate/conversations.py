@@ -56,7 +56,7 @@ def written_ms(text: object) -> int | None:
 
 
 def write_conversations(path: Path, project: str, conversations: Iterable[Conversation]) -> Path:
-    """One file of native records, of a project with that name; each turn's id is its record's."""
+    """One file of native records, of a project with that name; a record is called by its session and its turn."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as stream:
         for conversation in conversations:
@@ -73,7 +73,8 @@ def _records(conversation: Conversation, project: str) -> Iterable[dict[str, obj
             role = speakers.setdefault(turn.role, "assistant" if len(speakers) % 2 else "user")
         at = datetime.fromtimestamp(time_ms / 1000, UTC)
         yield {
-            "type": role, "uuid": turn.id, "sessionId": conversation.session, "cwd": f"/{project}", "version": "0",
+            "type": role, "uuid": f"{conversation.session}/{turn.id}", "sessionId": conversation.session,
+            "cwd": f"/{project}", "version": "0",
             "isSidechain": False, "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "message": {"role": role, "content": _content(turn, role)},
         }  # fmt: skip

@@ -23,6 +23,7 @@ from recollect.errors import UsageError
 from recollect.evaluate.conversations import Conversation, Turn, write_conversations, written_ms
 
 Row = dict[str, object]
+_HAYSTACK = ("question_id", "question", "haystack_session_ids", "haystack_dates", "haystack_sessions")
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,30 @@ class DataSet:
     is_passages: bool = False
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The objects of a JSON Lines file, unpacked when its name says so."""
+def read_rows(path: Path, *fields: str) -> Iterator[Row]:
+    """The objects of a JSON Lines file, unpacked when its name says so; each has the fields.
+
+    Raises:
+        UsageError: a line is no such object, or the file is not what its name says; the message says where.
+    """
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as stream:
-        for line in stream:
-            if line.strip():
-                yield json.loads(line)
+    number = 0
+    try:
+        with opener(path, "rt", encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    yield _checked(json.loads(line), fields, f"{path}, line {number}")
+    except (OSError, EOFError, ValueError) as error:
+        raise UsageError(f"{path}, line {number or 1}: cannot be read: {error}") from error
+
+
+def _checked(row: object, fields: Sequence[str], where: str) -> Row:
+    if not isinstance(row, dict):
+        raise UsageError(f"{where}: is no JSON object")
+    missing = [name for name in fields if name not in row]
+    if missing:
+        raise UsageError(f"{where}: has no {missing[0]!r}; docs/evaluation.md describes the formats")
+    return row
 
 
 def find(folder: Path, stem: str) -> Path | None:
@@ -136,17 +154,19 @@ def clean_questions(folder: Path) -> list[Asked]:
 
 def _clean_rows(folder: Path) -> list[Row]:
     path = find(folder, "questions")
-    rows = read_rows(path) if path else iter(())
+    rows = read_rows(path, "question") if path else iter(())
     return [row for row in rows if not row.get("leak") and not row.get("leak_tools")]
 
 
-def _asked(row: Row) -> Asked:
+def _asked(row: Row, within: str = "") -> Asked:
+    """A question; `within` is what its set's sessions are called by in front of their own names."""
     asking = row.get("self")
+    sessions = _names(row.get("evidence_sessions") or row.get("evidence"))
     return Asked(
         text=str(row["question"]), category=str(row.get("category") or "all"),
-        sessions=_names(row.get("evidence_sessions") or row.get("evidence")), turns=_names(row.get("evidence_turns")),
+        sessions=frozenset(within + name for name in sessions), turns=_names(row.get("evidence_turns")),
         answer=str(row.get("answer") or ""), before_ms=parse_time_ms(row.get("before")),
-        asking=str(asking) if asking else None,
+        asking=f"{within}{asking}" if asking else None,
     )  # fmt: skip
 
 
@@ -162,27 +182,35 @@ def _passages(folder: Path) -> Corpus:
     path = find(folder, "docs")
 
     def write(where: Path) -> list[Path]:
-        rows = read_rows(path) if path else iter(())
-        alone = (Conversation(str(row["id"]), None, [Turn(str(row["id"]), "user", str(row["text"]))]) for row in rows)
+        rows = read_rows(path, "id", "text") if path else iter(())
+        named = ((_within(folder) + str(row["id"]), str(row["text"])) for row in rows)
+        alone = (Conversation(name, None, [Turn(name, "user", text)]) for name, text in named)
         return [write_conversations(where / "docs.jsonl", folder.name, alone)]
 
-    return Corpus(folder.name, clean_questions(folder), write)
+    return Corpus(folder.name, [_asked(row, _within(folder)) for row in _clean_rows(folder)], write)
+
+
+def _within(folder: Path) -> str:
+    """In front of the names of sessions that are not native: sets in one store may all have a session `s1`."""
+    return f"{folder.name}/"
 
 
 def _conversations(folder: Path) -> list[Corpus]:
     path = find(folder, "sessions")
     sessions: dict[str, list[Conversation]] = {}
-    for row in read_rows(path) if path else ():
-        sessions.setdefault(str(row.get("corpus") or folder.name), []).append(_conversation(row))
+    for row in read_rows(path, "session", "turns") if path else ():
+        sessions.setdefault(str(row.get("corpus") or folder.name), []).append(_conversation(row, _within(folder)))
     questions: dict[str, list[Asked]] = {name: [] for name in sessions}
     for row in _clean_rows(folder):
-        questions.setdefault(str(row.get("corpus") or folder.name), []).append(_asked(row))
+        questions.setdefault(str(row.get("corpus") or folder.name), []).append(_asked(row, _within(folder)))
     return [_corpus(name, questions[name], found) for name, found in sessions.items()]
 
 
-def _conversation(row: Row) -> Conversation:
+def _conversation(row: Row, within: str) -> Conversation:
     turns = row["turns"] if isinstance(row["turns"], list) else []
-    return Conversation(str(row["session"]), written_ms(row.get("ts")), [Turn.of(turn) for turn in turns])
+    turns = [_checked(turn, ("id", "text"), f"session {row['session']}, turn {at}") for at, turn in enumerate(turns, 1)]
+    session = f"{within}{row['session']}"
+    return Conversation(session, written_ms(row.get("ts")), [Turn.of(turn) for turn in turns])
 
 
 def _corpus(name: str, questions: Sequence[Asked], sessions: Sequence[Conversation]) -> Corpus:
@@ -195,8 +223,12 @@ def _corpus(name: str, questions: Sequence[Asked], sessions: Sequence[Conversati
 
 def _haystacks(folder: Path) -> list[Corpus]:
     """LongMemEval: every question has sessions of its own."""
-    rows: list[Row] = json.loads(next(folder.glob("longmemeval*.json")).read_text(encoding="utf-8"))
-    return [_haystack(row) for row in rows]
+    path = next(folder.glob("longmemeval*.json"))
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [_haystack(_checked(row, _HAYSTACK, f"{path}, question {at}")) for at, row in enumerate(rows, 1)]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"{path}: is not as LongMemEval is published: {error}") from error
 
 
 def _haystack(row: Row) -> Corpus:

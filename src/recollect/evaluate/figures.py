@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recollect.evaluate.harness import ANSWER, LEVELS, SESSION, Measured
+from recollect.evaluate.harness import ANSWER, LEVELS, Measured
 from recollect.evaluate.metrics import interval, mean, paired_difference, percentile
 
 HUMAN_CATEGORIES = ("commit", "pr", "branch")
@@ -26,6 +26,7 @@ def figures_of(measured: Sequence[Measured]) -> Figures:
         "questions": len(measured),
         "levels": {level: _groups(measured, level) for level in levels},
         "latency_ms": {"p50": percentile(times_ms, 0.5), "p95": percentile(times_ms, 0.95)},
+        "work_ms": {"p50": percentile([item.work_ms for item in measured], 0.5)},
         "shown_tokens": {"p50": percentile(shown, 0.5), "p95": percentile(shown, 0.95)},
     }
 
@@ -72,8 +73,8 @@ def as_text(name: str, figures: Figures) -> str:
     """The figures of one set for people."""
     latency, shown = figures["latency_ms"], figures["shown_tokens"]
     times = f"search p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"
-    cost = f"first passages {shown['p50']:.0f} tokens (p95 {shown['p95']:.0f})"
-    lines = [f"{name}: {figures['questions']} questions without leaks, {times}, {cost}"]
+    cost = f", first passages {shown['p50']:.0f} tokens (p95 {shown['p95']:.0f})" if shown["p95"] else ""
+    lines = [f"{name}: {figures['questions']} questions without leaks, {times}{cost}"]
     for level, groups in figures["levels"].items():
         lines.append(f"  {level:<20}{'n':>5}" + "".join(f"{column:>21}" for column in COLUMNS[level]))
         lines += [_line(group, cells, COLUMNS[level]) for group, cells in groups.items()]
@@ -96,12 +97,27 @@ def difference_as_text(what: str, differences: Figures) -> str:
     return "\n".join(lines)
 
 
-def headline(differences: Figures) -> str:
-    """One cell for a table: how the ranking of sessions (or else the coverage) changed."""
-    level = SESSION if SESSION in differences else next(iter(differences))
-    return _cell(differences[level]["nDCG@10" if level != ANSWER else "coverage@5"], "+")
+def metric_of(figures: Figures, level: str) -> str:
+    """The metric that stands for a set at a level: for single passages where the first answer is, else the order."""
+    if level == ANSWER:
+        return "coverage@5"
+    return "MRR" if figures["is_passages"] else "nDCG@10"
 
 
-def as_json(sets: Sequence[Figures]) -> str:
-    """The figures of several sets for programs."""
-    return json.dumps({"sets": sets}, ensure_ascii=False)
+def headline(figures: Figures, differences: Figures) -> str:
+    """One line: how the metric that stands for a set changed, at each level."""
+    return "  ".join(
+        f"{level} {metric_of(figures, level)} {_cell(cells[metric_of(figures, level)], '+')}"
+        for level, cells in differences.items()
+    )
+
+
+def work_difference_ms(ours: Sequence[Measured], theirs: Sequence[Measured]) -> float:
+    """The median over the questions of how much more processor time our search took than theirs."""
+    more_ms = [mine.work_ms - other.work_ms for mine, other in zip(ours, theirs, strict=True)]
+    return round(percentile(more_ms, 0.5), 3)
+
+
+def as_json(configuration: Mapping[str, object], sets: Sequence[Figures]) -> str:
+    """A run's configuration and the figures of its sets for programs."""
+    return json.dumps({"run": configuration, "sets": sets}, ensure_ascii=False)

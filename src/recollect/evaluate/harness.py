@@ -21,7 +21,6 @@ from recollect.retrieve.question import Question
 from recollect.settings import read_settings
 
 if TYPE_CHECKING:
-    from recollect.domain.stored import StoredEvent
     from recollect.retrieve.ranking import Ranking
 
 RANKED = 50
@@ -32,6 +31,9 @@ set gives in words."""
 _EMBEDDING = "RECOLLECT_EMBEDDING"
 """The only settings of the environment that count: by which embedder, if any, is for the user to say."""
 
+_WARM_UP = "what was said"
+"""Asked before the clock runs: what a process loads once is no part of a search's time."""
+
 SESSION, TURN, ANSWER = "session", "turn", "answer"
 LEVELS = (SESSION, TURN, ANSWER)
 """What can be right: the sessions, the turns, or the words of the first passages."""
@@ -39,32 +41,31 @@ LEVELS = (SESSION, TURN, ANSWER)
 
 @dataclass
 class Measured:
-    """One question's metrics by level, how long its search took, and how many tokens its first passages cost."""
+    """One question's metrics by level, how long its search took, and how many tokens its first passages cost.
+
+    `work_ms` is the processor's time of that search: what a machine that is busy with other things changes little.
+    """
 
     asked: Asked
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     time_ms: float = 0.0
+    work_ms: float = 0.0
     shown_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A store that holds some sets.
-
-    Attributes:
-        home: Its RECOLLECT_HOME.
-        is_pooled: Every question is asked of everything in the store, not of its own corpus alone.
-    """
+    """A store that holds some sets; `home` is its RECOLLECT_HOME."""
 
     home: str
-    is_pooled: bool = False
 
     def load(self, sets: Sequence[DataSet], progress: Callable[[str], None]) -> None:
         """Imports what the sets hold, each corpus as a project of its own."""
         for data in sets:
             progress(f"{data.name}: reading")
             for corpus in data.corpora:
-                with tempfile.TemporaryDirectory(prefix="recollect-eval-") as folder, self._open(_root(corpus)) as app:
+                root = _root(data, corpus)
+                with tempfile.TemporaryDirectory(prefix="recollect-eval-") as folder, self._open(root) as app:
                     for found in named_transcripts([str(path) for path in corpus.write(Path(folder))]):
                         app.ingest_file(found)
                     app.index_new_rows()
@@ -74,46 +75,69 @@ class Pool:
             app.embed_new_turns(threads=os.cpu_count() or 1)
 
     def ask(
-        self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None
-    ) -> list[Measured]:
-        """Every question of a set, measured, in their order; `ranking` instead of the one that ships."""
+        self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
+        of_everything: bool = False, asked_ms: int | None = None,
+    ) -> list[Measured]:  # fmt: skip
+        """Every question of a set, measured, in their order.
+
+        Args:
+            data: The set; the store holds it.
+            progress: Is told what is done.
+            ranking: Another one than that which ships.
+            of_everything: Everything in the store may answer, not a question's own project alone.
+            asked_ms: When questions without a time of their own are asked; None: when the newest event was.
+        """
         progress(f"{data.name}: asking")
         with self._open(ranking=ranking) as app:
-            return [_measure(app, *parts) for parts in self._questions(app, data)]
+            app.search(Question(_WARM_UP, Scope.everything(), limit=1))
+            asked_ms = app.store.last_ms() if asked_ms is None else asked_ms
+            return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of_everything=of_everything)]
 
     def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
-        """The same questions to FTS5."""
+        """The same questions to FTS5, each of its own project."""
         progress(f"{data.name}: asking the baseline")
         with self._open() as app:
             baseline = Baseline(app)
             return [
-                _measure_baseline(baseline, corpus, asked, None if self.is_pooled else _root(corpus), before_ms)
-                for corpus, asked, _, before_ms in self._questions(app, data)
+                _measure_baseline(app, baseline, corpus, asked, _root(data, corpus), before_ms)
+                for corpus, asked, _, before_ms in _questions(app, data, app.store.last_ms())
             ]
+
+    def last_ms(self) -> int:
+        """The time of the newest event."""
+        with self._open() as app:
+            return app.store.last_ms()
+
+    def model(self) -> str:
+        """The embedder that is asked, with its version; '' when there is none."""
+        with self._open() as app:
+            return app.embedder.name if app.vectors is not None and app.embedder is not None else ""
 
     def _open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_EMBEDDING)}
         settings = read_settings({**chosen, "RECOLLECT_HOME": self.home, "HOME": self.home})
         return open_app(settings, fixed_root=root, ranking=ranking)
 
-    def _questions(self, app: App, data: DataSet) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
-        """Each question with the scope and the time (exclusive) within which it may be answered."""
-        newest = app.store.last_ms()
-        for corpus in data.corpora:
-            scope = Scope.everything() if self.is_pooled else Scope.project(app.store.project_of_root(_root(corpus)))
-            for asked in corpus.questions:
-                yield corpus, asked, scope, asked.before_ms or newest + 1
+
+def _root(data: DataSet, corpus: Corpus) -> str:
+    return f"/{data.name}/{corpus.name}"
 
 
-def _root(corpus: Corpus) -> str:
-    return f"/{corpus.name}"
+def _questions(
+    app: App, data: DataSet, asked_ms: int, *, of_everything: bool = False
+) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
+    """Each question with the scope and the time (exclusive) within which it may be answered."""
+    for corpus in data.corpora:
+        own = Scope.project(app.store.project_of_root(_root(data, corpus)))
+        for asked in corpus.questions:
+            yield corpus, asked, Scope.everything() if of_everything else own, asked.before_ms or asked_ms + 1
 
 
 def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
     measured = Measured(asked)
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     found = app.search(Question(asked.text, scope, limit=RANKED, before_ms=before_ms))
-    measured.time_ms = (time.perf_counter() - started) * 1000
+    measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
     measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
     passages = [item.event for item in found if item.event is not None]
     if asked.sessions:
@@ -125,7 +149,7 @@ def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: in
         times = [(event.session, event.ts_ms or 0) for event in passages]
         measured.scores[TURN] = _turn_scores(corpus, asked, times)
     elif asked.answer and not _has_evidence(corpus):
-        measured.scores[ANSWER] = {f"coverage@{SHOWN}": coverage(asked.answer, _texts(app, passages[:SHOWN]))}
+        measured.scores[ANSWER] = _answer_scores(app, asked, [event.row for event in passages[:SHOWN]])
     return measured
 
 
@@ -134,23 +158,26 @@ def _has_evidence(corpus: Corpus) -> bool:
     return any(asked.sessions for asked in corpus.questions)
 
 
-def _texts(app: App, passages: Sequence[StoredEvent]) -> list[str]:
-    found = app.store.events_by_row([event.row for event in passages], with_text=True)
-    return [event.text or "" for event in found.values()]
-
-
 def _measure_baseline(
-    baseline: Baseline, corpus: Corpus, asked: Asked, project: str | None, before_ms: int
+    app: App, baseline: Baseline, corpus: Corpus, asked: Asked, project: str, before_ms: int
 ) -> Measured:
     measured = Measured(asked)
     started = time.perf_counter()
     found = baseline.ranked(asked.text, project, before_ms)
     measured.time_ms = (time.perf_counter() - started) * 1000
+    times = [(session, ts_ms) for _, session, ts_ms in found]
     if asked.sessions:
-        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(session for session, _ in found)))
+        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(session for session, _ in times)))
     if asked.turns:
-        measured.scores[TURN] = _turn_scores(corpus, asked, found)
+        measured.scores[TURN] = _turn_scores(corpus, asked, times)
+    elif asked.answer and not _has_evidence(corpus):
+        measured.scores[ANSWER] = _answer_scores(app, asked, [row for row, _, _ in found[:SHOWN]])
     return measured
+
+
+def _answer_scores(app: App, asked: Asked, rows: Sequence[int]) -> dict[str, float]:
+    found = app.store.events_by_row(rows, with_text=True)
+    return {f"coverage@{SHOWN}": coverage(asked.answer, [event.text or "" for event in found.values()])}
 
 
 def _session_scores(asked: Asked, ranked: Sequence[str]) -> dict[str, float]:

@@ -17,7 +17,7 @@ def evaluate_secrets(folder: Path) -> dict[str, object]:
     missed: dict[str, int] = defaultdict(int)
     for name in ("secrets", "clean"):
         path = find(folder, name)
-        rows = list(read_rows(path)) if path else []
+        rows = list(read_rows(path, "text")) if path else []
         touched = 0
         for row in rows:
             text = str(row["text"])

@@ -35,6 +35,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_integrity,
     storage.check_index,
     storage.check_memory_index,
+    embedding.check_vectors,
     storage.check_quarantine,
     storage.check_unread,
     activity.check_spool,

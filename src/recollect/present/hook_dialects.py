@@ -19,6 +19,7 @@ from recollect.present.hook_handlers import (
     as_json,
     capture,
     catch_up,
+    handled,
     is_from_cursor,
     recall,
     text_of,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recollect.present.hook_handlers import Handler, Payload
+    from recollect.present.shared_embedder import SharedEmbedder
     from recollect.settings import Settings
 
     Shape = Callable[[str, str], str]
@@ -43,12 +45,15 @@ class Row:
         self.handler, self.deadline_setting, self.shape = handler, deadline_setting, shape
 
 
-def prepare_foreign(event: str, payload: Payload, settings: Settings, deadline: float, agent: str) -> Reply:
+def prepare_foreign(
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str,
+    embedder: SharedEmbedder | None = None,
+) -> Reply:  # fmt: skip
     """As `hook_handlers.prepare`, for an agent of DIALECTS."""
     row = DIALECTS.get(agent, {}).get(event)
     if row is None or payload.get("hook_event_name") != event or is_from_cursor(payload) != (agent == "cursor"):
         return Reply()
-    reply = row.handler(payload, settings, deadline)
+    reply = handled(row.handler, payload, settings, deadline, embedder)
     reply.text = row.shape(event, reply.context)
     return reply
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from recollect.app import App
     from recollect.domain.stored import Recollection
+    from recollect.present.shared_embedder import SharedEmbedder
     from recollect.settings import Settings
 
     Payload = Mapping[str, object]
@@ -44,7 +45,10 @@ class Reply:
             self._app.close()
 
 
-def answer(event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE) -> str:
+def answer(
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE,
+    embedder: SharedEmbedder | None = None,
+) -> str:  # fmt: skip
     """What an event is answered, recorded as said; '' for nothing.
 
     Args:
@@ -53,24 +57,37 @@ def answer(event: str, payload: Payload, settings: Settings, deadline: float, ag
         settings: Of this run.
         deadline: `time.monotonic()` by which the answer is wanted.
         agent: Who asks: `claude-code`, or a key of `hook_dialects.DIALECTS`.
+        embedder: The process's, where there is one that lives on; a prompt is answered by words alone without it.
     """
-    reply = prepare(event, payload, settings, deadline, agent)
+    reply = prepare(event, payload, settings, deadline, agent, embedder)
     reply.record()
     return reply.text
 
 
-def prepare(event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE) -> Reply:
+def prepare(
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE,
+    embedder: SharedEmbedder | None = None,
+) -> Reply:  # fmt: skip
     """As `answer`, but nothing is recorded yet, and the store is still open."""
     if agent != CLAUDE_CODE:
         from recollect.present.hook_dialects import prepare_foreign
 
-        return prepare_foreign(event, payload, settings, deadline, agent)
+        return prepare_foreign(event, payload, settings, deadline, agent, embedder)
     if event not in HANDLERS or payload.get("hook_event_name") != event or is_from_cursor(payload):
         return Reply()
-    reply = HANDLERS[event][0](payload, settings, deadline)
+    reply = handled(HANDLERS[event][0], payload, settings, deadline, embedder)
     if reply.context:
         reply.text = as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": reply.context}})
     return reply
+
+
+def handled(
+    handler: Handler, payload: Payload, settings: Settings, deadline: float, embedder: SharedEmbedder | None
+) -> Reply:
+    """What a handler replies; of all of them only recall has a use for an embedder."""
+    if handler is recall:
+        return recall(payload, settings, deadline, embedder)
+    return handler(payload, settings, deadline)
 
 
 def deadline_setting(event: str, agent: str = CLAUDE_CODE) -> str:
@@ -101,7 +118,7 @@ def text_of(payload: Payload, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def recall(payload: Payload, settings: Settings, deadline: float) -> Reply:
+def recall(payload: Payload, settings: Settings, deadline: float, embedder: SharedEmbedder | None = None) -> Reply:
     """UserPromptSubmit: what earlier sessions say about this prompt, or nothing."""
     prompt = text_of(payload, "prompt").strip()
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
@@ -110,7 +127,7 @@ def recall(payload: Payload, settings: Settings, deadline: float) -> Reply:
     from recollect.capture.tail import recent_text
     from recollect.present.render import render_context
 
-    app = open_for_recall(settings, deadline)
+    app = open_for_recall(settings, deadline, None if embedder is None else embedder.for_prompts(settings))
     if app is None:
         return Reply()
     session, path = text_of(payload, "session_id"), text_of(payload, "transcript_path")

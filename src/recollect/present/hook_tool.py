@@ -12,19 +12,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recollect.present.shared_embedder import SharedEmbedder
     from recollect.settings import Settings
 
 _UNSET = "${"
 """What a client leaves of a field that its payload does not have."""
 
 
-def hook_tool(arguments: Mapping[str, object], settings: Settings) -> str:
+def hook_tool(arguments: Mapping[str, object], settings: Settings, embedder: SharedEmbedder | None = None) -> str:
     """The answer to a hook event, as JSON text; '' for nothing to say. Never raises; what goes wrong is logged.
 
     Args:
         arguments: The payload's fields, `hook_event_name` among them, as the client substituted them; `agent` when it
             is not Claude Code.
         settings: Of the server.
+        embedder: Of the server.
     """
     event, agent = arguments.get("hook_event_name"), arguments.get("agent", CLAUDE_CODE)
     if not isinstance(event, str) or not isinstance(agent, str) or settings.disable or os.environ.get(GUARD):
@@ -34,7 +36,7 @@ def hook_tool(arguments: Mapping[str, object], settings: Settings) -> str:
     if not setting or sum(len(value) for value in payload.values() if isinstance(value, str)) > MAX_PAYLOAD_BYTES:
         return ""
     deadline = time.monotonic() + getattr(settings, setting) / 1000
-    return guarded(event, lambda: answer(event, payload, settings, deadline, agent), settings.home) or ""
+    return guarded(event, lambda: answer(event, payload, settings, deadline, agent, embedder), settings.home) or ""
 
 
 def _is_given(value: object) -> bool:

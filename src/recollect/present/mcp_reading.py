@@ -13,7 +13,7 @@ from recollect.domain.events import squeeze
 from recollect.domain.memories import RESOLVED
 from recollect.domain.stored import Scope
 from recollect.domain.text import tokens
-from recollect.errors import NotFoundError, StoreError
+from recollect.errors import NotFoundError, ProviderError, StoreError
 from recollect.present.moments import moment_ms
 from recollect.present.nothing_found import EMPTY, agents, is_empty, not_searchable, nothing_found
 from recollect.present.render import block, counted, escape, iso_time, stored
@@ -62,8 +62,8 @@ def search_memory(session: Session, arguments: Arguments) -> str:
         agent=arguments.text("agent"), before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
     )  # fmt: skip
-    found = app.search(question)
-    lag = not_searchable(app.store.index_lag())
+    found, failed = _found(app, question)
+    lag = ". ".join(filter(None, (not_searchable(app.store.index_lag()), failed)))
     if not found:
         narrowed = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
         hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
@@ -72,6 +72,14 @@ def search_memory(session: Session, arguments: Arguments) -> str:
     head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
     return _answer(app, head, _cut(lines, "a smaller limit"))
+
+
+def _found(app: App, question: Question) -> tuple[list[Found], str]:
+    """What answers a question; by words, and why, when the embedder fails."""
+    try:
+        return app.search(question), ""
+    except ProviderError as error:
+        return app.search(question, by_words=True), f"Searched by words only: {escape(str(error))}"
 
 
 def _hit(item: Found, session: str, *, with_project: bool) -> str:

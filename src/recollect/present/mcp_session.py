@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from recollect.app import App
+    from recollect.present.shared_embedder import SharedEmbedder
     from recollect.present.worker import Worker
     from recollect.settings import Settings
 
@@ -43,7 +44,8 @@ class Session:
         self._environment = environment
         self.folder = clean_text(environment.get("CLAUDE_PROJECT_DIR") or folder)  # as transcripts name it
         self.name = environment.get("CLAUDE_CODE_SESSION_ID", "")
-        self._settings: Settings | None = None
+        self._settings: tuple[object, Settings] | None = None
+        self._embedder: SharedEmbedder | None = None
         self._app: App | None = None
         self._file: tuple[int, int] | None = None
         self._had_store = False
@@ -60,16 +62,26 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        """The settings, read once.
+        """The settings, read anew when their file has changed.
 
         Raises:
             SettingsError: they cannot be read; the message says where.
         """
-        if self._settings is None:
-            from recollect.settings import read_settings
+        from recollect.settings import CONFIG_NAME, home_folder, read_settings
 
-            self._settings = read_settings(self._environment)
-        return self._settings
+        state = _state(os.path.join(home_folder(self._environment), CONFIG_NAME))
+        if self._settings is None or self._settings[0] != state:
+            self._settings = state, read_settings(self._environment)
+        return self._settings[1]
+
+    @property
+    def embedder(self) -> SharedEmbedder:
+        """The embedder of this process; nothing is loaded before it is asked."""
+        if self._embedder is None:
+            from recollect.present.shared_embedder import SharedEmbedder
+
+            self._embedder = SharedEmbedder()
+        return self._embedder
 
     @property
     def app(self) -> App:
@@ -78,18 +90,18 @@ class Session:
         Raises:
             RecollectError: the settings or the store cannot be read; StoreMissingError when it was there and is gone.
         """
-        is_gone = self._is_gone()
-        if self._app is not None and _file(self.settings) != self._file:  # somebody put another store in its place
-            self._app.close()
+        is_gone, settings = self._is_gone(), self.settings
+        if self._app is not None and (self._app.settings is not settings or _file(settings) != self._file):
+            self._app.close()  # the settings were changed, or somebody put another store in its place
             self._app = None
         if self._app is None:
             from recollect.app import open_app
 
             if is_gone:
                 raise StoreMissingError(GONE)
-            self._app = open_app(self.settings, create=not self._had_store)
+            self._app = open_app(settings, create=not self._had_store, opener=self.embedder.get)
             self._had_store = True
-            self._file = _file(self.settings)
+            self._file = _file(settings)
         else:
             self._app.refresh()
         return self._app
@@ -109,7 +121,7 @@ class Session:
         from recollect.present.worker import Worker
 
         self._is_gone()
-        self._worker = Worker(self.settings)
+        self._worker = Worker(self.settings, embedder=self.embedder, current=lambda: self.settings)
         self._worker.start()
 
     @property
@@ -190,7 +202,7 @@ class Session:
 
         if not isinstance(arguments, dict) or self._is_gone():
             return ""
-        return hook_tool(arguments, self.settings)
+        return hook_tool(arguments, self.settings, self.embedder)
 
 
 def _file(settings: Settings) -> tuple[int, int] | None:
@@ -202,6 +214,15 @@ def _file(settings: Settings) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _state(path: str) -> object:
+    """What changes when a file does; None when there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _content(text: str, *, is_error: bool = False) -> dict[str, object]:

@@ -25,6 +25,9 @@ SOCKET_NAME = "worker.sock"
 EVENTS = frozenset(("UserPromptSubmit", "BeforeAgent"))
 """Events worth asking: those whose answer a person waits for."""
 
+EMBED = "embed"
+"""Stands for the event when another server wants the vector of a text (`asked_embedder`)."""
+
 ACK = b"+"
 MAX_WAIT_S = 0.15
 MAX_HEADER_BYTES = 256

@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 
 from recollect import __version__
+from recollect.errors import ProviderError
 from recollect.present import warm_client
 from recollect.present.hooks import decode_payload, guarded
 from recollect.settings import read_settings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from recollect.present.hook_handlers import Reply
     from recollect.present.patience import Patience
+    from recollect.present.shared_embedder import SharedEmbedder
 
 PATIENCE_S = 0.15
 """No connection is listened to for longer: a hook is gone by then."""
@@ -33,10 +35,16 @@ _BACKLOG = 16
 
 
 class WarmServer:
-    """Answers hooks over the socket in `home`, one at a time; only whoever holds the worker's lock may run one."""
+    """Answers hooks over the socket in `home`, one at a time; only whoever holds the worker's lock may run one.
 
-    def __init__(self, home: str, patience: Patience) -> None:
-        self._home, self._patience = home, patience
+    Args:
+        home: Where the store is.
+        patience: Who works beside it gives way.
+        embedder: The process's; without it prompts are answered by words alone.
+    """
+
+    def __init__(self, home: str, patience: Patience, embedder: SharedEmbedder | None = None) -> None:
+        self._home, self._patience, self._embedder = home, patience, embedder
         self._file: os.stat_result | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._wake, self._woken = socket.socketpair()
@@ -88,18 +96,34 @@ class WarmServer:
         request = _read_request(connection, deadline)
         if request is None:
             return
+        if request[0] == warm_client.EMBED:
+            self._embed(connection, request[2], request[3], deadline)
+            return
         with self._patience.somebody_waits():
             reply = guarded(request[0], lambda: self._reply(*request, deadline), self._home)
         if reply is None:
             return
         try:
-            text = reply.text.encode("utf-8", "replace")
-            warm_client.wait_until(connection, deadline)
-            connection.sendall(b"%d\n%s" % (len(text), text))
-            if text and connection.recv(1) == warm_client.ACK:
+            if _send(connection, reply.text.encode("utf-8", "replace"), deadline):
                 reply.record()
         finally:
             reply.close()
+
+    def _embed(
+        self, connection: connection_type, variables: dict[str, str], payload: bytes, deadline: float
+    ) -> None:
+        """Another server's question as a vector; nothing while the embedder is being loaded or busy."""
+        settings = read_settings({**variables, "RECOLLECT_HOME": self._home})
+        if self._embedder is None or settings.disable or settings.embedding in ("off", "http"):
+            return
+        found = self._embedder.for_prompts(settings)
+        answer = b""
+        if found is not None:
+            from recollect.present.asked_embedder import encoded
+
+            with self._patience.somebody_waits(), suppress(ProviderError):
+                answer = encoded(found.name, found.embed([payload.decode("utf-8", "replace")])[0])
+        _send(connection, answer, deadline)
 
     def _reply(
         self, event: str, agent: str, variables: dict[str, str], payload: bytes, deadline: float
@@ -111,7 +135,14 @@ class WarmServer:
         decoded = decode_payload(payload)
         if decoded is None or settings.disable:  # half a payload, perhaps: the hook reads on
             return None
-        return prepare(event, decoded, settings, deadline, agent)
+        return prepare(event, decoded, settings, deadline, agent, self._embedder)
+
+
+def _send(connection: connection_type, answer: bytes, deadline: float) -> bool:
+    """Whether an answer was taken; one that says nothing is not waited for."""
+    warm_client.wait_until(connection, deadline)
+    connection.sendall(b"%d\n%s" % (len(answer), answer))
+    return bool(answer) and connection.recv(1) == warm_client.ACK
 
 
 def _read_request(
@@ -123,7 +154,9 @@ def _read_request(
     if len(words) != 7 or words[:3] != ["recollect", str(warm_client.PROTOCOL), __version__]:
         return None
     event, agent, variables_bytes, payload_bytes = words[3], words[4], int(words[5]), int(words[6])
-    if event not in warm_client.EVENTS or not 0 <= variables_bytes <= warm_client.MAX_VARIABLES_BYTES:
+    if event not in warm_client.EVENTS and event != warm_client.EMBED:
+        return None
+    if not 0 <= variables_bytes <= warm_client.MAX_VARIABLES_BYTES:
         return None
     if not 0 <= payload_bytes <= warm_client.MAX_PAYLOAD_BYTES:
         return None

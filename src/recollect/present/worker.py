@@ -20,8 +20,10 @@ from recollect.present.patience import Patience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from recollect.present.shared_embedder import SharedEmbedder
     from recollect.settings import Settings
 
 LOCK_NAME = "worker.lock"
@@ -45,10 +47,16 @@ class Worker:
     Args:
         settings: Of the server.
         scan_every_s: How often it looks for something new.
+        embedder: The server's; None: one of its own.
+        current: The settings as they are now, asked before each scan.
     """
 
-    def __init__(self, settings: Settings, *, scan_every_s: float = SCAN_EVERY_S) -> None:
+    def __init__(
+        self, settings: Settings, *, scan_every_s: float = SCAN_EVERY_S, embedder: SharedEmbedder | None = None,
+        current: Callable[[], Settings] | None = None,
+    ) -> None:  # fmt: skip
         self._settings, self._scan_every_s = settings, scan_every_s
+        self._embedder, self._current = embedder, current or (lambda: settings)
         self._patience = Patience()
         self._told: set[str] = set()
         self._had_store = False
@@ -97,12 +105,14 @@ class Worker:
 
     def _work(self, lock: int) -> None:
         """Scans until the end, or until the store is gone or the lock's file no longer where others look for it."""
+        from recollect.present.shared_embedder import SharedEmbedder
         from recollect.present.warm_server import WarmServer
         from recollect.present.worker_pass import CatchUp
 
-        home = self._settings.home
-        server, catch_up = WarmServer(home, self._patience), CatchUp(self._settings, self._patience)
-        server.start()
+        home, embedder = self._settings.home, self._embedder or SharedEmbedder()
+        server = WarmServer(home, self._patience, embedder)
+        catch_up = CatchUp(self._settings, self._patience, embedder=embedder, current=self._current)
+        embedder.is_host = server.start()
         pause_s = FIRST_PAUSE_S
         try:
             while not self._patience.is_over and _is_at(lock, home) and not self._is_gone():
@@ -111,6 +121,7 @@ class Worker:
                 pause_s = self._scan_every_s if done else min(MAX_PAUSE_S, pause_s * 2)
                 self._pause(pause_s)
         finally:
+            embedder.is_host = False
             server.stop()
 
     def _pause(self, seconds: float) -> None:

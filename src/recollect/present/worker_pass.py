@@ -12,14 +12,17 @@ from contextlib import suppress
 
 from recollect.app import DATABASE_NAME, open_app
 from recollect.capture.discover import known_transcripts
-from recollect.errors import ProviderError, StoreMissingError, TranscriptError
+from recollect.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
+from recollect.present.shared_embedder import SharedEmbedder
+from recollect.providers.embed_name import model_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from recollect.app import App
     from recollect.capture.discover import Found
     from recollect.present.patience import Patience
-    from recollect.providers.base import Embedder
     from recollect.settings import Settings
 
 INDEX_ROWS = 1000
@@ -48,10 +51,16 @@ class CatchUp:
         settings: Where the store is.
         patience: When to rest, and when to end.
         first_retry_s: How long after its first failure a transcript is tried again.
+        embedder: The process's; None: one of its own.
+        current: The settings as they are now, asked before each scan; those that cannot be read change nothing.
     """
 
-    def __init__(self, settings: Settings, patience: Patience, *, first_retry_s: float = FIRST_RETRY_S) -> None:
+    def __init__(
+        self, settings: Settings, patience: Patience, *, first_retry_s: float = FIRST_RETRY_S,
+        embedder: SharedEmbedder | None = None, current: Callable[[], Settings] | None = None,
+    ) -> None:  # fmt: skip
         self._settings, self._patience, self._first_retry_s = settings, patience, first_retry_s
+        self._embedder, self._current = embedder or SharedEmbedder(), current
         self._known: dict[str, tuple[int, int]] = {}
         self._failed: dict[str, tuple[tuple[int, int], float, float]] = {}
         self._file: tuple[int, int] | None = None
@@ -59,7 +68,6 @@ class CatchUp:
         self._rows = 0
         self._stuck: tuple[int, int] | None = None
         self._read_bytes = 0
-        self._embedder: Embedder | None = None
         self._embed_due_s = 0.0
 
     def scan(self, *, create: bool = True) -> bool:
@@ -72,6 +80,11 @@ class CatchUp:
             RecollectError: the store cannot be used; what was committed stays.
             OSError: the file system failed.
         """
+        if self._current is not None:
+            with suppress(SettingsError):  # the tools and hooks say so
+                current = self._current()
+                if current is not self._settings:  # another embedder, perhaps: one that failed is no reason to wait
+                    self._settings, self._embed_due_s = current, 0.0
         found = known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True)
         try:
             is_whole = self._catch_up(found, create=create)
@@ -83,14 +96,14 @@ class CatchUp:
         return is_whole
 
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
-        with open_app(self._settings, busy_ms=BUSY_MS, create=create, embedder=self._embedder) as app:
+        with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:
             self._file = self._store_file()
             if self._store_key != (key := app.store.meta("key")):  # the first one, or another than before
                 self._store_key = key
                 self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
             unread = filter(self._is_due, found)
             is_read = all(self._read(app, item) for item in unread)
-            return is_read and self._take_spool(app) and self._index(app) and self._embed(app)
+            return is_read and self._take_spool(app) and self._index(app) and self._refresh(app) and self._embed(app)
 
     @property
     def has_opened(self) -> bool:
@@ -156,14 +169,27 @@ class CatchUp:
         self._rows = 0
         return True
 
+    def _refresh(self, app: App) -> bool:
+        """Import graphs that are old, where there are any; False when the work has to end."""
+        started = time.monotonic()
+
+        def rest() -> bool:
+            nonlocal started
+            goes_on = self._rest(started)
+            started = time.monotonic()
+            return goes_on
+
+        return app.refresh_graphs(rest)
+
     def _embed(self, app: App) -> bool:
         """Vectors for new turns, where something embeds; False when the work has to end.
 
         Raises:
             ProviderError: it failed; everything else is done by then, and the next scan tries again.
         """
-        if time.monotonic() < self._embed_due_s:
+        if time.monotonic() < self._embed_due_s or _is_embedded(app):
             return True
+        total = 0
         while True:
             started = time.monotonic()
             try:
@@ -171,11 +197,13 @@ class CatchUp:
             except ProviderError:
                 self._embed_due_s = time.monotonic() + EMBED_RETRY_S
                 raise
-            self._embedder = app.embedder  # loading it again for every scan would cost more than most scans
             if not self._rest(started):
                 return False
             if not added:
+                if total:
+                    _give_memory_back()  # a model that was built leaves more behind than it takes itself
                 return True
+            total += added
 
     def _rest(self, started: float) -> bool:
         """Rests; False when the work has to end, also because the store is no longer the one that is open."""
@@ -188,6 +216,13 @@ class CatchUp:
         except OSError:
             return None
         return status.st_dev, status.st_ino
+
+
+def _is_embedded(app: App) -> bool:
+    """Whether every turn has a vector of the model that the settings mean, as far as can be told without loading it."""
+    name = model_name(app.settings)
+    behind = [folder.turns_behind for folder in app.vector_folders() if folder.model == name]
+    return not (behind[0] if behind else app.store.count_turns_after(0))
 
 
 def _give_memory_back() -> None:

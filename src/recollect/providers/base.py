@@ -1,13 +1,14 @@
-"""The port of embedders: texts in, unit vectors out; and what every adapter does with texts and vectors.
+"""The ports of embedders (texts in, unit vectors out) and of language models (a prompt in, an object out).
 
-Everything here needs numpy and is imported by the warm process and by commands, never by a hook.
+And what every embedder does with texts and vectors. Running this needs numpy: adapters of language models import it for
+its types only. It is imported by the warm process and by commands, never by a hook.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -52,6 +53,36 @@ class Embedder(Protocol):
 
         Raises:
             ProviderError: there are no vectors to be had; the message names the next step.
+        """
+        ...
+
+
+class LanguageModel(Protocol):
+    """Answers a prompt with one JSON object of a given shape. Safe to be asked by several threads.
+
+    An endpoint elsewhere is sent the prompt as it is: who asks redacts secrets first. Who asks also knows what a wrong
+    answer means: the object has the shape, nothing says that it is true.
+    """
+
+    @property
+    def name(self) -> str:
+        """Provider and model: what its answers are kept by."""
+        ...
+
+    @property
+    def timeout_s(self) -> float:
+        """How long one call may take, all attempts included."""
+        ...
+
+    def complete(self, prompt: str, schema: Mapping[str, object]) -> dict[str, object]:
+        """The answer to a prompt.
+
+        Args:
+            prompt: What is asked, whole.
+            schema: A JSON schema of an object, in the words that `providers.schema` knows.
+
+        Raises:
+            ProviderError: it does not answer in time, refuses, or twice says something of another shape.
         """
         ...
 

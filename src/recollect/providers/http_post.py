@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import time
@@ -19,7 +20,11 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class RefusedError(ProviderError):
-    """The endpoint will not answer this, now or later."""
+    """The endpoint will not answer this, now or later; `status` is the one of HTTP (0: it is not about that)."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class TryLaterError(ProviderError):
@@ -45,26 +50,30 @@ class Endpoint:
 
     Args:
         url: http or https, without a user's name in it.
-        key: Sent as a bearer token when not empty.
+        key: Sent when not empty: as a bearer token, or as the password of `user`.
+        user: Whom a password is of.
+        setting: What the settings begin with that name the endpoint, for messages: `<setting>_url` and so on.
 
     Raises:
         ProviderError: the address or the key cannot be used.
     """
 
-    def __init__(self, url: str, key: str = "") -> None:
+    def __init__(self, url: str, key: str = "", *, user: str = "", setting: str = "embedding") -> None:
+        self._setting, self._key_setting = setting, f"{setting}_{'password' if user else 'key'}_env"
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError as error:
-            raise ProviderError(f"embedding_url is no address: {error}") from error
+            raise ProviderError(f"{setting}_url is no address: {error}") from error
         if parts.scheme not in ("http", "https") or not host:
-            raise ProviderError(f"embedding_url has to begin with http:// or https:// and name a host, unlike {url!r}")
+            raise ProviderError(f"{setting}_url has to begin with http:// or https:// and name a host, unlike {url!r}")
         if parts.username is not None or parts.query or not url.isascii() or not url.isprintable() or " " in url:
-            raise ProviderError("embedding_url is a plain address; a key belongs in the variable of embedding_key_env")
+            where = f"the variable of {self._key_setting}"
+            raise ProviderError(f"{setting}_url is a plain address; a key belongs in {where}")
         if not key.isascii() or not key.isprintable():
-            raise ProviderError("the key in the variable of embedding_key_env is not one line of plain characters")
+            raise ProviderError(f"what is in the variable of {self._key_setting} is not one line of plain characters")
         self.shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
-        self._url, self._key = url, key
+        self._url, self._key, self._authorization = url, key, _authorization(user, key)
         proxies = urllib.request.ProxyHandler({} if host in _LOOPBACK else None)
         self._opener = urllib.request.build_opener(_NoRedirect, proxies)
 
@@ -80,8 +89,8 @@ class Endpoint:
             TryLaterError: it is busy, fails, or does not answer in time.
         """
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "recollect"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+        if self._authorization:
+            headers["Authorization"] = self._authorization
         request = urllib.request.Request(self._url, json.dumps(value).encode(), headers, method="POST")  # noqa: S310 - http(s) by the constructor
         try:
             with self._opener.open(request, timeout=_left(deadline)) as answer:
@@ -99,20 +108,24 @@ class Endpoint:
             parts.append(part)
             size_bytes += len(part)
             if size_bytes > MAX_ANSWER_BYTES:
-                raise RefusedError(f"{self.shown} answers more than {MAX_ANSWER_BYTES >> 20} MB; check embedding_url")
+                what = f"{self.shown} answers more than {MAX_ANSWER_BYTES >> 20} MB"
+                raise RefusedError(f"{what}; check {self._setting}_url")
             if time.monotonic() > deadline:
                 raise TimeoutError("the answer takes too long")
         return b"".join(parts)
 
     def _failure(self, error: urllib.error.HTTPError, deadline: float) -> ProviderError:
-        """What a status other than 200 means."""
+        """What a status of 300 and more means."""
         if 300 <= error.code < 400:
             target = error.headers.get("Location", "?")[:MAX_SHOWN_CHARS]
-            return RefusedError(f"{self.shown} redirects to {target!r}; if that is right, set embedding_url to it")
+            what = f"{self.shown} redirects to {target!r}; if that is right, set {self._setting}_url to it"
+            return RefusedError(what, error.code)
         if error.code in (408, 425, 429) or error.code >= 500:
             return TryLaterError(f"{self.shown} fails with {error.code}", _wait_s(error.headers.get("Retry-After")))
-        step = "check the key (embedding_key_env)" if error.code in (401, 403) else "check embedding_url and _model"
-        return RefusedError(f"{self.shown} refuses with {error.code}: {self._said(error, deadline)}; {step}")
+        is_key = error.code in (401, 403)
+        step = f"check the key ({self._key_setting})" if is_key else f"check {self._setting}_url and what belongs to it"
+        what = f"{self.shown} refuses with {error.code}: {self._said(error, deadline)}; {step}"
+        return RefusedError(what, error.code)
 
     def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
         """The beginning of what it says, in one line, without the key."""
@@ -122,7 +135,19 @@ class Endpoint:
             return "no reason given"
         if self._key:
             text = text.replace(self._key, "(key)")
-        return " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_SHOWN_CHARS]).split())
+        return in_one_line(text)
+
+
+def in_one_line(text: str) -> str:
+    """The beginning of what somebody else says, in one line of plain characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_SHOWN_CHARS]).split())
+
+
+def _authorization(user: str, key: str) -> str:
+    """The header of that name; "" for none."""
+    if not user:
+        return f"Bearer {key}" if key else ""
+    return "Basic " + base64.b64encode(f"{user}:{key}".encode()).decode()
 
 
 def _left(deadline: float) -> float:

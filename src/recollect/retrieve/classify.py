@@ -1,7 +1,7 @@
 """What a prompt wants and what it is about, by rules: intent, subsystems, files, names, and how sure that is.
 
 What is said about files is checked against the project's own tree: a file that is not there is not a file. A caller may
-hand in somebody who knows better (`ask`, a model); such answers are checked in the same way and kept for a day.
+hand in somebody who knows better (`ask`, a model): what that one says is checked in the same way, and added.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from recollect.domain.text import GENERIC_WORDS, entities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Answer = Mapping[str, object]
     Ask = Callable[[str], Answer]
-    """A prompt in; `intent`, `subsystems`, `files`, `confidence` out, as far as it knows them."""
+    """A prompt in; `intent`, `confidence`, `subsystems`, `files`, `entities` out, as far as it knows them."""
 
-    Kept = MutableMapping[str, tuple[int, Answer]]
-    """Answers by their prompt, each with the time (UTC milliseconds) when it was given."""
+    Find = Callable[[str], str | None]
+    """What somebody calls a file in; its path below the root out, None when there is no such file."""
 
 FIX, BUILD, EXPLAIN, DECIDE, RECALL, REVIEW, CHORE = "fix", "build", "explain", "decide", "recall", "review", "chore"
 INTENTS = (FIX, BUILD, EXPLAIN, DECIDE, RECALL, REVIEW, CHORE)
 
-KEPT_MS = 24 * 3_600_000
 RULE_CONFIDENCE = 0.8
 """The most that rules are ever sure: three words of one intent and none of another."""
 
 ERROR_CUES = 2
 MAX_NAMES = 16
+MAX_FILES = 16
 MAX_SUBSYSTEMS = 4
 MIN_FOLDER_CHARS = 3
 MAX_TREE_ENTRIES = 20_000
@@ -136,21 +136,20 @@ class Classification:
 
 
 def classify(
-    text: str, tree: Tree | None = None, *, ask: Ask | None = None, kept: Kept | None = None, now_ms: int = 0
+    text: str, tree: Tree | None = None, *, ask: Ask | None = None, find: Find | None = None
 ) -> Classification:
     """A prompt by rules, or by what `ask` says of it where that is sound.
 
     Args:
         text: The prompt.
         tree: The project's files; None when they are not on this machine: then names stand as written.
-        ask: Somebody who may know better; never called twice within KEPT_MS for one prompt.
-        kept: Where its answers are kept.
-        now_ms: UTC milliseconds.
+        ask: Somebody who may know better.
+        find: Who else knows files, for what that one says of a project that is not on this machine.
     """
     intent, confidence = intent_of(text)
     files = _files(text, tree)
     found = Classification(intent, confidence, _subsystems(text, files, tree), files, entities(text, MAX_NAMES))
-    return found if ask is None else _checked(_answer(text, ask, kept, now_ms), found, tree)
+    return found if ask is None else _checked(ask(text), text, found, tree, find)
 
 
 def intent_of(text: str) -> tuple[str, float]:
@@ -187,31 +186,22 @@ def _subsystems(text: str, files: Iterable[str], tree: Tree | None) -> list[str]
     return list(found)[:MAX_SUBSYSTEMS]
 
 
-def _answer(text: str, ask: Ask, kept: Kept | None, now_ms: int) -> Answer:
-    """What is known of a prompt since yesterday, or else is said now."""
-    known = kept.get(text) if kept is not None else None
-    if known is not None and 0 <= now_ms - known[0] < KEPT_MS:
-        return known[1]
-    said = ask(text)
-    if kept is not None:
-        kept[text] = (now_ms, said)
-    return said
-
-
-def _checked(said: Answer, ours: Classification, tree: Tree | None) -> Classification:
-    """What somebody said of a prompt, as far as it is sound, with ours for the rest."""
+def _checked(said: Answer, text: str, ours: Classification, tree: Tree | None, find: Find | None) -> Classification:
+    """What somebody said of a prompt, as far as it is sound, and ours; names have to stand in the text."""
     intent, confidence = said.get("intent"), said.get("confidence")
     is_known = intent in INTENTS
-    named = [name for name in _words(said.get("files")) if name]
-    files = named if tree is None else [path for name in named if (path := tree.file(name))]
-    subsystems = [word.lower() for word in _words(said.get("subsystems")) if tree is None or tree.folder(word.lower())]
+    look = tree.file if tree is not None else find
+    files = [path for name in _words(said.get("files")) if look is not None and (path := look(name))]
+    subsystems = [word for word in _words(said.get("subsystems")) if tree is not None and tree.folder(word.lower())]
+    names = [name.lower() for name in _words(said.get("entities")) if name.lower() in text.lower()]
     return Classification(
         str(intent) if is_known else ours.intent,
         min(1.0, max(0.0, float(confidence))) if is_known and isinstance(confidence, int | float) else ours.confidence,
-        list(dict.fromkeys([*subsystems, *ours.subsystems]))[:MAX_SUBSYSTEMS],
-        list(dict.fromkeys([*files, *ours.files])), ours.names,
-    )  # fmt: skip
+        list(dict.fromkeys([*(word.lower() for word in subsystems), *ours.subsystems]))[:MAX_SUBSYSTEMS],
+        list(dict.fromkeys([*files, *ours.files]))[:MAX_FILES],
+        list(dict.fromkeys([*ours.names, *names]))[:MAX_NAMES],
+    )
 
 
 def _words(value: object) -> list[str]:
-    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+    return [word for word in value if isinstance(word, str) and word.strip()] if isinstance(value, list) else []

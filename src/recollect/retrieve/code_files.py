@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from recollect.domain.code import GraphState
     from recollect.store.base import Store
+    from recollect.store.code_graph import ImportGraph
 
 MAX_SHOWN = 8
 NO_GRAPH = "there is no import graph of this project: run `recollect graph build` in it"
@@ -27,7 +28,7 @@ class FileImports:
         self.path, self.imports, self.imported_by, self.graph = path, imports, imported_by, graph
 
 
-def files_meant(store: Store, project_id: int, named: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
+def files_meant(graph: ImportGraph, project_id: int, named: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
     """The files (row id, path) that each name may mean: a path, an end of one, a file's name, or its stem alone.
 
     A name with an ending is a file's name; without one it is a stem (`TidalClock` is `tidal_clock.py`), the last part
@@ -36,7 +37,7 @@ def files_meant(store: Store, project_id: int, named: Iterable[str]) -> dict[str
     wanted = {name: name.lower().replace(os.sep, "/") for name in named}
     names = {file_name(name) for name in wanted.values()}
     stems = {_stem(name) for name in wanted.values()} - {""}
-    known = [(row, path, path.lower()) for row, path in store.code_files_called(project_id, names, stems)]
+    known = [(row, path, path.lower()) for row, path in graph.code_files_called(project_id, names, stems)]
     found = {}
     for name, low in wanted.items():
         same = [(row, path) for row, path, lowered in known if ends_alike(lowered, low)]

@@ -68,10 +68,8 @@ class Gathering:
 
     def _weighted(self, ranking: Ranking, vectors: Vectors | None, *, by_session: bool) -> dict[int, float]:
         """What the words say, with what the meaning says; a session has the best of both."""
-        words = {
-            row: fuse_weighted({name: score for name, score in tiers.items() if name != MEANING}, ranking.weights)
-            for row, tiers in self.scores.items()
-        }
+        by_words = {name: weight for name, weight in ranking.weights.items() if name != MEANING}
+        words = {row: fuse_weighted(tiers, by_words) for row, tiers in self.scores.items()}
         meaning = {row: tiers.get(MEANING, 0.0) for row, tiers in self.scores.items()}
         scale = meaning_scale(words.values(), meaning.values())
         if vectors is None or not scale:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
+    from recollect.retrieve.outside import Outside
     from recollect.retrieve.ranking import Ranking
     from recollect.retrieve.situation import Candidate, Ranked, Situation
     from recollect.store.base import Store, Vectors
@@ -76,7 +77,7 @@ class Question:
 
 def answer(
     store: Store, question: Question, *, now_ms: int, ranking: Ranking | None = None,
-    vectors: Vectors | None = None,
+    vectors: Vectors | None = None, outside: Outside | None = None,
 ) -> list[Found]:  # fmt: skip
     """The best answers, best first.
 
@@ -84,7 +85,7 @@ def answer(
         NotFoundError: there is no such session, or several.
     """
     ranking = ranking or SHIPPED
-    searcher = Searcher(store, ranking, vectors)
+    searcher = Searcher(store, ranking, vectors, outside)
     wanted = _filter(store, question)
     asks_events = wanted.sessions != () and (not question.types or bool(wanted.kinds))
     asks_memories = not question.by_session and question.session is None and wanted.memory_types != []
@@ -166,9 +167,7 @@ class _Events:
     def _read(self, candidates: Sequence[Candidate]) -> None:
         """Rows and the prompts that opened their exchanges; whole texts only of turns: a tool's result may be long."""
         wanted = {row for candidate in candidates for row in (candidate.row, candidate.exchange)} - set(self._known)
-        self._known |= self._store.events_by_row(wanted)
-        turns = [row for row in wanted if row in self._known and self._known[row].kind in events.TURN_KINDS]
-        self._known |= self._store.events_by_row(turns, with_text=True)
+        self._known |= self._store.turns_by_row(wanted)
 
     def _passage(self, event: StoredEvent) -> str:
         if event.kind not in events.TURN_KINDS:

@@ -10,8 +10,10 @@ from recollect.domain import events
 from recollect.domain.memories import OPEN
 from recollect.domain.stored import Filter, Recollection
 from recollect.domain.text import best_passage
+from recollect.errors import ProviderError, StoreError
 from recollect.retrieve.memories import search_memories
 from recollect.retrieve.question import PASSAGE_CHARS
+from recollect.retrieve.ranking import MEANING
 from recollect.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 
 TYPE_CHECKING = False
@@ -20,27 +22,33 @@ if TYPE_CHECKING:
 
     from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
-    from recollect.retrieve.situation import Ranked
+    from recollect.retrieve.situation import Ranked, Situation
     from recollect.settings import Settings
-    from recollect.store.base import Store
+    from recollect.store.base import Store, Vectors
 
 RECALL_SHARE = 0.6
 """What is much weaker than the best recollection of a prompt only dilutes it."""
 
 MAX_MEMORIES = 20
+WITH_NEAR = 400
+"""Rows looked at when turns by meaning are among them: they must not push out what the words are sure of."""
 
 
 def recall(
-    store: Store, settings: Settings, prompt: str, *, scope: Scope, session: str, recent: Callable[[], str], now_ms: int
-) -> list[Recollection]:
-    """The recollections worth giving with a prompt, best first."""
+    store: Store, settings: Settings, prompt: str, *, scope: Scope, session: str, recent: Callable[[], str],
+    now_ms: int, vectors: Vectors | None = None,
+) -> list[Recollection]:  # fmt: skip
+    """The recollections worth giving with a prompt, best first.
+
+    Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it
+    is what the words alone say.
+    """
     wanted = Filter(scope, without=store.session_ids(session), origins=events.PUSHED_ORIGINS)
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
-    searcher = Searcher(store)
-    situation = searcher.situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
-    ranked = searcher.search(situation, limit=RECALL_BREADTH, now_ms=now_ms) if scope.project_id is not None else []
+    situation = Searcher(store).situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+    ranked = _ranked(store, situation, vectors, now_ms) if scope.project_id is not None else []
     threshold = settings.recall_threshold
-    good = [item for item in ranked if item.strength >= threshold]
+    good = [item for item in ranked if item.strength >= threshold][:RECALL_BREADTH]
     kept = search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
     kept = [item for item in kept if item.strength >= threshold and item.memory.status == OPEN]
     if not good and not kept:
@@ -51,6 +59,17 @@ def recall(
     found += said.memories([item for item in kept if item.strength >= RECALL_SHARE * strongest], session)
     found.sort(key=lambda pair: -pair[0])
     return [recollection for _, recollection in found][: settings.recall_limit]
+
+
+def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[Ranked]:
+    """The rows for a prompt, best first; by words alone when the embedder or its index fails."""
+    if vectors is not None:
+        try:
+            ranked = Searcher(store, vectors=vectors).search(situation, limit=WITH_NEAR, now_ms=now_ms)
+            return [item for item in ranked if item.tiers.keys() != {MEANING}]
+        except (ProviderError, StoreError):  # a store that fails fails again, and says so
+            pass
+    return Searcher(store).search(situation, limit=RECALL_BREADTH, now_ms=now_ms)
 
 
 def _question(parts: Sequence[StoredEvent]) -> str:

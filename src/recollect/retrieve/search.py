@@ -13,9 +13,10 @@ from recollect.retrieve.tiers.trigram import TrigramTier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from recollect.domain.stored import Filter
+    from recollect.retrieve.outside import Outside
     from recollect.retrieve.ranking import Ranking
     from recollect.retrieve.situation import Candidate
     from recollect.retrieve.tiers.base import Tier
@@ -48,10 +49,13 @@ class Searcher:
         store: What is searched.
         ranking: Another way to rank than the one that ships.
         vectors: Turns by meaning, where there is an embedder.
+        outside: Who is asked beside the store by the rescue tiers.
     """
 
-    def __init__(self, store: Store, ranking: Ranking = SHIPPED, vectors: Vectors | None = None) -> None:
-        self._store, self._ranking, self._vectors = store, ranking, vectors
+    def __init__(
+        self, store: Store, ranking: Ranking = SHIPPED, vectors: Vectors | None = None, outside: Outside | None = None
+    ) -> None:
+        self._store, self._ranking, self._vectors, self._outside = store, ranking, vectors, outside
 
     def search(
         self, situation: Situation, *, limit: int, now_ms: int, required: Sequence[Sequence[str]] = ()
@@ -69,17 +73,19 @@ class Searcher:
                 gathering.add(tier.name, _within(tier.candidates(situation), exchanges))
         fused = gathering.fused(self._ranking, self._vectors, by_session=situation.group_by_session)
         spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
-        ranked = []
+        name = "time" if spans else "recency"  # who names a time does not want what is newest
+        scores: dict[int, float] = {}
         for row, candidate in gathering.rows.items():
             if fused[row] > 0:
-                if spans:  # who names a time does not want what is newest
-                    score, name = with_times(fused[row], candidate.ts_ms, spans), "time"
-                else:
-                    score, name = with_recency(fused[row], candidate.ts_ms, now_ms), "recency"
-                given = gathering.scores[row]
-                ranked.append(Ranked(candidate, score, given, gathering.strengths[row], {name: score / fused[row]}))
-        ranked.sort(key=lambda item: (-item.score, -item.candidate.ts_ms, item.candidate.row))
-        return (one_a_session(ranked) if situation.group_by_session else ranked)[:limit]
+                given, ts_ms = fused[row], candidate.ts_ms
+                scores[row] = with_times(given, ts_ms, spans) if spans else with_recency(given, ts_ms, now_ms)
+        return [
+            Ranked(
+                gathering.rows[row], scores[row], gathering.scores[row], gathering.strengths[row],
+                {name: scores[row] / fused[row]},
+            )
+            for row in _best(gathering.rows, scores, limit, by_session=situation.group_by_session)
+        ]  # fmt: skip
 
     def _fast(self) -> list[Tier]:
         tiers: list[Tier] = [FullTextTier(self._store), TrigramTier(self._store), EntityTier(self._store)]
@@ -94,12 +100,12 @@ class Searcher:
         if self._ranking.has("classifier"):
             from recollect.retrieve.tiers.classifier import ClassifierTier
 
-            tiers.append(ClassifierTier(self._store))
+            tiers.append(ClassifierTier(self._store, self._outside.classify if self._outside else None))
         if self._ranking.has("graph"):
             from recollect.retrieve.tiers.graph import GraphTier
 
             situation.files = self._files(gathering)
-            tiers.append(GraphTier(self._store))
+            tiers.append(GraphTier(self._store, self._outside))
         return tiers
 
     def _files(self, gathering: Gathering) -> list[str]:
@@ -131,15 +137,19 @@ class Searcher:
         )  # fmt: skip
 
 
-def one_a_session(ranked: list[Ranked]) -> list[Ranked]:
-    """Each session once, by its best row."""
-    seen: set[int] = set()
-    found = []
-    for item in ranked:
-        if item.candidate.session_id not in seen:
-            seen.add(item.candidate.session_id)
-            found.append(item)
-    return found
+def _best(
+    candidates: Mapping[int, Candidate], scores: Mapping[int, float], limit: int, *, by_session: bool
+) -> list[int]:
+    """The rows that score best, of equal ones the newest; with `by_session` each session once, by its best row."""
+    order = sorted((-score, -candidates[row].ts_ms, row) for row, score in scores.items())
+    if not by_session:
+        return [row for _, _, row in order[:limit]]
+    best: dict[int, int] = {}
+    for _, _, row in order:
+        best.setdefault(candidates[row].session_id, row)
+        if len(best) == limit:
+            break
+    return list(best.values())[:limit]
 
 
 def _within(candidates: Iterable[Candidate], exchanges: set[int] | None) -> Iterable[Candidate]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from recollect.errors import IndexDamagedError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,8 +31,16 @@ class EmbeddedTurns:
         self._vector = vector
 
     def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
-        """The turns nearest to a text by cosine, best first."""
-        return self._rows.search(self._vector(text), wanted, limit) if self._rows.count else []
+        """The turns nearest to a text by cosine, best first; none while the index waits to be made anew.
+
+        Raises:
+            ProviderError: the text cannot be embedded.
+            StoreError: the index cannot be read now.
+        """
+        try:
+            return self._rows.search(self._vector(text), wanted, limit) if self._rows.count else []
+        except IndexDamagedError:  # `doctor` says so, and the worker's next pass makes it anew
+            return []
 
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions are a single turn."""

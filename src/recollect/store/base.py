@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from recollect.store.answers import Answers
 from recollect.store.code_graph import CodeGraph
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-class Store(CodeGraph, Protocol):
+class Store(CodeGraph, Answers, Protocol):
     """What is remembered."""
 
     path: str
@@ -74,6 +75,10 @@ class Store(CodeGraph, Protocol):
 
     def events_by_row(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
         """Events by row id."""
+        ...
+
+    def turns_by_row(self, rows: Iterable[int]) -> dict[int, StoredEvent]:
+        """Events by their row ids, turns with their whole texts; ids that are not there are left out."""
         ...
 
     def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:

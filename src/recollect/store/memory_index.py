@@ -16,7 +16,8 @@ from tantivy import Occur, Query
 from recollect.domain import memories
 from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
-from recollect.store.lexical import WORDS, all_of, analyzer, damaged, open_index, time_range, weighted
+from recollect.store.lexical import WORDS, analyzer, damaged, open_index, weighted
+from recollect.store.lexical_filter import all_of, time_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

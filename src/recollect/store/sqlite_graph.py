@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import contextlib
     from collections.abc import Collection, Iterable
+    from typing import Any
 
     from recollect.domain.code import GraphChange
     from recollect.store.code_graph import CodeGraph
@@ -29,6 +30,9 @@ _NEIGHBOURS = (
     " file) + (SELECT count(*) FROM code_edges WHERE to_file = file)"
     " FROM pairs JOIN code_files f ON f.id = file ORDER BY of_file, f.path"
 )
+
+
+_STATE = "reader, built_ms, files, edges, limits"
 
 
 class SqliteGraph(SqliteReads):
@@ -82,9 +86,13 @@ class SqliteGraph(SqliteReads):
 
     def code_graph(self, project_id: int) -> GraphState | None:
         """What is known of a project's graph; None when none was built."""
-        sql = "SELECT reader, built_ms, files, edges, limits FROM code_graphs WHERE project_id = ?"
-        row = self._row(sql, (project_id,))
-        return GraphState(row[0], row[1], row[2], row[3], json.loads(row[4])) if row else None
+        row = self._row(f"SELECT {_STATE} FROM code_graphs WHERE project_id = ?", (project_id,))  # noqa: S608 - fixed names
+        return _state(row) if row else None
+
+    def code_graphs(self) -> list[tuple[int, str, GraphState]]:
+        """Every project that has a graph: its row id, its root, what is known of the graph; the oldest one first."""
+        sql = f"SELECT {_STATE}, id, root FROM code_graphs JOIN projects ON id = project_id ORDER BY built_ms, id"  # noqa: S608 - fixed names
+        return [(row[5], row[6], _state(row)) for row in self._rows(sql)]
 
     def code_files(self, project_id: int) -> dict[str, CodeFile]:
         """Every file of a graph by its path."""
@@ -123,6 +131,10 @@ class SqliteGraph(SqliteReads):
         to_files = self._rows(sql.format("to_file", "from_file"), (row,))
         from_files = self._rows(sql.format("from_file", "to_file"), (row,))
         return [path for (path,) in to_files], [path for (path,) in from_files]
+
+
+def _state(row: tuple[Any, ...]) -> GraphState:
+    return GraphState(row[0], row[1], row[2], row[3], json.loads(row[4]))
 
 
 if TYPE_CHECKING:

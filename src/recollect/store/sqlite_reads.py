@@ -140,6 +140,12 @@ class SqliteReads:
         found = self._rows(sql, (wanted,))
         return {row[0]: _stored_event(row, with_text=with_text) for row in found}
 
+    def turns_by_row(self, rows: Iterable[int]) -> dict[int, StoredEvent]:
+        """Events by their row ids, turns with their texts; ids that are not there are left out."""
+        sql = _EVENT_SELECT.format(extra=", CASE WHEN e.kind IN (0, 1) THEN e.payload END")
+        sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
+        return {row[0]: _stored_event(row, with_text=row[2] < 2) for row in self._rows(sql, (json.dumps(list(rows)),))}
+
     def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
         """Events whose id starts with `prefix` (`ev-` and hex digits), with their texts; at most `limit`."""
         digits = prefix.removeprefix(ID_PREFIX).lower()

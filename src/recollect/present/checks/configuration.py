@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from difflib import get_close_matches
 
+from recollect.app import now_ms
+from recollect.errors import ProviderError
 from recollect.present.checks.base import Finding, Machine, edit
 from recollect.present.hooks import GUARD
+from recollect.providers.llm import open_graph, open_model
+from recollect.retrieve.outside import graph_known_as, model_known_as
 from recollect.settings import CONFIG_NAME, FIELDS
 
 _PREFIX = "RECOLLECT_"
 _OTHERS = ("RECOLLECT_HOME", GUARD)
 _KNOWN = (*_OTHERS, *(known.variable for known in FIELDS))
-_MODELS = ("llm",)
-"""What the settings of a language model begin with."""
 
 
 def check_settings(machine: Machine) -> list[Finding]:
@@ -57,9 +59,49 @@ def check_switches(machine: Machine) -> list[Finding]:
 
 
 def check_models(machine: Machine) -> list[Finding]:
-    """A language model costs money or time: it is off until it is configured."""
-    settings = [known for known in FIELDS if known.name.startswith(_MODELS)]
-    chosen = [known.name for known in settings if getattr(machine.settings, known.name) != known.default]
-    if chosen:
-        return [Finding("ok", "models", f"configured: {', '.join(chosen)}")]
-    return [Finding("ok", "models", "no language model: off, free by default")]
+    """A language model costs money or time, a graph server is elsewhere: off until configured, and not asked here."""
+    return [*_language_model(machine), *_graph_server(machine)]
+
+
+def _language_model(machine: Machine) -> list[Finding]:
+    settings = machine.settings
+    if settings.llm == "off":
+        return [Finding("ok", "models", "no language model: off, free by default")]
+    try:
+        model = open_model(settings)
+    except ProviderError as error:
+        return [_wrong(machine, "models", f'llm = "{settings.llm}", but {error}', "llm")]
+    what = f"{model.model} at {model.shown} classifies questions" if model is not None else ""
+    return _asked(machine, "models", what, ("classifier", settings.classifier_weight), model_known_as(settings))
+
+
+def _graph_server(machine: Machine) -> list[Finding]:
+    settings = machine.settings
+    if not settings.graph_url:
+        return []
+    try:
+        open_graph(settings, str)
+    except ProviderError as error:
+        return [_wrong(machine, "graph server", str(error), "graph")]
+    what = f"{settings.graph_url} is asked for imports first"
+    return _asked(machine, "graph server", what, ("graph", settings.graph_weight), graph_known_as(settings))
+
+
+def _wrong(machine: Machine, check: str, what: str, begins: str) -> Finding:
+    config = os.path.join(machine.home, CONFIG_NAME)
+    return Finding("warning", check, what, f"{edit(config)}  # correct the settings that begin with {begins}")
+
+
+def _asked(machine: Machine, check: str, what: str, weighed: tuple[str, float], known_as: str) -> list[Finding]:
+    """Whether somebody is asked at all, and whether it is left alone at the moment because it failed."""
+    tier, weight = weighed
+    config = os.path.join(machine.home, CONFIG_NAME)
+    if not weight:
+        says = f"{what}, but {tier}_weight is 0: it is never asked"
+        return [Finding("note", check, says, f"{edit(config)}  # a {tier}_weight above 0, as `recollect eval` says")]
+    pause = machine.app.store.pause_of(known_as, now_ms()) if machine.app is not None else None
+    if pause is None:
+        return [Finding("ok", check, what)]
+    minutes = max(1, round((pause[0] - now_ms()) / 60_000))
+    says = f"{what}, but is left alone for {minutes} min: {pause[1]}"
+    return [Finding("warning", check, says, f"{edit(config)}  # or make it answer there, and wait")]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from recollect.errors import UsageError
-from recollect.evaluate.datasets import DataSet, find_sets, kind_of, read_set
-from recollect.evaluate.figures import Figures, as_json, as_text, difference, difference_as_text, figures_of, headline
-from recollect.evaluate.harness import Measured, Pool
+from recollect.evaluate import redaction
+from recollect.evaluate.ablation import named
+from recollect.evaluate.datasets import find_sets, kind_of, read_set
+from recollect.evaluate.figures import as_json
+from recollect.evaluate.measurement import Measurement, Plan
+from recollect.evaluate.parts import has_part, with_part
+from recollect.evaluate.tables import as_markdown
+from recollect.present.lifecycle.atomic_files import decoded, edit_safely, read_snapshot, replace_file
 from recollect.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
 
 
@@ -41,107 +46,115 @@ class RankingSpec(click.ParamType["Ranking"]):
 
 @click.command("eval", short_help="Measure retrieval and redaction on data sets.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--pooled", "is_pooled", is_flag=True, help="All sets in one store, each question asked of all of it.")
 @click.option("--baseline", "with_baseline", is_flag=True, help="Ask FTS5 the same questions, too.")
 @click.option("--ranking", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships.")
 @click.option("--against", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking to compare with.")
-@click.option("--ablation", "with_ablation", is_flag=True, help="What is lost with one tier alone, or without it.")
+@click.option(
+    "--ablation", "with_ablation", is_flag=True, help="Each tier alone, left out, switched on; other weights."
+)
+@click.option("--pooled", "is_pooled", is_flag=True, help="Then ask again in one store that holds all sets.")
+@click.option("--everywhere", "is_everywhere", is_flag=True, help="With --pooled: there also of all projects at once.")
+@click.option("--into", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the tables there.")
+@click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
 @click.option("--json", "to_json", is_flag=True, help="Print JSON.")
 def evaluate(
-    paths: tuple[Path, ...], *, is_pooled: bool, with_baseline: bool, ranking: Ranking | None,
-    against: Ranking | None, with_ablation: bool, to_json: bool,
+    paths: tuple[Path, ...], *, with_baseline: bool, ranking: Ranking | None, against: Ranking | None,
+    with_ablation: bool, is_pooled: bool, is_everywhere: bool, into: Path | None, part: str, to_json: bool,
 ) -> None:  # fmt: skip
     """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
 
-    A set is a folder with questions.jsonl and transcripts/, sessions.jsonl or docs.jsonl; or with a longmemeval*.json;
-    or with secrets.jsonl and clean.jsonl (each may be .jsonl.gz). docs/evaluation.md describes the formats, the metrics
-    and what was measured. A ranking is named by what is different in it: weights of tiers (0 is off), and
-    strategy=weighted, rrf, union or intersection.
+    A set is a folder with questions.jsonl and what is asked: transcripts/ (an agent's own files), sessions.jsonl
+    (conversations) or docs.jsonl (single passages); or with LongMemEval's longmemeval*.json; or with secrets.jsonl and
+    clean.jsonl. Each .jsonl may be a .jsonl.gz.
+
+    \b
+    questions.jsonl  {"question": "why no redis?", "evidence_sessions": ["s1"]}
+                     or "evidence_turns", "evidence" (passages), "answer"
+    sessions.jsonl   {"session": "s1", "ts": "2026-09-14 10:00", "turns":
+                      [{"id": "t1", "role": "user", "text": "Redis?"}, …]}
+    docs.jsonl       {"id": "d1", "text": "def port(): …"}
+
+    docs/evaluation.md has every field, the metrics, and what was measured. Each figure comes with its 95 % interval. A
+    ranking is named by what is different in it: weights of tiers (0 is off), and strategy=weighted, rrf, union or
+    intersection. Differences are taken question by question. --into writes the tables as Markdown between
+    <!-- recollect eval: NAME --> and <!-- end --> of FILE, in place of what stands there.
 
     \b
     Examples:
-      recollect eval data/coding_sessions data/secrets
-      recollect eval data --pooled --baseline
+      recollect eval samples/gaps
+      recollect eval data --baseline --ablation --into docs/evaluation.md
+      recollect eval data --pooled --everywhere
       recollect eval data/locomo --against trigram=0,strategy=rrf
     """
+    if is_everywhere and not is_pooled:
+        raise click.UsageError("--everywhere belongs to --pooled")
+    if into is not None and not _has_part(into, part):
+        click.echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
     folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
-    compared = {f"against {_named(against)}": against} if against is not None else {}
-    if with_ablation:
-        compared |= _ablations(ranking or SHIPPED)
-    measurement = _Measurement(ranking, compared, with_baseline=with_baseline, to_json=to_json)
-    retrieval = [read_set(folder) for folder in folders if kind_of(folder) != "secrets"]
-    for sets in [retrieval] if is_pooled and retrieval else [[data] for data in retrieval]:
-        with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
-            measurement.run(Pool(home, is_pooled), sets)
-    measurement.redaction([folder for folder in folders if kind_of(folder) == "secrets"])
+    plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere)
+    measurement = Measurement(plan, _silent if to_json else click.echo, _progress)
+    measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
+    figures = [*measurement.figures]
+    for folder in folders:
+        if kind_of(folder) == "secrets":
+            figures.append(redaction.evaluate_secrets(folder))
+            if not to_json:
+                click.echo(redaction.as_text(figures[-1]))
+    configuration = measurement.configuration()
+    if into is not None:
+        _write_part(into, part, as_markdown(_command(paths, plan), configuration, figures))
     if to_json:
-        click.echo(as_json(measurement.figures))
+        click.echo(as_json(configuration, figures))
 
 
-def _ablations(ranking: Ranking) -> dict[str, Ranking]:
-    """Each tier alone, and all but each, of those that are on; and the other strategies."""
-    on = [tier for tier, weight in ranking.weights.items() if weight]
-    if len(on) < 2:
-        raise UsageError("there is nothing to leave out of one tier")
-    found = {f"only {tier}": Ranking({tier: 1.0}) for tier in on}
-    found |= {f"without {tier}": Ranking({**ranking.weights, tier: 0.0}, ranking.strategy) for tier in on}
-    others = [strategy for strategy in STRATEGIES if strategy != ranking.strategy]
-    return found | {f"strategy {strategy}": Ranking(ranking.weights, strategy) for strategy in others}
+def _command(paths: Sequence[Path], plan: Plan) -> str:
+    """The command line of a plan; of the folders their names, for where they lie is their owner's."""
+    words = ["recollect eval", *(path.resolve().name for path in paths)]
+    words += ["--ranking " + named(plan.ranking)] if named(plan.ranking) != named(SHIPPED) else []
+    words += ["--against " + named(plan.against)] if plan.against is not None else []
+    flags = {
+        "--baseline": plan.with_baseline, "--ablation": plan.with_ablation, "--pooled": plan.is_pooled,
+        "--everywhere": plan.is_everywhere,
+    }  # fmt: skip
+    return " ".join([*words, *(flag for flag, is_on in flags.items() if is_on)])
 
 
-def _named(ranking: Ranking) -> str:
-    weights = ",".join(f"{tier}={weight:g}" for tier, weight in ranking.weights.items())
-    return f"{weights},strategy={ranking.strategy}"
+def _has_part(path: Path, part: str) -> bool:
+    """Whether a document has a part already: asked before the minutes of a run, so that what cannot be written says so.
+
+    Raises:
+        UsageError: the document cannot be read or changed, or has such parts as cannot be replaced.
+    """
+    if not path.exists():
+        if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            raise UsageError(f"{path}: no file can be made there")
+        return has_part("", part)
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: may not be written")
+    try:
+        return has_part(path.read_bytes().decode(), part)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as text: {error}") from error
 
 
-class _Measurement:
-    """Runs sets and keeps their figures; prints each as soon as it is there, unless all are wanted as JSON."""
+def _write_part(path: Path, part: str, content: str) -> None:
+    try:
+        path.touch()  # a new document is its user's as any other file: only replacing keeps modes
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
 
-    def __init__(
-        self, ranking: Ranking | None, compared: Mapping[str, Ranking], *,
-        with_baseline: bool, to_json: bool,
-    ) -> None:  # fmt: skip
-        self._ranking, self._compared = ranking, compared
-        self._with_baseline, self._to_json = with_baseline, to_json
-        self.figures: list[Figures] = []
+    def once() -> None:
+        before = read_snapshot(path)
+        mark, text = decoded(before.data or b"")
+        replace_file(before, mark + with_part(text, part, content).encode())
 
-    def run(self, pool: Pool, sets: Sequence[DataSet]) -> None:
-        """Loads the sets into the pool and asks their questions there."""
-        pool.load(sets, _progress)
-        for data in sets:
-            ours = pool.ask(data, _progress, self._ranking)
-            figures = {"set": data.name, "pooled": pool.is_pooled, **figures_of(ours)}
-            self._add(figures, as_text(data.name, figures))
-            if self._with_baseline:
-                theirs = pool.ask_baseline(data, _progress)
-                figures["baseline"] = figures_of(theirs)
-                self._print(as_text("  baseline (FTS5, Porter)", figures["baseline"]))
-                self._compare(figures, "difference from the baseline", ours, theirs)
-            for name, other in self._compared.items():
-                self._compare(figures, name, ours, pool.ask(data, _progress, other))
-
-    def redaction(self, folders: Sequence[Path]) -> None:
-        """Measures the sets of secrets."""
-        from recollect.evaluate import redaction
-
-        for folder in folders:
-            figures = redaction.evaluate_secrets(folder)
-            self._add(figures, redaction.as_text(figures))
-
-    def _compare(self, figures: Figures, name: str, ours: Sequence[Measured], theirs: Sequence[Measured]) -> None:
-        found = difference(ours, theirs)
-        figures.setdefault("differences", {})[name] = found
-        if found:
-            self._print(difference_as_text(name, found) if name.startswith("d") else f"  {name:<40}{headline(found)}")
-
-    def _add(self, figures: Figures, text: str) -> None:
-        self.figures.append(figures)
-        self._print(text)
-
-    def _print(self, text: str) -> None:
-        if not self._to_json:
-            click.echo(text)
+    edit_safely(path, once)
+    _progress(f"the part {part!r} of {path} is written")
 
 
 def _progress(line: str) -> None:
     click.echo(line, err=True)
+
+
+def _silent(_line: str) -> None:
+    """For --json, which prints nothing else."""

@@ -42,7 +42,7 @@ def graph(action: str, path: str | None, *, as_json: bool) -> None:
 
     `build [FOLDER]` reads the imports of the project of FOLDER (default: the current one) from its source: Python,
     JavaScript and TypeScript, Go, Rust, Java. What git ignores is left out; only files that changed since the last time
-    are parsed again. It needs recollect's extra `graph`.
+    are parsed again. It needs recollect's extra `graph`. From then on the MCP server refreshes it every ten minutes.
 
     `show FILE` says what FILE (a path, the end of one, or a name) imports and what imports it.
 

@@ -16,6 +16,7 @@ from recollect.domain.sources import COUNTERS
 from recollect.errors import StoreMissingError
 from recollect.present.checks.activity import last_hook_ms, last_lines
 from recollect.present.checks.base import Machine, in_units
+from recollect.present.checks.embedding import described, vector_facts
 from recollect.present.checks.storage import unread_transcripts
 from recollect.present.checks.wiring import read_wirings
 from recollect.present.commands.arguments import open_to_read
@@ -73,6 +74,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
         "memories": app.store.memory_counts(),
         "unread": _unread(app, machine),
         "index_lag_rows": app.store.index_lag(),
+        "embedding": vector_facts(app, app.settings),
         "agents": [
             {
                 "agent": wiring.agent,
@@ -151,6 +153,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("last hook", facts["last_hook"] or "not known"),
         ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}"),
         ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
+        ("vectors", _vectors(facts["embedding"])),
         ("agents", "; ".join(map(_agent, facts["agents"])) or "none: recollect init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
@@ -160,6 +163,16 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
     lines += [("hook error", line) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
+
+
+def _vectors(facts: dict[str, Any]) -> str:
+    behind = facts["turns_without_vectors"]
+    if facts["state"] not in ("ready", "unasked"):
+        return f"none: {facts['what']}" if not facts["vectors"] else f"{described(facts)}; {facts['what']}"
+    if facts["problem"]:
+        return f"{facts['problem']}: recollect model embed"
+    held = described(facts) if facts["vectors"] else "none yet"
+    return f"{held}; {counted(behind, 'turn')} without one" if behind else held
 
 
 def _memories(counts: dict[str, dict[str, int]]) -> str:

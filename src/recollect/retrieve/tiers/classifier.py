@@ -1,7 +1,8 @@
 """Classifier: rows of the kind that the prompt's intent asks for, and of the files and subsystems that it is about.
 
-A question about a decision wants turns that give reasons, a fix what failed and what was said after it. Measured, this
-adds nothing to full text on the sessions at hand (docs/evaluation.md), so its weight is 0 until a model classifies.
+A question about a decision wants turns that give reasons, a fix what failed and what was said after it. By rules, or by
+what a language model says where one is configured. Measured, the rules add nothing to full text on the sessions at hand
+(docs/evaluation.md), so the weight is 0 unless the settings say otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from recollect.domain import bm25, events
 from recollect.domain.bm25 import full_score
 from recollect.retrieve.classify import BUILD, CHORE, DECIDE, EXPLAIN, FIX, RECALL, REVIEW, Tree, classify
+from recollect.retrieve.code_files import files_meant
 from recollect.retrieve.situation import Candidate
 
 TYPE_CHECKING = False
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recollect.domain.stored import Hit, StoredEvent
-    from recollect.retrieve.classify import Classification
+    from recollect.retrieve.classify import Ask, Classification
     from recollect.retrieve.situation import Situation
     from recollect.retrieve.tiers.base import Tier
     from recollect.store.base import Store
@@ -41,18 +43,28 @@ _SIGNS: Mapping[str, str] = {
 
 
 class ClassifierTier:
-    """Finds history by what a prompt wants and by where in the project it is."""
+    """Finds history by what a prompt wants and by where in the project it is.
+
+    Args:
+        store: What is searched.
+        ask: Who knows better than the rules (see `outside.Outside.classify`).
+    """
 
     name = "classifier"
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, ask: Ask | None = None) -> None:
+        self._store, self._ask = store, ask
         self._trees: dict[int, Tree | None] = {}
 
     def candidates(self, situation: Situation) -> list[Candidate]:
         """Turns (and, for a fix, failed results with what followed), as a share of what the question could reach."""
-        found = classify(situation.text, self._tree(situation))
-        if found.intent == CHORE or not situation.terms:
+        if not situation.terms:
+            return []
+        project = situation.wanted.scope.project_id
+        found = classify(
+            situation.text, self._tree(project), ask=self._ask, find=lambda name: self._in_graph(project, name)
+        )
+        if found.intent == CHORE:
             return []
         weights = {term: situation.weights.windows[term] for term in situation.terms}
         full = full_score(weights.values(), situation.weights.totals["events"])
@@ -64,9 +76,13 @@ class ClassifierTier:
             _keep_best(offered, self._after_failures(situation, found.confidence, weights, full))
         return list(offered.values())
 
-    def _tree(self, situation: Situation) -> Tree | None:
-        """The files of the project that is asked, where they are on this machine."""
-        project = situation.wanted.scope.project_id
+    def _in_graph(self, project: int | None, name: str) -> str | None:
+        """The one file of a project's import graph that a name may mean."""
+        meant = files_meant(self._store, project, [name]).get(name, []) if project is not None else []
+        return meant[0][1] if len(meant) == 1 else None
+
+    def _tree(self, project: int | None) -> Tree | None:
+        """The files of a project, where they are on this machine."""
         if project is None:
             return None
         if project not in self._trees:

@@ -3,6 +3,8 @@
 A question about a function is often answered where its caller was changed. The files in question are those that the
 prompt names, and those that the situation brings; only their neighbours are looked for, because the files themselves
 are found by name. A file that everything imports says little: a neighbour weighs 1 / √(its edges · the file's edges).
+
+The graph is the one that recollect built, or one of a server where the settings name it and it knows the files.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recollect.domain.stored import Filter, Hit, StoredEvent
+    from recollect.retrieve.outside import Outside
     from recollect.retrieve.situation import Situation
     from recollect.retrieve.tiers.base import Tier
     from recollect.store.base import Store
+    from recollect.store.code_graph import ImportGraph
 
 MAX_NAMES = 16
 MAX_MEANT = 4
@@ -34,19 +38,26 @@ MAX_SHARE = 0.1
 
 
 class GraphTier:
-    """Finds history of the callers and callees of what a prompt is about; it ranks and never makes recollect speak."""
+    """Finds history of the callers and callees of what a prompt is about; it ranks and never makes recollect speak.
+
+    Args:
+        store: What is searched, and the graph that recollect built.
+        outside: Who may know another graph, which is asked first.
+    """
 
     name = "graph"
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, outside: Outside | None = None) -> None:
+        self._store, self._outside = store, outside
 
     def candidates(self, situation: Situation) -> list[Candidate]:
         """Turns that name a neighbour, and exchanges in which one was read or written; [] without a graph."""
         project_id = situation.wanted.scope.project_id
-        if project_id is None or self._store.code_graph(project_id) is None:
+        if project_id is None:
             return []
-        neighbours = self._neighbours(project_id, situation)
+        neighbours = self._of_outside(project_id, situation) or self._neighbours(
+            self._store, project_id, situation.text, situation.files
+        )
         by_name: dict[str, list[str]] = {}
         for path in neighbours:
             by_name.setdefault(file_name(path), []).append(path)
@@ -57,16 +68,24 @@ class GraphTier:
         hits = self._store.search_names(weights, _searched(situation.wanted).narrowed(kinds), MAX_ROWS)
         return self._candidates(situation, hits, by_name)
 
-    def _neighbours(self, project_id: int, situation: Situation) -> dict[str, float]:
+    def _of_outside(self, project_id: int, situation: Situation) -> dict[str, float]:
+        """As `_neighbours`, of a graph elsewhere, which sees no secrets; {} without one."""
+        if self._outside is None or not self._outside.has_graph:
+            return {}
+        text = self._outside.redact(situation.text)
+        ask = self._outside.ask_graph
+        return ask(lambda graph: self._neighbours(graph, project_id, text, situation.files)) or {}
+
+    def _neighbours(self, graph: ImportGraph, project_id: int, text: str, files: Sequence[str]) -> dict[str, float]:
         """The paths of the neighbours that weigh most, with their weights (0 to 1)."""
-        named = [*_longest(entities(situation.text, MAX_NAMES)), *situation.files]
+        named = [*_longest(entities(text, MAX_NAMES)), *files]
         seeds: dict[int, float] = {}
-        for files in files_meant(self._store, project_id, dict.fromkeys(named)).values():
-            if len(files) <= MAX_MEANT:
-                for row, _ in files:
-                    seeds[row] = max(seeds.get(row, 0.0), 1 / len(files))
+        for meant in files_meant(graph, project_id, dict.fromkeys(named)).values():
+            if len(meant) <= MAX_MEANT:
+                for row, _ in meant:
+                    seeds[row] = max(seeds.get(row, 0.0), 1 / len(meant))
         found: dict[str, float] = {}
-        for near in self._store.code_neighbours(seeds) if seeds else ():
+        for near in graph.code_neighbours(seeds) if seeds else ():
             if near.row not in seeds:
                 weight = seeds[near.of] / (near.degree * near.degree_of) ** 0.5
                 found[near.path] = min(1.0, found.get(near.path, 0.0) + weight)

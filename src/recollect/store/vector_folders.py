@@ -1,0 +1,85 @@
+"""What there is of vectors beside a store: one folder a model, told by its head alone."""
+
+from __future__ import annotations
+
+import os
+
+from recollect.errors import IndexDamagedError
+from recollect.store.vector_head import FORMAT, data_path, read_head
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.store.base import Store
+    from recollect.store.vector_head import Head
+
+_PREFIX = f"vectors-{FORMAT}-"
+
+
+class VectorFolder:
+    """The vectors of one model.
+
+    Attributes:
+        name: Of the folder.
+        model: The embedder's name and version.
+        dimensions: Of each vector; 0 when not known.
+        count: How many there are of these rows; 0 when they are another database's.
+        turns_behind: How many turns have none yet.
+        size_bytes: On disk.
+        problem: Why it cannot be used; "" when it can.
+    """
+
+    __slots__ = ("count", "dimensions", "model", "name", "problem", "size_bytes", "turns_behind")
+
+    def __init__(self, name: str, size_bytes: int) -> None:
+        self.name, self.model, self.size_bytes = name, name.removeprefix(_PREFIX), size_bytes
+        self.dimensions, self.count, self.turns_behind, self.problem = 0, 0, 0, ""
+
+
+def vector_folders(folder: str, store: Store) -> list[VectorFolder]:
+    """Every model's vectors in the folder of a store's indexes, by name."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.startswith(_PREFIX))
+    except OSError:
+        return []
+    return [_looked_at(os.path.join(folder, name), name, store) for name in names]
+
+
+def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
+    found, last_row = VectorFolder(name, _size_bytes(path)), 0
+    try:
+        head = read_head(path)
+    except (IndexDamagedError, OSError) as error:
+        head, found.problem = None, str(error)
+    if head is not None and not _is_whole(path, head):
+        head, found.problem = None, "files of it are gone or cut"
+    if head is not None:
+        found.dimensions = head.dimensions
+        if not head.last_row or store.key_of_row(head.last_row) == head.last_key:
+            found.count, last_row = head.count, head.last_row
+    found.turns_behind = store.count_turns_after(last_row)
+    return found
+
+
+def _is_whole(path: str, head: Head) -> bool:
+    """Whether the files are as long as the head says; what stands in them is looked at when they are searched."""
+    dimensions = head.dimensions
+    row_bytes = {"rows": 32, "codes": 8 * -(-dimensions // 64), "values": 2 * dimensions}
+    try:
+        return all(
+            os.stat(data_path(path, part, head.generation)).st_size >= head.count * size_bytes
+            for part, size_bytes in (row_bytes if head.count else {}).items()
+        )
+    except OSError:
+        return False
+
+
+def _size_bytes(folder: str) -> int:
+    """What the files of a folder take; one that goes meanwhile takes nothing."""
+    total = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                total += entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        return total
+    return total

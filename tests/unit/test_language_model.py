@@ -1,0 +1,217 @@
+"""Language models over HTTP, each a real server: the shape of answers, and everything that one may do instead."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.endpoint import Answer, running
+from tests.others import Chat, said
+
+from recollect.errors import ProviderError, SettingsError
+from recollect.providers.llm import open_model
+from recollect.providers.llm_http import HttpLanguageModel
+from recollect.providers.schema import problem_with
+from recollect.settings import read_settings
+
+KEY = "sk-planted-key-0123456789"
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "color": {"type": "string", "enum": ["red", "blue"]},
+        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        "names": {"type": "array", "items": {"type": "string", "maxLength": 5}, "maxItems": 2},
+        "count": {"type": "integer"},
+        "is_dark": {"type": "boolean"},
+    },
+    "required": ["color"],
+    "additionalProperties": False,
+}
+GOOD = {"color": "red", "share": 0.5, "names": ["a", "b"]}
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/chat/completions", "/openai/v1"])
+def test_an_answer_has_the_shape_that_was_asked_for(path: str) -> None:
+    """The schema is in the request where endpoints look for it, and in the words, for those that do not."""
+    with running(Chat(usual=GOOD)) as server:
+        model = HttpLanguageModel(server.url(path), "some/Model", KEY)
+        assert model.complete("which color? \ud800", SCHEMA) == GOOD
+    (asked,) = server.asked
+    assert asked["model"] == "some/Model"
+    assert asked["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert '"enum": ["red", "blue"]' in asked["messages"][0]["content"]
+    assert asked["messages"][1] == {"role": "user", "content": "which color? ?"}
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert model.name == "http:some/Model"
+    assert KEY not in repr(vars(model)) + model.name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '```json\n{"color": "red"}\n```', '<think>{"color": 7}? no.</think>\n{"color": "red"}',
+        'Sure: {"color": "red"}.',
+    ],
+    ids=["a fence", "thoughts", "politeness"],
+)  # fmt: skip
+def test_what_stands_around_an_answer_is_not_part_of_it(words: str) -> None:
+    """Small models like to talk."""
+    with running(Chat(usual=words)) as server:
+        assert HttpLanguageModel(server.url("/v1"), "m").complete("which?", SCHEMA) == {"color": "red"}
+    assert len(server.asked) == 1
+
+
+BAD: dict[str, Any] = {
+    "no JSON": "red, I think", "half of it": '{"color": "red", "names": ["a"', "a list": '["red"]', "nothing": None,
+    "another color": {"color": "green"}, "no color": {"share": 0.5}, "more": {"color": "red", "mood": "good"},
+    "a wrong type": {"color": "red", "share": "half"}, "deep": '{"color": ' + "[" * 100_000 + "]" * 100_000 + "}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
+def test_a_wrong_shape_is_asked_for_once_more(words: Any) -> None:
+    """With what was wrong; the second answer counts."""
+    with running(Chat({"value": said(words)}, usual=GOOD)) as server:
+        assert HttpLanguageModel(server.url("/v1"), "m").complete("which?", SCHEMA) == GOOD
+    first, second = server.asked
+    assert second["messages"][:2] == first["messages"]
+    assert "was not it" in second["messages"][3]["content"]
+
+
+def test_a_model_that_twice_answers_in_another_shape_is_given_up() -> None:
+    """Two calls, one sentence, nothing of what it said in it."""
+    words = {"color": "the words of the prompt"}
+    with running(Chat(usual=words)) as server, pytest.raises(ProviderError, match=r"another shape.*'color'") as raised:
+        HttpLanguageModel(server.url("/v1"), "m").complete("which?", SCHEMA)
+    assert len(server.asked) == 2
+    assert "words" not in str(raised.value)
+
+
+def test_an_endpoint_that_knows_no_response_format_is_asked_without() -> None:
+    """From then on at once; a refusal that is about something else is not mistaken for it."""
+    refusal = {"status": 400, "value": {"error": "response_format is not supported"}}
+    with running(Chat(refusal, usual=GOOD)) as server:
+        model = HttpLanguageModel(server.url("/v1"), "m")
+        assert model.complete("which?", SCHEMA) == GOOD
+        assert model.complete("and now?", SCHEMA) == GOOD
+    assert ["response_format" in asked for asked in server.asked] == [True, False, False]
+    with running(Chat(refusal, refusal, usual=GOOD)) as server:
+        model = HttpLanguageModel(server.url("/v1"), "m")
+        with pytest.raises(ProviderError, match="refuses with 400"):
+            model.complete("which?", SCHEMA)
+        assert model.complete("and now?", SCHEMA) == GOOD
+    assert "response_format" in server.asked[-1]
+
+
+FAILING: dict[str, tuple[Answer, str]] = {
+    "a refusal": ({"value": said(None, refusal="I will\n not do that")}, "m declines to answer: I will not do that"),
+    "a filter": (
+        {"value": {"choices": [{"finish_reason": "content_filter", "message": {"content": ""}}]}},
+        "m declines",
+    ),
+    "a wrong key": ({"status": 401, "body": f"bad {KEY}".encode()}, r"401: bad \(key\); check the key \(llm_key_env\)"),
+    "a redirect": ({"status": 302, "headers": {"Location": "http://127.0.0.1:9/"}}, "redirects .* set llm_url"),
+    "too many": ({"status": 429, "headers": {"Retry-After": "60"}}, "fails with 429"),
+    "an error": ({"status": 500}, "fails with 500"),
+    "silence": ({"close": True}, "does not answer"),
+    "hanging": ({"hang_s": 1.0}, "does not answer"),
+    "dripping": ({"drip_s": 0.02}, "does not answer"),
+    "a page": ({"body": b"<html>hello</html>"}, "not answer as a language model; check llm_url"),
+    "no choices": ({"value": {"choices": []}}, "not answer as a language model"),
+    "another object": ({"value": {"object": "list"}}, "not answer as a language model"),
+    "a list": ({"value": [1]}, "not answer as a language model"),
+    "no message": ({"value": {"choices": [{"message": "red"}]}}, "not answer as a language model"),
+    "a flood": ({"body": b" " * (40 << 20)}, "more than 32 MB; check llm_url"),
+}
+
+
+@pytest.mark.parametrize(("failure", "message"), FAILING.values(), ids=FAILING.keys())
+def test_a_failure_is_said_and_not_asked_for_again(failure: Answer, message: str) -> None:
+    """One request, one sentence without the key, within the time limit."""
+    limit_s = 0.4 if "hang_s" in failure or "drip_s" in failure else 20.0
+    with running(Chat(failure)) as server:
+        started = time.monotonic()
+        with pytest.raises(ProviderError, match=message) as raised:
+            HttpLanguageModel(server.url("/v1"), "m", KEY, limit_s).complete("which?", SCHEMA)
+        assert time.monotonic() - started < limit_s + 0.6
+    assert len(server.asked) == 1
+    assert KEY not in str(raised.value)
+    assert str(raised.value).isprintable()
+
+
+def test_both_attempts_have_one_time_limit() -> None:
+    """A second answer that would come too late is not waited for."""
+    slow = {"hang_s": 0.3, "value": said("no JSON")}
+    with running(Chat(slow, {"hang_s": 1.0})) as server:
+        started = time.monotonic()
+        with pytest.raises(ProviderError, match="does not answer"):
+            HttpLanguageModel(server.url("/v1"), "m", timeout_s=0.6).complete("which?", SCHEMA)
+        assert time.monotonic() - started < 1.2
+
+
+def test_nobody_there_is_said() -> None:
+    """A port that nobody listens at."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        with pytest.raises(ProviderError, match="does not answer"):
+            HttpLanguageModel(url, "m", timeout_s=0.3).complete("which?", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "http://localhost:11434", "file:///v1", "http://me:word@host/v1", "http://host/api"]
+)
+def test_an_address_that_is_none_is_refused_before_anything_is_sent(url: str) -> None:
+    """The message names the setting."""
+    with pytest.raises(ProviderError, match="llm_url"):
+        HttpLanguageModel(url, "m")
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (GOOD, ""), ({"color": "red", "is_dark": True, "count": 3}, ""), ([], "the answer is no object"),
+        ({}, "the answer has no 'color'"), ({"color": "green"}, "'color' is none of red, blue"),
+        ({"color": "red", "x": 1}, "the answer has more than color, share, names, count, is_dark"),
+        ({"color": "red", "share": 2}, "'share' is out of range"),
+        ({"color": "red", "share": True}, "'share' is no number"),
+        ({"color": "red", "share": float("nan")}, "'share' is out of range"),
+        ({"color": "red", "count": 1.5}, "'count' is no integer"),
+        ({"color": "red", "is_dark": 1}, "'is_dark' is no boolean"),
+        ({"color": "red", "names": ["a", "b", "c"]}, "'names' has too many items"),
+        ({"color": "red", "names": ["a", 1]}, "an item of 'names' is no string"),
+        ({"color": "red", "names": ["abcdef"]}, "an item of 'names' is too long"),
+    ],
+)  # fmt: skip
+def test_a_shape_is_checked_by_the_words_that_schemas_use(value: Any, problem: str) -> None:
+    """What is wrong is said without the texts of the value."""
+    assert problem_with(value, SCHEMA) == problem
+
+
+def test_the_settings_open_it_or_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off by default; the model's name, the address and the key's variable are asked for by their settings' names."""
+
+    def opened(**chosen: str) -> HttpLanguageModel | None:
+        named = {f"RECOLLECT_LLM{name.upper()}": text for name, text in chosen.items()}
+        return open_model(read_settings({"RECOLLECT_HOME": str(tmp_path), **named}))
+
+    assert opened() is None
+    assert opened(_url="nonsense", _model="m") is None
+    with pytest.raises(SettingsError, match="RECOLLECT_LLM"):
+        opened(**{"": "claude"})
+    with pytest.raises(ProviderError, match="llm_model"):
+        opened(**{"": "http"}, _url="http://127.0.0.1:9/v1")
+    with pytest.raises(ProviderError, match="llm_url"):
+        opened(**{"": "http"}, _model="m")
+    chosen = {"": "http", "_url": "http://127.0.0.1:9/v1", "_model": "m", "_key_env": "MY_KEY"}
+    assert "MY_KEY" not in os.environ
+    with pytest.raises(ProviderError, match="the variable MY_KEY, which llm_key_env names"):
+        opened(**chosen)
+    monkeypatch.setenv("MY_KEY", KEY)
+    model = opened(**chosen)
+    assert model is not None
+    assert model.name == "http:m"

@@ -1,0 +1,76 @@
+"""What `doctor` says of a language model and of a graph server, without asking either."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from tests.endpoint import running
+from tests.others import Chat
+
+from recollect.present.checks.base import Finding, Machine
+from recollect.present.checks.configuration import check_models, check_settings
+from recollect.retrieve.outside import model_known_as
+from recollect.settings import read_settings
+from recollect.store.sqlite import SqliteStore
+
+MODEL = {"LLM": "http", "LLM_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "small"}
+GRAPH = {"GRAPH_URL": "http://127.0.0.1:9"}
+
+
+def found(home: Path, chosen: dict[str, str]) -> list[Finding]:
+    """What the check finds under these settings."""
+    variables = {f"RECOLLECT_{name}": text for name, text in chosen.items()}
+    machine = Machine({"RECOLLECT_HOME": str(home), "HOME": str(home), **variables})
+    assert all(finding.level == "ok" for finding in check_settings(machine))
+    findings = check_models(machine)
+    machine.close()
+    return findings
+
+
+def test_by_default_there_is_neither(tmp_path: Path) -> None:
+    """One line, all well."""
+    (finding,) = found(tmp_path, {})
+    assert (finding.level, finding.what) == ("ok", "no language model: off, free by default")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (MODEL | {"LLM_MODEL": ""}, "llm_model"), (MODEL | {"LLM_URL": "localhost"}, "llm_url"),
+        (MODEL | {"LLM_KEY_ENV": "NO_SUCH_KEY"}, "NO_SUCH_KEY"), ({"GRAPH_URL": "bolt://host"}, "graph_url"),
+        (GRAPH | {"GRAPH_PASSWORD_ENV": "NO_SUCH_WORD"}, "graph_password_env"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_used_are_a_warning(tmp_path: Path, chosen: dict[str, str], said: str) -> None:
+    """By name, with the file to correct."""
+    finding = found(tmp_path, chosen)[-1]
+    assert finding.level == "warning"
+    assert said in finding.what
+    assert "config.toml" in finding.remedy
+
+
+@pytest.mark.parametrize(("chosen", "weight"), [(MODEL, "classifier_weight"), (GRAPH, "graph_weight")])
+def test_what_is_configured_and_counts_nothing_is_noted(tmp_path: Path, chosen: dict[str, str], weight: str) -> None:
+    """Without a weight the tier is not asked, so nobody is."""
+    finding = found(tmp_path, chosen)[-1]
+    assert finding.level == "note"
+    assert f"{weight} is 0: it is never asked" in finding.what
+    finding = found(tmp_path, chosen | {weight.upper(): "0.2"})[-1]
+    assert (finding.level, finding.remedy) == ("ok", "")
+
+
+def test_one_that_is_left_alone_says_why_and_how_long(tmp_path: Path) -> None:
+    """The last failure is in the store; the model itself is not asked by the doctor."""
+    with running(Chat()) as server:
+        chosen = MODEL | {"LLM_URL": server.url("/v1"), "CLASSIFIER_WEIGHT": "0.2"}
+        settings = read_settings({f"RECOLLECT_{name}": text for name, text in chosen.items()})
+        with_store = SqliteStore(str(tmp_path))
+        now_ms = time.time_ns() // 1_000_000
+        with_store.pause(model_known_as(settings), now_ms, now_ms + 240_000, "it fails with 500")
+        with_store.close()
+        (finding,) = found(tmp_path, chosen)
+        assert server.asked == []
+    assert finding.level == "warning"
+    assert "is left alone for 4 min: it fails with 500" in finding.what
