@@ -9,6 +9,7 @@ import numpy as np
 from recollect.domain import events
 from recollect.domain.stored import Filter, Scope, Turn
 from recollect.store.vector_index import VectorIndex
+from recollect.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
 from recollect.store.vector_writer import VectorWriter
 
 if TYPE_CHECKING:
@@ -76,9 +77,42 @@ def is_wanted(one: Turn, wanted: Filter) -> bool:
     return wanted.origins is None or events.ORIGINS[one.origin] in wanted.origins
 
 
-def expected(turns: Sequence[Turn], vectors: np.ndarray, query: np.ndarray, wanted: Filter) -> dict[int, float]:
-    """The cosine of every wanted turn, by its row, from what half floats keep of the vectors."""
+def kept(vectors: np.ndarray) -> np.ndarray:
+    """What half floats keep of vectors that were made one long."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    kept = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float16).astype(np.float64)
-    cosines = kept @ (query / np.linalg.norm(query)).astype(np.float64)
+    halves: np.ndarray = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float16).astype(np.float64)
+    return halves
+
+
+def cosine(vector: np.ndarray, query: np.ndarray) -> float:
+    """Of what has no direction: 0."""
+    lengths = float(np.linalg.norm(vector) * np.linalg.norm(query))
+    return float(vector @ query) / lengths if lengths else 0.0
+
+
+def alone(turns: Sequence[Turn], vectors: np.ndarray, query: np.ndarray, wanted: Filter) -> dict[int, float]:
+    """The cosine of every wanted turn by itself, by its row: which ones are found."""
+    cosines = kept(vectors) @ (query / np.linalg.norm(query)).astype(np.float64)
     return {one.row: float(score) for one, score in zip(turns, cosines, strict=True) if is_wanted(one, wanted)}
+
+
+def follower(turns: Sequence[Turn], place: int, before_ms: int | None) -> int | None:
+    """The place of the turn that counts for the one at a place, too: the next one of a conversation, if it is near."""
+    one = turns[place]
+    session = [other for other in turns if other.session_id == one.session_id]
+    prompts = [other for other in session if events.KINDS[other.kind] == events.USER_PROMPT]
+    after = [at for at in range(place + 1, len(turns)) if turns[at].session_id == one.session_id]
+    if 8 * len(prompts) < 3 * len(session) or not after or after[0] > place + AFTER_PLACES:
+        return None
+    is_seen = before_ms is None or turns[after[0]].ts_ms < before_ms
+    return after[0] if is_seen and turns[after[0]].project_id == one.project_id else None
+
+
+def expected(turns: Sequence[Turn], vectors: np.ndarray, query: np.ndarray, wanted: Filter) -> dict[int, float]:
+    """The score of every wanted turn, by its row."""
+    values, found = kept(vectors), alone(turns, vectors, query, wanted)
+    for place, one in enumerate(turns):
+        after = follower(turns, place, wanted.before_ms) if one.row in found else None
+        if after is not None:
+            found[one.row] = cosine(values[place] + AFTER_WEIGHT * values[after], query.astype(np.float64))
+    return found

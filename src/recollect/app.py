@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recollect.retrieve.code_files import FileImports
     from recollect.retrieve.question import Question
     from recollect.retrieve.ranking import Ranking
+    from recollect.retrieve.rerank import Reranking
     from recollect.retrieve.vectors import EmbeddedTurns
     from recollect.settings import Settings
     from recollect.store.base import Store
@@ -91,15 +92,14 @@ class App:
         self, store: Store, settings: Settings, *, fixed_root: str | None = None,
         ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
     ) -> None:  # fmt: skip
-        self.store, self.settings = store, settings
-        self._fixed_root, self._ranking = fixed_root, ranking
+        self.store, self.settings, self._fixed_root, self._ranking = store, settings, fixed_root, ranking
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
-        self.embedder, self._opener = embedder, opener
+        self.embedder, self._opener, self._has_looked = embedder, opener, False
         self._vectors: EmbeddedTurns | None = None
         self._vector_index: VectorIndex | None = None
-        self._has_looked = False
+        self._reranking: Reranking | None = None
 
     def __enter__(self) -> App:  # noqa: PYI034 - `typing` costs a hook 10 ms
         return self
@@ -226,19 +226,20 @@ class App:
 
     def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
         """What is new in a session's transcripts (its own and its subagents'), within the time."""
-        for path in self._with_subagents(paths):
+        from recollect.capture.discover import with_subagents
+
+        for path in with_subagents(paths):
             if time.monotonic() < deadline:
                 self._ingest_quietly(path, deadline)
         self._index_quietly(deadline)
 
     def catch_up(self, paths: Iterable[str], deadline: float) -> None:
         """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
-        from recollect.capture.discover import known_transcripts
+        from recollect.capture.discover import known_transcripts, with_subagents
 
-        for path in self._with_subagents(paths):
+        for path in with_subagents(paths):
             self._ingest_quietly(path, deadline)
-        home = os.path.expanduser("~")
-        for found in known_transcripts(home, os.environ, newest_first=True):  # time is short
+        for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
             if time.monotonic() > deadline:
                 break
             self._ingest_quietly(found.path, deadline, found.client)
@@ -263,17 +264,6 @@ class App:
         from recollect.ingest.spool import ingest_spool
 
         return ingest_spool(self.ingester(), self.store, home, deadline=deadline, retry_all=retry_all, wait_s=wait_s)
-
-    def _with_subagents(self, paths: Iterable[str]) -> list[str]:
-        found: list[str] = []
-        for path in paths:
-            if not path or not os.path.isfile(path):
-                continue
-            found.append(path)
-            folder = os.path.join(path.removesuffix(".jsonl"), "subagents")
-            if os.path.isdir(folder):
-                found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
-        return list(dict.fromkeys(found))
 
     def _ingest_quietly(self, path: str, deadline: float, client: str | None = None) -> None:
         """One unreadable file must not keep the others from being read."""
@@ -358,10 +348,20 @@ class App:
         from recollect.retrieve.outside import Outside, chosen_ranking
         from recollect.retrieve.question import answer
 
-        vectors = None if by_words else self.vectors
-        ranking = self._ranking or chosen_ranking(self.settings)
         outside = Outside(self.settings, self.store, self._redact, now_ms)
-        return answer(self.store, question, now_ms=now_ms(), ranking=ranking, vectors=vectors, outside=outside)
+        return answer(
+            self.store, question, now_ms=now_ms(), ranking=self._ranking or chosen_ranking(self.settings),
+            vectors=None if by_words else self.vectors, outside=outside, reranking=self.reranking,
+        )  # fmt: skip
+
+    @property
+    def reranking(self) -> Reranking | None:
+        """What reads the first answers of a search again; None when the settings have none."""
+        if self._reranking is None and self.settings.rerank != "off":
+            from recollect.retrieve.rerank import Reranking
+
+            self._reranking = Reranking(self.settings, self.store, self._redact, now_ms)
+        return self._reranking
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Recollection]:
         """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""

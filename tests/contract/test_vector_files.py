@@ -18,6 +18,7 @@ from tests.vectors import DIMENSIONS, MODEL, clustered, filled, first_answers, o
 
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import IndexDamagedError, StoreError
+from recollect.store.vector_head import FORMAT
 from recollect.store.vector_index import VectorIndex
 from recollect.store.vector_writer import VectorWriter
 
@@ -173,9 +174,12 @@ def test_damaged_data_is_told_and_begun_anew(tmp_path: Path, part: str, damage: 
         path.write_bytes({"short": good[:-1], "empty": b"", "zeros": b"\0" * len(good)}[damage])
     with pytest.raises(IndexDamagedError, match="made anew"):
         open_index(tmp_path).search(vectors[0], EVERYTHING, 3)
+    with pytest.raises(IndexDamagedError, match="made anew"):
+        open_index(tmp_path).cosines(vectors[0], [1])
     with VectorWriter(open_index(tmp_path)) as writer:
         assert (writer.is_open, writer.last_row) == (True, 0)
     assert open_index(tmp_path).search(vectors[0], EVERYTHING, 3) == []
+    assert open_index(tmp_path).cosines(vectors[0], [1]) == {}
 
 
 def test_what_a_crash_left_behind_the_committed_is_nobodys(tmp_path: Path) -> None:
@@ -215,7 +219,7 @@ def test_vectors_of_another_model_are_never_compared(tmp_path: Path) -> None:
 def test_a_head_of_another_format_is_not_read(tmp_path: Path) -> None:
     """Even if its checksum is right."""
     index, _ = filled(tmp_path)
-    text = json.dumps({"format": 2}).encode()
+    text = json.dumps({"format": FORMAT + 1}).encode()
     Path(index.folder, "head").write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
     with pytest.raises(IndexDamagedError, match="format"):
         _ = open_index(tmp_path).count

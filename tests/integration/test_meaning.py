@@ -18,12 +18,18 @@ from recollect.present.patience import Patience
 from recollect.present.shared_embedder import SharedEmbedder
 from recollect.present.worker_pass import CatchUp
 from recollect.retrieve.question import Question
+from recollect.retrieve.ranking import MEANING
+from recollect.retrieve.search import Searcher
+from recollect.retrieve.vectors import EmbeddedTurns
 from recollect.settings import read_settings
+from recollect.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from recollect.domain.stored import Hit
     from recollect.providers.base import FloatMatrix
+
 
 class Failing(HashingEmbedder):
     """An endpoint that is down after some texts."""
@@ -140,7 +146,7 @@ def test_another_process_sees_new_vectors_after_a_refresh(tmp_path: Path) -> Non
 
 
 def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
-    """An answer is found by what was asked, after what says it itself; never by what comes later."""
+    """An answer is found by what was asked, after what says it itself."""
     with filled(tmp_path / "store", Synonyms()) as app:
         app.embed_new_turns()
         assert app.vectors is not None
@@ -149,7 +155,60 @@ def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
         named = [texts[hit.row].excerpt for hit in hits]
     assert named[:2] == ["which lorry takes the cargo", "The blue lorry."]
     assert 0.1 < hits[1].score < hits[0].score
-    assert np.isclose(hits[0].score, 1, atol=0.01)
+
+
+def test_what_is_written_holds_nothing_of_what_comes_later(tmp_path: Path) -> None:
+    """A search adds that, as far as it may be seen."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        app.embed_new_turns()
+        assert app.vectors is not None
+        [asked] = [row for row, event in app.store.events_by_row(range(1, 7)).items() if "lorry" in event.excerpt][:1]
+        answered_ms = app.store.events_by_row([asked + 1])[asked + 1].ts_ms
+        question = "which lorry takes the cargo"
+        alone = app.vectors.cosines(question, [asked], answered_ms)[asked]
+        answered = app.vectors.cosines(question, [asked], None)[asked]
+    assert np.isclose(alone, 1, atol=0.01)
+    assert 0.9 < answered < alone - 0.01
+
+
+class Nobody(EmbeddedTurns):
+    """Vectors among whose nearest nothing is: what the rest says is all there is."""
+
+    def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
+        """None, as if others were all nearer."""
+        return super().near(text, wanted, limit)[:0]
+
+
+def test_rows_that_words_find_are_asked_what_they_mean(tmp_path: Path) -> None:
+    """Also when they are not among the nearest; nor does what may not be seen count for them."""
+    text = "which lorry takes the cargo"
+    with filled(tmp_path / "store", Synonyms()) as app:
+        app.embed_new_turns()
+        assert app.vectors is not None
+        asked = next(row for row, event in app.store.events_by_row(range(1, 7)).items() if event.excerpt == text)
+        index = VectorIndex(str(tmp_path / "store" / "index"), "hashing-1", 384)
+        searcher = Searcher(app.store, vectors=Nobody(Synonyms(), index, str))
+        for before_ms in (None, app.store.events_by_row([asked + 1])[asked + 1].ts_ms):
+            wanted = Filter(Scope.everything(), before_ms=before_ms)
+            found = searcher.search(searcher.situation(text, wanted), limit=10, now_ms=0)
+            meant = app.vectors.cosines(text, [item.candidate.row for item in found], before_ms)
+            assert found[0].candidate.row == asked
+            assert {item.candidate.row: item.tiers[MEANING] for item in found} == meant
+
+
+@pytest.mark.parametrize("damage", [b"", b"another"])
+def test_damaged_vectors_say_nothing(tmp_path: Path, damage: bytes) -> None:
+    """Neither which turns are near nor how near some are; words answer as before."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        app.embed_new_turns()
+    for path in (tmp_path / "store" / "index").glob("vectors-*/values-*"):
+        path.write_bytes(damage)
+    with opened(tmp_path / "store", Synonyms()) as app:
+        assert app.vectors is not None
+        assert app.vectors.near("the fence", everything(), 10) == []
+        assert app.vectors.cosines("the fence", [1, 2, 3], None) == {}
+        assert app.vectors.lone_sessions([1, 2, 3]) == set()
+        assert best(app, "paint fence") == "paint the fence green"
 
 
 def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, home: Path) -> None:

@@ -1,17 +1,15 @@
-"""The arithmetic of scores: what is rare counts more, agreement never hurts, newer never counts less."""
+"""The arithmetic of scores: what is rare counts more, agreement never hurts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.domain.bm25 import SATURATION, full_score, idf, weight
-from recollect.domain.fusion import fuse_weighted
-from recollect.domain.ranking import RECENCY_HALF_LIFE_MS, RECENCY_WEIGHT, with_recency
+from recollect.domain.fusion import LEAST_MEANING_SCALE, blend, fuse_weighted, meaning_scale
 
 SHARE = st.floats(0, 1)
 TIERS = ("fulltext", "trigram", "entity", "embedding")
 SCORES = st.dictionaries(st.sampled_from(TIERS), SHARE)
 WEIGHTS = st.fixed_dictionaries(dict.fromkeys(TIERS, SHARE))
-MOMENT = st.integers(0, 4_000_000_000_000)
 COUNT = st.integers(0, 5_000_000)
 
 
@@ -53,34 +51,31 @@ def test_fusion_by_hand() -> None:
     assert fuse_weighted({}, {"fulltext": 1.0}) == 0.0
 
 
-@given(SHARE, MOMENT, MOMENT, MOMENT)
-def test_newer_never_counts_less(score: float, first: int, second: int, now: int) -> None:
-    """Of two rows with the same score, the newer one ranks at least as high."""
-    older, newer = sorted((first, second))
-    assert with_recency(score, older, now) <= with_recency(score, newer, now)
+@given(st.lists(SHARE), st.lists(SHARE))
+def test_the_best_cosine_counts_what_the_best_words_do(words: list[float], cosines: list[float]) -> None:
+    """Where the words find anything; where they find little it counts a part of itself, and no cosine nothing."""
+    scale = meaning_scale(words, cosines)
+    best = max(cosines, default=0.0)
+    if best == 0:
+        assert scale == 0
+    else:
+        assert abs(scale * best - max(*words, LEAST_MEANING_SCALE * best, 0.0)) < 1e-12
 
 
-@given(SHARE, SHARE, MOMENT, MOMENT)
-def test_recency_keeps_the_order_of_rows_of_one_age(first: float, second: float, moment: int, now: int) -> None:
-    """Among rows of one moment the fused score decides."""
-    low, high = sorted((first, second))
-    assert with_recency(low, moment, now) <= with_recency(high, moment, now)
+def test_cosines_below_0_are_no_measure() -> None:
+    """And a question of which no word is found is answered by what is meant."""
+    assert meaning_scale([0.4], [-0.2, -0.1]) == 0.0
+    assert meaning_scale([], [0.3]) == meaning_scale([0.0], [0.3]) == LEAST_MEANING_SCALE
+    assert abs(meaning_scale([0.9, 0.2], [0.3, 0.1]) - 3.0) < 1e-12
 
 
-@given(SHARE, st.integers(-(10**15), 10**15), st.integers(-(10**15), 10**15))
-def test_recency_keeps_scores_between_0_and_1(score: float, moment: int, now: int) -> None:
-    """Whatever the clocks say: a score from 0 to 1 stays one, and age alone never takes it to nothing."""
-    adjusted = with_recency(score, moment, now)
-    assert score / (1 + RECENCY_WEIGHT) - 1e-12 <= adjusted <= score + 1e-12
-
-
-def test_half_of_the_bonus_is_gone_after_its_half_life() -> None:
-    """1 now, (1 + .15) / 1.3 after a week, 1 / 1.3 in the end; a row from the future is new."""
-    now = 10 * RECENCY_HALF_LIFE_MS
-    assert with_recency(1.0, now, now) == 1.0
-    assert abs(with_recency(1.0, now - RECENCY_HALF_LIFE_MS, now) - 1.15 / 1.3) < 1e-12
-    assert abs(with_recency(1.0, 0, 100 * now) - 1 / 1.3) < 1e-6
-    assert with_recency(1.0, now + 5, now) == 1.0
+@given(SHARE, SHARE, SHARE, SHARE)
+def test_words_and_meaning_can_only_raise_a_blend(words: float, meaning: float, more: float, weight: float) -> None:
+    """Either of them, and it stays between the two."""
+    blended = blend(words, meaning, weight)
+    assert blend(max(words, more), meaning, weight) >= blended
+    assert blend(words, max(meaning, more), weight) >= blended
+    assert min(words, meaning) - 1e-12 <= blended <= max(words, meaning) + 1e-12
 
 
 @given(COUNT, COUNT, COUNT)

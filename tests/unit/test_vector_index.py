@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tests.vectors import DIMENSIONS, clustered, expected, is_wanted, open_index, turn, write
+from tests.vectors import DIMENSIONS, alone, clustered, expected, filled, is_wanted, open_index, turn, write
 
 from recollect.domain import events
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import StoreError
-from recollect.store.vector_index import EXACT_ROWS, Snapshot, signs
+from recollect.store.vector_index import EXACT_ROWS
+from recollect.store.vector_snapshot import Snapshot, signs
 from recollect.store.vector_writer import VectorWriter
+
+if TYPE_CHECKING:
+    from random import Random
 
 EVERYTHING = Filter(Scope.everything())
 NEAR = 1e-5
@@ -56,7 +61,7 @@ def collections(draw: st.DrawFn) -> tuple:
 @settings(deadline=None)
 @given(collections(), filters, st.integers(0, 50))
 def test_a_search_finds_what_the_plain_way_finds(collection: tuple, wanted: Filter, limit: int) -> None:
-    """The best of the wanted rows and no others, with their cosines, best first; what is of a row is of that row."""
+    """The best of the wanted rows and no others, with their scores, best first; what is of a row is of that row."""
     turns, vectors, query = collection
     with tempfile.TemporaryDirectory() as folder:
         index = open_index(Path(folder), 8)
@@ -67,13 +72,56 @@ def test_a_search_finds_what_the_plain_way_finds(collection: tuple, wanted: Filt
         return
     scores = expected(turns, vectors, query, wanted)
     by_row = {one.row: one for one in turns}
-    assert [hit.score for hit in hits] == pytest.approx(sorted(scores.values(), reverse=True)[:limit], abs=NEAR)
-    assert [hit.score for hit in hits] == pytest.approx([scores[hit.row] for hit in hits], abs=NEAR)
+    cosines, found = alone(turns, vectors, query, wanted), [hit.row for hit in hits]
+    best = sorted(cosines.values(), reverse=True)[:limit]
+    assert sorted((cosines[row] for row in found), reverse=True) == pytest.approx(best, abs=NEAR)
+    assert [hit.score for hit in hits] == pytest.approx([scores[row] for row in found], abs=NEAR)
     assert len({hit.row for hit in hits}) == len(hits)
     for hit in hits:
         one = by_row[hit.row]
         assert (hit.session_id, hit.exchange, hit.ts_ms) == (one.session_id, one.exchange, one.ts_ms)
     assert [(-hit.score, hit.row) for hit in hits] == sorted((-hit.score, hit.row) for hit in hits)
+
+
+@settings(deadline=None)
+@given(collections(), st.none() | times, st.lists(st.integers(-3, 130), max_size=30), st.randoms(use_true_random=False))
+def test_rows_score_what_a_search_scores_them(
+    collection: tuple, before_ms: int | None, more: list[int], chance: Random
+) -> None:
+    """To the last bit, in whatever order they are asked for; rows without a vector are left out."""
+    turns, vectors, query = collection
+    with tempfile.TemporaryDirectory() as folder:
+        index = open_index(Path(folder), 8)
+        write(index, turns, vectors)
+        found = {
+            hit.row: hit.score
+            for hit in index.search(query, Filter(Scope.everything(), before_ms=before_ms), len(turns))
+        }
+        unknown = set(more) - {one.row for one in turns}
+        asked = [*found, *unknown, *list(found)[:3]]
+        chance.shuffle(asked)
+        assert index.cosines(query, asked, before_ms) == found
+        part = asked[::2]
+        assert index.cosines(query, part, before_ms) == {row: found[row] for row in part if row in found}
+
+
+def test_rows_that_no_vector_can_have_are_left_out(tmp_path: Path) -> None:
+    """Below the first, behind the last, beyond what a row's number can be; and none asked for are none."""
+    index, vectors = filled(tmp_path, 40)
+    for rows in ([], [0], [-1], [41], [2**32 + 1], [2**62], [1 - 2**32]):
+        assert index.cosines(vectors[0], rows) == {}
+    assert set(index.cosines(vectors[0], [2**32 + 1, 40, 0, 1])) == {1, 40}
+    for nowhere in (0, np.nan, np.inf):
+        assert index.cosines(np.full(DIMENSIONS, nowhere), [1, 2]) == {}
+    with pytest.raises(StoreError, match=f"{DIMENSIONS} dimensions"):
+        index.cosines(np.ones(3), [1])
+
+
+def test_rows_among_which_some_need_no_vector_are_found(tmp_path: Path) -> None:
+    """The last row that was considered has none."""
+    index = open_index(tmp_path, 3)
+    write(index, [turn(row) for row in (3, 9)], np.eye(3)[:2], last_row=50)
+    assert index.cosines(np.ones(3), [2, 3, 4, 9, 10, 50, 51]) == pytest.approx({3: 3**-0.5, 9: 3**-0.5}, abs=1e-3)
 
 
 def test_equal_ones_are_in_the_order_of_their_rows(tmp_path: Path) -> None:
@@ -127,7 +175,7 @@ def test_of_many_rows_nearly_all_of_the_best_are_found(tmp_path: Path) -> None:
     """More than are compared exactly: .99 of the best ten, with the scores that they have, and within a filter."""
     count, dimensions = 2 * EXACT_ROWS + 500, 384
     index, vectors = open_index(tmp_path, dimensions), clustered(count, dimensions, 1)
-    turns = [turn(row, project_id=1 + (row % 10 == 0)) for row in range(1, count + 1)]
+    turns = [turn(row, project_id=1 + (row % 10 == 0), kind=1) for row in range(1, count + 1)]
     write(index, turns, vectors)
     queries = clustered(20, dimensions, 2)
     cosines = queries @ vectors.astype(np.float16).astype(np.float32).T
@@ -188,10 +236,21 @@ def test_sessions_of_a_single_turn_are_told(tmp_path: Path) -> None:
     assert index.lone_sessions(range(9)) == {1, 3}
 
 
+def test_any_number_can_be_a_session(tmp_path: Path) -> None:
+    """No table of all numbers below it is made."""
+    index, last = open_index(tmp_path, 3), 2**32 - 1
+    sessions = (last, 7, last - 1, 7, last)
+    write(index, [turn(row, session_id=session) for row, session in enumerate(sessions, 1)], np.ones((5, 3)))
+    assert index.lone_sessions([7, last, last - 1, last + 1, -1, 2**40]) == {last - 1}
+    hits = index.search(np.ones(3), Filter(Scope.everything(), sessions=[last, 2**40, -1], without=[7]), 9)
+    assert [hit.row for hit in hits] == [1, 5]
+
+
 def test_an_index_that_is_not_there_finds_nothing(tmp_path: Path) -> None:
     """And reading makes no folder."""
     index = open_index(tmp_path / "nowhere")
     assert (index.count, index.last_row, index.search(np.ones(DIMENSIONS), EVERYTHING, 5)) == (0, 0, [])
+    assert index.cosines(np.ones(DIMENSIONS), [1, 2], 3) == {}
     index.refresh()
     assert index.lone_sessions([1]) == set()
     assert not (tmp_path / "nowhere").exists()

@@ -161,6 +161,19 @@ def _entry(path: str, client: str) -> list[Found]:
     return [Found(path, client, status.size_bytes, status.mtime_ns)]
 
 
+def with_subagents(paths: Iterable[str]) -> list[str]:
+    """Those of a session's transcripts that are there, each before its subagents'."""
+    found: list[str] = []
+    for path in paths:
+        if not path or not os.path.isfile(path):
+            continue
+        found.append(path)
+        folder = os.path.join(path.removesuffix(".jsonl"), "subagents")
+        if os.path.isdir(folder):
+            found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+    return list(dict.fromkeys(found))
+
+
 def sniff(path: str) -> str | None:
     """Which client wrote a file, from its first records; None when it is JSON Lines of something else.
 

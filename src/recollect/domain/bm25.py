@@ -28,7 +28,7 @@ def idf(frequency: float, total: float) -> float:
     return log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-def weight(frequency: int, total: int, *, is_generic: bool) -> float:
+def weight(frequency: float, total: int, *, is_generic: bool) -> float:
     """A term's weight among the real and the imagined documents."""
     imagined = VIRTUAL_DOCUMENTS * GENERIC_SHARE if is_generic else 0.5
     return idf(min(frequency, total) + imagined, total + VIRTUAL_DOCUMENTS)

@@ -27,16 +27,20 @@ def blend(words: float, meaning: float, weight: float) -> float:
     return (1.0 - weight) * words + weight * meaning
 
 
+LEAST_MEANING_SCALE = 0.5
+"""What a cosine counts at least, however little the words found: paraphrases share few of them (docs/evaluation.md)."""
+
+
 def meaning_scale(words: Iterable[float], cosines: Iterable[float]) -> float:
     """What a question's cosines are multiplied with to stand on the scale of its words: the best of both are equal.
 
-    How far cosines reach depends on the model and on how a question is put, not on how good an answer is. Without any
-    word found the best cosine counts its square: near 1 the same is meant, at .3 hardly anything.
+    How far cosines reach depends on the model and on how a question is put, not on how good an answer is. Where words
+    find little, cosines count more than that: LEAST_MEANING_SCALE of themselves. 0 when there is no cosine above 0.
     """
     best = max(cosines, default=0.0)
     if best <= 0.0:
         return 0.0
-    return (max(words, default=0.0) or best * best) / best
+    return max(max(words, default=0.0) / best, LEAST_MEANING_SCALE)
 
 
 RANK_CONSTANT = 60

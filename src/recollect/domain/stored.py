@@ -121,15 +121,17 @@ class Hit:
 class Turn:
     """What a vector is made of: a turn's text and that of the turn before it (None: it is its session's first).
 
-    `exchange` is the row of the prompt that opened its exchange; `kind` and `origin` are numbers.
+    `exchange` is the row of the prompt that opened its exchange, `place` counts the turns of that from 1; `kind` and
+    `origin` are numbers.
     """
 
-    __slots__ = ("before", "exchange", "kind", "origin", "project_id", "row", "session_id", "text", "ts_ms")
+    __slots__ = ("before", "exchange", "kind", "origin", "place", "project_id", "row", "session_id", "text", "ts_ms")
 
     def __init__(  # noqa: PLR0913 - a row of a table
         self, row: int, session_id: int, exchange: int, project_id: int, ts_ms: int, kind: int, origin: int, *,
-        text: str, before: str | None,
+        text: str, before: str | None, place: int = 1,
     ) -> None:  # fmt: skip
+        self.place = place
         self.row, self.session_id, self.exchange, self.project_id = row, session_id, exchange, project_id
         self.ts_ms, self.kind, self.origin, self.text, self.before = ts_ms, kind, origin, text, before
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from recollect.app import App, open_app
 from recollect.capture.discover import named_transcripts
-from recollect.domain.stored import Scope
+from recollect.domain.stored import Found, Scope
 from recollect.domain.text import tokens
+from recollect.errors import ProviderError
 from recollect.evaluate.baseline import Baseline
 from recollect.evaluate.datasets import Asked, Corpus, DataSet
 from recollect.evaluate.metrics import coverage, score_ranking
+from recollect.providers.rerank import cross_encoders_folder
 from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from recollect.settings import home_folder, read_settings
 
 if TYPE_CHECKING:
     from recollect.retrieve.ranking import Ranking
@@ -28,8 +30,8 @@ SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
 set gives in words."""
 
-_EMBEDDING = "RECOLLECT_EMBEDDING"
-"""The only settings of the environment that count: by which embedder, if any, is for the user to say."""
+_CHOSEN = ("RECOLLECT_EMBEDDING", "RECOLLECT_RERANK", "RECOLLECT_LLM")
+"""What the only settings of the environment that count begin with: by which models, if any, is for the user to say."""
 
 _WARM_UP = "what was said"
 """Asked before the clock runs: what a process loads once is no part of a search's time."""
@@ -89,7 +91,7 @@ class Pool:
         """
         progress(f"{data.name}: asking")
         with self._open(ranking=ranking) as app:
-            app.search(Question(_WARM_UP, Scope.everything(), limit=1))
+            _answers(app, Question(_WARM_UP, Scope.everything(), limit=1))
             asked_ms = app.store.last_ms() if asked_ms is None else asked_ms
             return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of_everything=of_everything)]
 
@@ -114,7 +116,8 @@ class Pool:
             return app.embedder.name if app.vectors is not None and app.embedder is not None else ""
 
     def _open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
-        chosen = {name: value for name, value in os.environ.items() if name.startswith(_EMBEDDING)}
+        chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
+        chosen.setdefault("RECOLLECT_RERANK_FOLDER", cross_encoders_folder(home_folder(os.environ)))
         settings = read_settings({**chosen, "RECOLLECT_HOME": self.home, "HOME": self.home})
         return open_app(settings, fixed_root=root, ranking=ranking)
 
@@ -136,13 +139,13 @@ def _questions(
 def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
     measured = Measured(asked)
     started, worked = time.perf_counter(), time.process_time()
-    found = app.search(Question(asked.text, scope, limit=RANKED, before_ms=before_ms))
+    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms))
     measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
     measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
     passages = [item.event for item in found if item.event is not None]
     if asked.sessions:
         limit = RANKED + bool(asked.asking)
-        by_session = app.search(Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
+        by_session = _answers(app, Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
         ranked = [item.event.session for item in by_session if item.event is not None]
         measured.scores[SESSION] = _session_scores(asked, ranked)
     if asked.turns:
@@ -151,6 +154,19 @@ def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: in
     elif asked.answer and not _has_evidence(corpus):
         measured.scores[ANSWER] = _answer_scores(app, asked, [event.row for event in passages[:SHOWN]])
     return measured
+
+
+def _answers(app: App, question: Question) -> list[Found]:
+    """What the product answers.
+
+    Raises:
+        ProviderError: a reranker was chosen and failed: the figures would be of no configuration at all.
+    """
+    found = app.search(question)
+    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    if problem:
+        raise ProviderError(f"not reranked: {problem}")
+    return found
 
 
 def _has_evidence(corpus: Corpus) -> bool:

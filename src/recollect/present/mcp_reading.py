@@ -75,11 +75,14 @@ def search_memory(session: Session, arguments: Arguments) -> str:
 
 
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
-    """What answers a question; by words, and why, when the embedder fails."""
+    """What answers a question, and what failed: by words without the embedder, not reordered without the reranker."""
     try:
-        return app.search(question), ""
+        found, failed = app.search(question), ""
     except ProviderError as error:
-        return app.search(question, by_words=True), f"Searched by words only: {escape(str(error))}"
+        found = app.search(question, by_words=True)
+        failed = f"Searched by words only: {escape(str(error))}"
+    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    return found, ". ".join(filter(None, (failed, problem and f"Not reranked: {escape(problem)}")))
 
 
 def _hit(item: Found, session: str, *, with_project: bool) -> str:
@@ -117,7 +120,8 @@ def get_memories(session: Session, arguments: Arguments) -> str:
 def _whole(app: App, ident: str, offset: int, room: int) -> str:
     if reading.is_memory_id(ident):
         memory = app.memories.get(ident)
-        _count_access(app, [memory])
+        if not offset:  # going on with a text is the same reading
+            _count_access(app, [memory])
         return f"\n{_memory_head(memory)}\n{_part(memory.id, memory.text, offset, room)}"
     event = reading.event_by_id(app.store, ident)
     return f"\n{_event_head(event)}\n{_part(event.id, event.text or event.excerpt, offset, room)}"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CARD, GRAPH, LOCK = "model.json", "model.onnx", "lock"
 _OWN_NAME = re.compile(r"(?:minilm-l6-v2|bert-[0-9a-f]{12})-int8-\d+")
 PARTS = (GRAPH, TOKENIZER)
+FLOAT_LAYERS = 3
 UNFINISHED = ".building-"
 """What a folder's name begins with while a model is made in it; what a killed builder left is cleared by the next."""
 
@@ -208,9 +209,11 @@ def _graph(weights: Weights) -> ModelProto:
 
 
 def _quantize(graph: ModelProto, path: str) -> None:
-    """Weights as int8, a scale a column: a quarter of the size, cosine .99 with float32 (one scale a tensor: .95).
+    """Weights as int8, a scale a column: a quarter of the size, cosine .995 with float32 (one scale a tensor: .95).
 
-    `reduce_range` keeps 7 bits of each, so that processors without VNNI do not overflow and give the same.
+    What the first layers' inner activations are multiplied with stays float32: some of those are hundreds of times as
+    large as the rest, and int8 loses most there (.991 without this, for a sixth less time). `reduce_range` keeps 7 bits
+    of each, so that processors without VNNI do not overflow and give the same.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.quant_utils import add_pre_process_metadata
@@ -218,7 +221,7 @@ def _quantize(graph: ModelProto, path: str) -> None:
     add_pre_process_metadata(graph)  # there is nothing to optimise before; else it warns on standard error
     quantize_dynamic(
         graph, path, op_types_to_quantize=["MatMul", "Gather"], weight_type=QuantType.QInt8, per_channel=True,
-        reduce_range=True,
+        reduce_range=True, nodes_to_exclude=[f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)],
     )  # fmt: skip
 
 

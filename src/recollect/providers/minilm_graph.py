@@ -67,7 +67,7 @@ class _Graph:
     def dense(self, x: str, layer: str) -> str:
         """A dense layer, x W + b; the weights are stored the other way round."""
         kernel = self.constant(f"{layer}.kernel", self.tensor(f"{layer}.weight").T)
-        return self.apply("Add", self.apply("MatMul", x, kernel), self.floats(f"{layer}.bias"))
+        return self.apply("Add", self.apply("MatMul", x, kernel, name=layer), self.floats(f"{layer}.bias"))
 
     def norm(self, x: str, layer: str, epsilon: float) -> str:
         """Layer normalisation."""

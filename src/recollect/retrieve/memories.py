@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from recollect.domain.bm25 import full_score
-from recollect.domain.ranking import with_recency
+from recollect.domain.memories import OPEN
+from recollect.domain.query import spans_in
+from recollect.domain.ranking import Facts, adjusted, for_memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from recollect.domain.memories import Memory
     from recollect.retrieve.situation import Situation
@@ -17,12 +19,15 @@ TIER = "memory"
 
 
 class RankedMemory:
-    """A memory with its score (0 to 1, for the order) and its strength (0 to 1: is it about the question at all)."""
+    """A memory with its score (0 to 1, for the order) and its strength (0 to 1: is it about the question at all).
 
-    __slots__ = ("memory", "score", "strength")
+    `adjustments` are what the strength was multiplied with, by name.
+    """
 
-    def __init__(self, memory: Memory, score: float, strength: float) -> None:
-        self.memory, self.score, self.strength = memory, score, strength
+    __slots__ = ("adjustments", "memory", "score", "strength")
+
+    def __init__(self, memory: Memory, score: float, strength: float, adjustments: Mapping[str, float]) -> None:
+        self.memory, self.score, self.strength, self.adjustments = memory, score, strength, adjustments
 
 
 def search_memories(
@@ -38,11 +43,18 @@ def search_memories(
     if not hits:
         return []
     full = full_score(weights.values(), situation.weights.totals["events"])
+    adjustments = for_memories(spans_in(situation.text, now_ms, is_asked=situation.recent is None))
     found = store.memories_by_row([hit.row for hit in hits])
     ranked = []
     for hit in hits:
         memory = found.get(hit.row)
         if memory is not None and memory.is_live:  # the index may be a moment behind the rows
             strength = min(1.0, hit.score / full)
-            ranked.append(RankedMemory(memory, with_recency(strength, memory.created_ms, now_ms), strength))
+            score, factors = adjusted(strength, _facts(memory), adjustments, now_ms)
+            ranked.append(RankedMemory(memory, score, strength, factors))
     return sorted(ranked, key=lambda item: (-item.score, item.memory.row))
+
+
+def _facts(memory: Memory) -> Facts:
+    is_open = memory.status == OPEN
+    return Facts(memory.created_ms, type=memory.type, is_open=is_open, reads=memory.access_count)

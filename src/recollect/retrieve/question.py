@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recollect.retrieve.memories import RankedMemory
     from recollect.retrieve.outside import Outside
     from recollect.retrieve.ranking import Ranking
+    from recollect.retrieve.rerank import Reranking
     from recollect.retrieve.situation import Candidate, Ranked, Situation
     from recollect.store.base import Store, Vectors
 
@@ -77,7 +78,7 @@ class Question:
 
 def answer(
     store: Store, question: Question, *, now_ms: int, ranking: Ranking | None = None,
-    vectors: Vectors | None = None, outside: Outside | None = None,
+    vectors: Vectors | None = None, outside: Outside | None = None, reranking: Reranking | None = None,
 ) -> list[Found]:  # fmt: skip
     """The best answers, best first.
 
@@ -96,18 +97,21 @@ def answer(
     required = [store.analyze(concept) for concept in question.concepts] if len(question.concepts) > 1 else []
     required = [group for group in required if group]
     now_ms = question.before_ms or now_ms
+    limit = question.limit if reranking is None else reranking.breadth(question.limit)
     found: list[Found] = []
     if asks_events:
         more = 1 if question.by_session else OVERFETCH
-        ranked = searcher.search(situation, limit=more * question.limit, now_ms=now_ms, required=required)
-        found += _Events(store, situation.terms, ranked, question.limit).answers(by_session=question.by_session)
+        ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
+        found += _Events(store, situation.terms, ranked, limit).answers(by_session=question.by_session)
     if asks_memories:
-        found += _memories(store, situation, question.limit, now_ms, required)
-    found = sorted(found, key=lambda item: -item.score)[: question.limit]
+        found += _memories(store, situation, limit, now_ms, required)
+    found = sorted(found, key=lambda item: -item.score)[:limit]
+    if reranking is not None:
+        found = reranking.reordered(text, found)[: question.limit]
     if question.explained:
         from recollect.retrieve.explain import explain
 
-        explain(store, situation, found, ranking.weights)
+        explain(store, situation, found, reranking.weights(ranking.weights) if reranking else ranking.weights)
     return found
 
 
@@ -196,7 +200,7 @@ def _memories(
     return [
         Found(
             item.score, {TIER: item.strength}, shown(item), memory=item.memory, strength=item.strength,
-            adjustments={"recency": item.score / item.strength} if item.strength else None,
+            adjustments=item.adjustments,
         )
         for item in ranked
     ]  # fmt: skip

@@ -16,15 +16,9 @@ WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """What a tier's word is worth in the fused score; at 0 it is not asked (docs/evaluation.md holds the ablation)."""
 
-LONE_MEANING_WEIGHT = 0.85
+LONE_MEANING_WEIGHT = 0.7
 """A session of a single turn is a passage, not a conversation: there is no exchange whose words could confirm it, and
 its vector holds all of it. CoSQA's MRR is .41 at .3 and .53 here, NL2Bash's .46 and .51."""
-
-DOUBTED_SCORE = 0.25
-DOUBT_WEIGHT = 0.4
-"""Where even the best row by words scores less than DOUBTED_SCORE, meaning counts more: by DOUBT_WEIGHT when nothing is
-found by words at all. Paraphrases in samples/gaps gain 7.6 points of nDCG@10, negations 2.4, misspelt words .3; the
-coding sets and LoCoMo do not change (±.003)."""
 
 WEIGHTED, RRF, UNION, INTERSECTION = "weighted", "rrf", "union", "intersection"
 STRATEGIES = (WEIGHTED, RRF, UNION, INTERSECTION)

@@ -1,9 +1,9 @@
-"""One search: terms, tiers, fusion, recency, order. Read-only."""
+"""One search: terms, tiers, fusion, adjustments, order. Read-only."""
 
 from __future__ import annotations
 
 from recollect.domain.query import spans_in, split_excluded
-from recollect.domain.ranking import with_recency, with_times
+from recollect.domain.ranking import DIVERSITY, Facts, adjusted, for_events, repeated
 from recollect.retrieve.gathering import Gathering
 from recollect.retrieve.ranking import MEANING, SHIPPED
 from recollect.retrieve.situation import Ranked, Situation
@@ -71,21 +71,14 @@ class Searcher:
         if gathering.strongest < SURE_STRENGTH:
             for tier in self._rescue(situation, gathering):
                 gathering.add(tier.name, _within(tier.candidates(situation), exchanges))
-        fused = gathering.fused(self._ranking, self._vectors, by_session=situation.group_by_session)
-        spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
-        name = "time" if spans else "recency"  # who names a time does not want what is newest
-        scores: dict[int, float] = {}
-        for row, candidate in gathering.rows.items():
-            if fused[row] > 0:
-                given, ts_ms = fused[row], candidate.ts_ms
-                scores[row] = with_times(given, ts_ms, spans) if spans else with_recency(given, ts_ms, now_ms)
+        self._add_meaning(situation, gathering)
+        fused = gathering.fused(self._ranking, self._vectors)
+        final = _adjusted(situation, gathering, {row: score for row, score in fused.items() if score > 0}, now_ms)
+        scores = {row: score for row, (score, _) in final.items()}
         return [
-            Ranked(
-                gathering.rows[row], scores[row], gathering.scores[row], gathering.strengths[row],
-                {name: scores[row] / fused[row]},
-            )
+            Ranked(gathering.rows[row], scores[row], gathering.scores[row], gathering.strengths[row], final[row][1])
             for row in _best(gathering.rows, scores, limit, by_session=situation.group_by_session)
-        ]  # fmt: skip
+        ]
 
     def _fast(self) -> list[Tier]:
         tiers: list[Tier] = [FullTextTier(self._store), TrigramTier(self._store), EntityTier(self._store)]
@@ -94,6 +87,14 @@ class Searcher:
 
             tiers.append(EmbeddingTier(self._vectors))
         return [tier for tier in tiers if self._ranking.has(tier.name)]
+
+    def _add_meaning(self, situation: Situation, gathering: Gathering) -> None:
+        """What the rows mean that were found by their words alone."""
+        if self._vectors is not None and self._ranking.has(MEANING):
+            from recollect.retrieve.tiers.embedding import EmbeddingTier
+
+            rows = [row for row, given in gathering.scores.items() if MEANING not in given]
+            gathering.add_scores(MEANING, EmbeddingTier(self._vectors).scores(situation, rows))
 
     def _rescue(self, situation: Situation, gathering: Gathering) -> list[Tier]:
         tiers: list[Tier] = []
@@ -125,16 +126,31 @@ class Searcher:
         breadth: int = BREADTH, recent: Callable[[], str] | None = None,
     ) -> Situation:  # fmt: skip
         """A question with its terms and what each is worth (see Situation for the parts)."""
-        text = split_excluded(text[:MAX_QUESTION_CHARS])[0]
+        asked = text[:MAX_QUESTION_CHARS]
+        text = split_excluded(asked)[0]
         terms = self._store.analyze(text)
-        weights = self._store.weigh(terms)
+        weights = self._store.weigh(terms, wanted.scope)
         if len(terms) > MAX_TERMS:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])
             terms = [term for term in terms if term in telling]
         return Situation(
-            text, terms, wanted, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
+            text, terms, wanted, asked=asked, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
             breadth=breadth, recent=recent,
         )  # fmt: skip
+
+
+def _adjusted(
+    situation: Situation, gathering: Gathering, fused: Mapping[int, float], now_ms: int
+) -> dict[int, tuple[float, dict[str, float]]]:
+    """By row, its final score and the factors that made it."""
+    spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
+    adjustments = for_events(spans, by_session=situation.group_by_session)
+    exchanges = {row: gathering.rows[row].exchange for row in fused} if DIVERSITY in adjustments else {}
+    behind = repeated(fused, exchanges) if exchanges else ()
+    return {
+        row: adjusted(score, Facts(gathering.rows[row].ts_ms, is_repeated=row in behind), adjustments, now_ms)
+        for row, score in fused.items()
+    }
 
 
 def _best(

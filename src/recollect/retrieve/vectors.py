@@ -8,7 +8,7 @@ from recollect.errors import IndexDamagedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from recollect.domain.stored import Filter, Hit
     from recollect.providers.base import Embedder, FloatVector
@@ -42,9 +42,24 @@ class EmbeddedTurns:
         except IndexDamagedError:  # `doctor` says so, and the worker's next pass makes it anew
             return []
 
+    def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
+        """The same cosine for some rows, those that have a vector.
+
+        Raises:
+            ProviderError: the text cannot be embedded.
+            StoreError: the index cannot be read now.
+        """
+        try:
+            return self._rows.cosines(self._vector(text), rows, before_ms) if rows and self._rows.count else {}
+        except IndexDamagedError:
+            return {}
+
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions are a single turn."""
-        return self._rows.lone_sessions(session_ids)
+        try:
+            return self._rows.lone_sessions(session_ids)
+        except IndexDamagedError:
+            return set()
 
     def refresh(self) -> None:
         """Lets the next search see what was written since."""

@@ -170,8 +170,8 @@ class Store(CodeGraph, Answers, Protocol):
         """The terms of a question."""
         ...
 
-    def weigh(self, terms: Sequence[str]) -> Weights:
-        """What a question's terms are worth."""
+    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
+        """What a question's terms are worth in a scope (None: everywhere)."""
         ...
 
     def search_events(
@@ -340,7 +340,11 @@ class VectorRows(Protocol):
         ...
 
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
-        """The rows nearest to a unit vector, best first; a hit's score is the cosine."""
+        """The rows nearest to a vector, best first; a hit's score is the cosine."""
+        ...
+
+    def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
+        """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
         ...
 
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
@@ -374,6 +378,10 @@ class Vectors(Protocol):
 
     def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
         """The turns nearest to a text, best first; a hit's score is the cosine."""
+        ...
+
+    def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
+        """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
         ...
 
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:

@@ -23,13 +23,14 @@ from recollect.domain import bm25, events
 from recollect.domain.stored import Hit, Weights
 from recollect.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
 from recollect.errors import IndexDamagedError
+from recollect.store.lexical_counts import ScopeCounts
 from recollect.store.lexical_filter import all_of, any_number, asked_of, sifted, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recollect.domain.stored import Filter
+    from recollect.domain.stored import Filter, Scope
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, built anew from the rows."""
@@ -103,6 +104,7 @@ class LexicalIndex:
         self._generic: frozenset[str] | None = None
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
         self._totals: dict[str, int] = {}
+        self._scopes: dict[str, ScopeCounts] = {}
         self._best: _Best | None = None
 
     def open(self, name: str, *, create: bool = False) -> tantivy.Index | None:
@@ -146,6 +148,7 @@ class LexicalIndex:
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
         self._totals.clear()
+        self._scopes.clear()
         self._best = None
         for name, (index, schema, _) in list(self._opened.items()):
             try:
@@ -158,20 +161,25 @@ class LexicalIndex:
         """The terms of a question, each once, in order: stemmed, stop words out, identifiers also in parts."""
         return list(dict.fromkeys(self._analyzer.analyze(with_extra_terms(text))))
 
-    def weigh(self, terms: Sequence[str]) -> Weights:
-        """What each term is worth among the windows and among the exchanges, and which of them nobody ever used."""
+    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
+        """What each term is worth among a scope's windows and exchanges (None: all), and which were ever used there."""
         if self._generic is None:
             self._generic = frozenset(self._analyzer.analyze(" ".join(sorted(GENERIC_WORDS))))
         found = Weights()
         for name, field, values in (("events", "text", found.windows), ("exchanges", "said", found.exchanges)):
             opened = self._searcher(name)
-            total = self._total(name)
+            if opened is None:
+                values |= {term: bm25.weight(0, 0, is_generic=term in self._generic) for term in terms}
+                found.totals[name] = 0
+                continue
+            counts = self._scopes.get(name)
+            if counts is None or not counts.is_of(scope):
+                counts = self._scopes[name] = ScopeCounts(*opened, field, self._total(name), scope)
             for term in terms:
-                frequency = opened[1].doc_freq(field, term) if opened else 0
-                values[term] = bm25.weight(frequency, total, is_generic=term in self._generic)
-                if frequency:
+                if counts.holding(term):
                     found.known.add(term)
-            found.totals[name] = total
+                values[term] = bm25.weight(counts.frequency(term), counts.total, is_generic=term in self._generic)
+            found.totals[name] = counts.total
         return found
 
     def search_events(

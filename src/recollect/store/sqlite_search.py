@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recollect.domain.stored import Filter, Hit, Weights
+    from recollect.domain.stored import Filter, Hit, Scope, Weights
     from recollect.store.lexical_writer import LexicalWriter
 
 
@@ -34,9 +34,9 @@ class SqliteSearch(SqliteReads):
         """The terms of a question."""
         return self.index.analyze(text)
 
-    def weigh(self, terms: Sequence[str]) -> Weights:
-        """What a question's terms are worth."""
-        return self.index.weigh(terms)
+    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
+        """What a question's terms are worth in a scope (None: everywhere)."""
+        return self.index.weigh(terms, scope)
 
     def search_events(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()

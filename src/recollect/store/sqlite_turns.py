@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 EMBEDDED_CHARS = 2000
 """More than a local model reads (256 tokens); what is cut here is never unpacked further."""
 
+FAR_PLACE = 64
+"""A turn's place in its exchange is counted up to here: exchanges of thousands of turns would be counted through for
+each of them, and the turn before weighs next to nothing by then (`ingest.embedding`)."""
+
 _COLUMNS = "SELECT id, session_id, project_id, kind, origin, ts_ms, order_ms, excerpt, payload FROM events"
 _NEXT = _COLUMNS + " WHERE id > ? AND kind IN (0, 1) ORDER BY id LIMIT ?"  # the kinds of events.TURN_KINDS
 _BEFORE = (
@@ -21,6 +25,10 @@ _BEFORE = (
 _PROMPT = (
     "SELECT id FROM events WHERE session_id = ? AND (order_ms, id) <= (?, ?) AND kind = 0"
     " ORDER BY order_ms DESC, id DESC LIMIT 1"
+)
+_PLACE = (
+    "SELECT count(*) FROM (SELECT 1 FROM events WHERE session_id = ? AND kind IN (0, 1) AND (order_ms, id) <= (?, ?)"
+    " AND (order_ms, id) >= (SELECT order_ms, id FROM events WHERE id = ?) LIMIT ?)"
 )
 _FIRST = "SELECT id FROM events WHERE session_id = ? ORDER BY order_ms, id LIMIT 1"
 
@@ -46,8 +54,10 @@ class SqliteTurns(SqliteReads):
         place = (session_id, order_ms, row)
         before = self._row(_BEFORE, place)
         opening = self._row(_PROMPT, place) or self._row(_FIRST, (session_id,))
+        exchange = opening[0] if opening else row
         return Turn(
-            row, session_id, opening[0] if opening else row, project_id, max(ts_ms or 0, 0), kind, origin,
+            row, session_id, exchange, project_id, max(ts_ms or 0, 0), kind, origin,
             text=unpack(payload, excerpt)[:EMBEDDED_CHARS],
+            place=int(one(self._rows(_PLACE, (*place, exchange, FAR_PLACE)))),
             before=None if before is None else unpack(before[1], before[0])[:EMBEDDED_CHARS],
         )  # fmt: skip

@@ -8,7 +8,7 @@ import zlib
 
 from recollect.errors import IndexDamagedError
 
-FORMAT = 1
+FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
 
 HEAD_NAME = "head"

@@ -11,7 +11,7 @@ import numpy as np
 
 from recollect.errors import IndexDamagedError, StoreError
 from recollect.store.vector_head import HEAD_NAME, LOCK_NAME, Head, data_path, sync_folder, write_head
-from recollect.store.vector_index import ROW, data_types, signs
+from recollect.store.vector_snapshot import ROW, data_types, signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from recollect.domain.stored import Turn
-    from recollect.store.vector_index import Array, VectorIndex
+    from recollect.store.vector_index import VectorIndex
+    from recollect.store.vector_snapshot import Array
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _DATA_FILE = re.compile(r"(?:rows|codes|values)-(\d+)\.bin")

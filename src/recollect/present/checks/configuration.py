@@ -10,8 +10,10 @@ from recollect.errors import ProviderError
 from recollect.present.checks.base import Finding, Machine, edit
 from recollect.present.hooks import GUARD
 from recollect.providers.llm import open_graph, open_model
+from recollect.providers.rerank import LLM, MissingError, open_reranker
 from recollect.retrieve.outside import graph_known_as, model_known_as
-from recollect.settings import CONFIG_NAME, FIELDS
+from recollect.retrieve.rerank import reranker_known_as
+from recollect.settings import CONFIG_NAME, FIELDS, RERANKED
 
 _PREFIX = "RECOLLECT_"
 _OTHERS = ("RECOLLECT_HOME", GUARD)
@@ -59,8 +61,8 @@ def check_switches(machine: Machine) -> list[Finding]:
 
 
 def check_models(machine: Machine) -> list[Finding]:
-    """A language model costs money or time, a graph server is elsewhere: off until configured, and not asked here."""
-    return [*_language_model(machine), *_graph_server(machine)]
+    """Models cost money or time, a graph server is elsewhere: off until configured, and no endpoint is asked here."""
+    return [*_language_model(machine), *_reranker(machine), *_graph_server(machine)]
 
 
 def _language_model(machine: Machine) -> list[Finding]:
@@ -71,8 +73,26 @@ def _language_model(machine: Machine) -> list[Finding]:
         model = open_model(settings)
     except ProviderError as error:
         return [_wrong(machine, "models", f'llm = "{settings.llm}", but {error}', "llm")]
+    if settings.rerank == LLM and not settings.classifier_weight:  # it has something to do, which is said there
+        return []
     what = f"{model.model} at {model.shown} classifies questions" if model is not None else ""
     return _asked(machine, "models", what, ("classifier", settings.classifier_weight), model_known_as(settings))
+
+
+def _reranker(machine: Machine) -> list[Finding]:
+    """What reads answers again: a cross-encoder is loaded here, a language model is not asked."""
+    settings = machine.settings
+    try:
+        reranker = open_reranker(settings) if settings.rerank_weight else None
+    except MissingError as error:
+        return [Finding("warning", "reranker", f"{error}: answers are not reranked", error.remedy)]
+    except ProviderError as error:
+        return [_wrong(machine, "reranker", f"answers are not reranked: {error}", "rerank or llm")]
+    if settings.rerank == "off":
+        return []
+    name = reranker.name if reranker is not None else settings.rerank
+    what = f"{name} reads the first {RERANKED} answers of a search again"
+    return _asked(machine, "reranker", what, ("rerank", settings.rerank_weight), reranker_known_as(settings))
 
 
 def _graph_server(machine: Machine) -> list[Finding]:

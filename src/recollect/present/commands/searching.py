@@ -22,6 +22,7 @@ from recollect.present.nothing_found import EMPTY, is_empty, not_searchable, not
 from recollect.present.render import counted, iso_time, plain
 from recollect.retrieve import reading
 from recollect.retrieve.question import TYPES, Question
+from recollect.retrieve.rerank import TIER as RERANK
 
 _Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
 """A row as JSON, which of its fields people see, and further lines with their names."""
@@ -61,7 +62,7 @@ def search(
 
     With --explain each hit has the score of every tier and what the tier's word is worth, what changed the sum, how
     sure it is that the hit is about the question at all (strength), and where the question's words stand: in the hit,
-    in the turns before it, elsewhere in its exchange.
+    in the turns before it, elsewhere in its exchange. A reranker's score, where one is set, is shown beside them.
 
     \b
     Examples:
@@ -111,7 +112,11 @@ def _answers(
     hints = [] if is_everywhere else ["--all-projects searches every project"]
     lines = _hits(found, is_everywhere=is_everywhere) or [nothing_found(app, question, narrowed, hints)]
     lines += [not_searchable(lag)] if lag else []
-    return {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}, lines
+    report = {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
+    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    if problem:
+        return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
+    return report, lines
 
 
 def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
@@ -308,9 +313,13 @@ def _explanation_lines(item: Found) -> list[str]:
     why = item.explanation
     if why is None:
         return []
-    tiers = " + ".join(f"{name} {score:.2f} * {weight:g}" for name, (score, weight) in why.tiers.items())
+    given = [(name, *part) for name, part in why.tiers.items() if name != RERANK]
+    tiers = " + ".join(f"{name} {score:.2f} * {weight:g}" for name, score, weight in given)
     factors = "".join(f" * {name} {factor:.2f}" for name, factor in why.adjustments.items())
     lines = [f"why: {tiers} → {why.fused:.2f}{factors} = {item.score:.2f}; strength {why.strength:.2f}"]
+    if RERANK in why.tiers:
+        score, weight = why.tiers[RERANK]
+        lines += [f"read again: {score:.2f} by the reranker, whose word counts {weight:g}"]
     met = [f"{one.word} {one.weight:.1f} ({', '.join(one.places)})" for one in why.terms if one.places]
     met += [f"{one.word} → {', '.join(one.widened)}" for one in why.terms if one.widened]
     missing = [one.word for one in why.terms if not one.places and not one.widened]

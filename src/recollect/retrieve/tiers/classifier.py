@@ -99,7 +99,7 @@ class ClassifierTier:
             name: bm25.weight(count, total, is_generic=False) for name, count in frequencies.items() if count
         }
         terms = [term for name in found.subsystems for term in self._store.analyze(name)]
-        places = self._store.weigh(terms).windows
+        places = self._store.weigh(terms, situation.wanted.scope).windows
         hits = self._store.search_names(telling, turns, MAX_ROWS)
         hits += self._store.search_events(places, turns, MAX_ROWS)
         full = bm25.SATURATION * (sum(telling.values()) + sum(places.values()))

@@ -50,7 +50,7 @@ class TrigramTier:
         for hit in self._store.search_fuzzy({term: weights.windows[term] for term in unknown}, turns, MAX_ROWS):
             scores[hit.row] = (hit, hit.score)
         widened = [term for word in unknown for term, _ in self._store.similar_terms(word, MAX_WIDENED)]
-        known = self._store.weigh(widened).windows
+        known = self._store.weigh(widened, wanted.scope).windows
         for hit in self._store.search_events(known, turns, MAX_ROWS):
             scores[hit.row] = (hit, max(scores[hit.row][1] if hit.row in scores else 0.0, hit.score))
         best = sorted(scores.values(), key=lambda pair: -pair[1])

@@ -1,0 +1,141 @@
+"""The order of memories that say about the same: by type and age, the time asked for, and whether they are open."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recollect.app import now_ms
+from recollect.domain.ranking import DAY_MS
+from recollect.domain.stored import Scope
+from recollect.ingest.remember import Memories
+from recollect.present.mcp_session import Session
+from recollect.retrieve.question import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from recollect.app import App
+    from recollect.domain.stored import Found
+
+EVERYTHING = Scope.everything()
+
+
+@pytest.fixture
+def session(tmp_path: Path, store_folder: Path) -> Iterator[Session]:
+    """A client's session over a store that is there."""
+    with Session({**os.environ, "RECOLLECT_HOME": str(store_folder)}, str(tmp_path)) as opened:
+        yield opened
+
+
+def keep(app: App, text: str, *, days: float = 0, kind: str = "context", status: str = "open") -> str:
+    """Keeps a memory that is so many days old; its id."""
+    then = now_ms() - round(days * DAY_MS)
+    kept = Memories(app.store, lambda: then).add(text, type=kind, project=None, status=status)[0].id
+    assert app.store.catch_up_memories()
+    return kept
+
+
+def found(app: App, text: str) -> list[Found]:
+    """What a search answers."""
+    return app.search(Question(text, EVERYTHING, limit=9))
+
+
+def ids(app: App, text: str) -> list[str]:
+    """The ids of the memories that a search answers with, best first."""
+    return [item.memory.id for item in found(app, text) if item.memory is not None]
+
+
+def reads(session: Session, ident: str) -> int:
+    """How often a memory was asked for."""
+    return session.app.memories.get(ident).access_count
+
+
+def call(session: Session, name: str, **arguments: object) -> str:
+    """What a tool answers."""
+    [content] = session.call(name, arguments)["content"]  # type: ignore[misc]
+    return str(content["text"])
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+def test_a_decision_fades_sooner_than_a_dependency(session: Session) -> None:
+    """Of two that say about the same, a month later, what holds longer comes first."""
+    app = session.app
+    decision = keep(app, "the gnomon needs brass plates", days=30, kind="decision")
+    dependency = keep(app, "the gnomon needs brass screws", days=30, kind="dependency")
+    assert ids(app, "gnomon brass") == [dependency, decision]
+
+
+def test_an_old_memory_that_answers_better_stays_before_a_new_one(session: Session) -> None:
+    """Age decides among about equal ones only: nothing that was kept becomes unfindable."""
+    app = session.app
+    old = keep(app, "the gnomon needs brass screws", days=3000, kind="decision")
+    new = keep(app, "the gnomon was painted by a neighbour")
+    assert ids(app, "which screws of brass does the gnomon need") == [old, new]
+
+
+def test_what_is_open_comes_before_what_is_resolved(session: Session) -> None:
+    """Both are found."""
+    app = session.app
+    resolved = keep(app, "the gnomon leaks at noon", status="resolved")
+    still = keep(app, "the gnomon leaks at dusk", days=1)
+    assert ids(app, "gnomon leaks") == [still, resolved]
+
+
+def test_a_time_that_is_named_decides_among_memories_too(session: Session) -> None:
+    """Who asks what was decided ten days ago does not want what is newest."""
+    app = session.app
+    new = keep(app, "the gnomon gets brass screws")
+    then = keep(app, "the gnomon gets brass plates", days=10)
+    assert ids(app, "what about the brass gnomon") == [new, then]
+    assert ids(app, "what about the brass gnomon 10 days ago") == [then, new]
+
+
+def test_an_explanation_names_what_changed_the_score_of_a_memory(session: Session) -> None:
+    """By name, with what it was multiplied with."""
+    app = session.app
+    keep(app, "the gnomon leaks at noon", days=30, status="resolved")
+    [hit] = found(app, "gnomon leaks")
+    assert hit.adjustments == {
+        "survival": pytest.approx((1 + 0.3 * 0.36788) / 1.3, abs=0.001), "open": pytest.approx(1 / 1.1)
+    }  # fmt: skip
+    assert hit.score == pytest.approx(hit.strength * hit.adjustments["survival"] * hit.adjustments["open"])
+
+
+# -- reads -------------------------------------------------------------------------------------------------------------
+def test_only_what_somebody_asks_for_by_its_id_is_a_read(session: Session, tmp_path: Path) -> None:
+    """Searches, listings and what is pushed with a prompt are not: memory would feed on its own suggestions."""
+    app = session.app
+    ident = keep(app, "the gnomon leaks at noon")
+    found(app, "gnomon leaks")
+    call(session, "search_memory", query="gnomon leaks")
+    call(session, "list_memories")
+    said = app.recall("why does the gnomon leak at noon?", cwd=str(tmp_path), session="s", recent=str)
+    assert [item.memory.id for item in said if item.memory is not None] == [ident]
+    app.record_said("s", "UserPromptSubmit", said)
+    assert reads(session, ident) == 0
+    call(session, "get_memories", ids=[ident, ident])
+    assert reads(session, ident) == 1
+    call(session, "expand_memory", id=ident)
+    assert reads(session, ident) == 2
+
+
+def test_going_on_with_a_long_memory_is_the_same_read(session: Session) -> None:
+    """Its next part is asked for by an offset."""
+    ident = keep(session.app, "gnomon " * 1000)
+    call(session, "get_memories", ids=[ident])
+    call(session, "get_memories", ids=[ident], offset=6000)
+    assert reads(session, ident) == 1
+
+
+def test_being_read_does_not_raise_a_memory(session: Session) -> None:
+    """What was read is not always what was right: the count is kept, and counts nothing (see `ACCESS_WEIGHT`)."""
+    app = session.app
+    first = keep(app, "the gnomon leaks at noon", days=0.1)
+    second = keep(app, "the gnomon leaks at dusk", days=0.2)
+    for _ in range(9):
+        call(session, "get_memories", ids=[second])
+    assert ids(app, "gnomon leaks") == [first, second]
