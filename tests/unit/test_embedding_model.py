@@ -154,7 +154,7 @@ DAMAGES = {
     "half a card": lambda folder: os.truncate(folder / "model.json", 40),
     "a card of something else": lambda folder: (folder / "model.json").write_text("[1]"),
     "a later recipe": lambda folder: (folder / "model.json").write_text(
-        (folder / "model.json").read_text().replace('"recipe": 1', '"recipe": 99')
+        (folder / "model.json").read_text().replace('"recipe": 2', '"recipe": 99')
     ),
     "empty": lambda folder: [path.unlink() for path in folder.iterdir()],
     "a file in its place": lambda folder: (shutil.rmtree(folder), folder.write_text("x")),

@@ -154,13 +154,13 @@ def test_meaning_counts_more_where_a_session_is_one_passage() -> None:
 
 
 def test_meaning_stands_on_the_scale_of_the_words() -> None:
-    """The best cosine counts what the best words do; a row by the weight that its session has."""
+    """The best cosine counts what the best words do; a row by its session's weight, a passage by their share."""
     fused = gathered({1: {"fulltext": 0.8, MEANING: 0.2}, 2: {MEANING: 0.4}, 3: {MEANING: 0.4}}).fused(
         SHIPPED, Sessions({3})
     )
     weight = WEIGHTS[MEANING]
     assert fused == pytest.approx({
-        1: (1 - weight) * 0.8 + weight * 0.4, 2: weight * 0.8, 3: LONE_MEANING_WEIGHT * 0.8,
+        1: (1 - weight) * 0.8 + weight * 0.4, 2: weight * 0.8, 3: (weight + (LONE_MEANING_WEIGHT - weight) / 3) * 0.8,
     })  # fmt: skip
 
 

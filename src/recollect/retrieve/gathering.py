@@ -74,7 +74,9 @@ class Gathering:
         if vectors is None or not scale:
             return words
         lone = vectors.lone_sessions({candidate.session_id for candidate in self.rows.values()})
-        weights = (ranking.weights[MEANING], LONE_MEANING_WEIGHT)
+        weight = ranking.weights[MEANING]
+        share = sum(candidate.session_id in lone for candidate in self.rows.values()) / len(self.rows)
+        weights = (weight, weight + share * (LONE_MEANING_WEIGHT - weight))
         return {
             row: blend(words[row], scale * meaning[row], weights[candidate.session_id in lone])
             for row, candidate in self.rows.items()
