@@ -86,12 +86,18 @@ def test_three_doors_say_the_same_bytes(text: str, store_folder: Path) -> None:
     tool = hook_tool(json.loads(prompt("tool", text)), read_settings(os.environ))
     with server():
         socket_of(store_folder)
-        asked = hook(EVENT, prompt("asked", text)).stdout
-        assert tool.encode() == alone == asked
+        assert tool.encode() == alone
         assert (b"berth1" in alone) == (text == PROMPT)
         told = said_to(store_folder, "alone")
         assert said_to(store_folder, "tool") == told
-        eventually(lambda: said_to(store_folder, "asked") == told)
+
+        def is_noted() -> bool:
+            session = f"asked {time.monotonic()}"
+            assert hook(EVENT, prompt(session, text)).stdout == alone
+            time.sleep(0.1)
+            return said_to(store_folder, session) == told
+
+        eventually(is_noted)  # what a busy machine takes too late is not noted
 
 
 @pytest.mark.usefixtures("warm")
