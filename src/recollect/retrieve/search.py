@@ -126,14 +126,15 @@ class Searcher:
         breadth: int = BREADTH, recent: Callable[[], str] | None = None,
     ) -> Situation:  # fmt: skip
         """A question with its terms and what each is worth (see Situation for the parts)."""
-        text = split_excluded(text[:MAX_QUESTION_CHARS])[0]
+        asked = text[:MAX_QUESTION_CHARS]
+        text = split_excluded(asked)[0]
         terms = self._store.analyze(text)
         weights = self._store.weigh(terms, wanted.scope)
         if len(terms) > MAX_TERMS:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])
             terms = [term for term in terms if term in telling]
         return Situation(
-            text, terms, wanted, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
+            text, terms, wanted, asked=asked, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
             breadth=breadth, recent=recent,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ class Situation:
 
     Attributes:
         text: The question or prompt.
+        asked: The same with what it says is not wanted.
         terms: Its terms as the index knows them, the most telling ones first kept when there are many.
         wanted: Which rows may answer; always with a scope.
         weights: What the terms are worth.
@@ -25,15 +26,16 @@ class Situation:
     """
 
     __slots__ = (
-        "breadth", "files", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools",
+        "asked", "breadth", "files", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - what tiers may look at, each by its name
-        self, text: str, terms: list[str], wanted: Filter, *, weights: Weights,
+        self, text: str, terms: list[str], wanted: Filter, *, weights: Weights, asked: str | None = None,
         group_by_session: bool = False, with_tools: bool = False, breadth: int = 200,
         recent: Callable[[], str] | None = None, files: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.text, self.terms, self.wanted, self.weights, self.recent = text, terms, wanted, weights, recent
+        self.asked = text if asked is None else asked
         self.group_by_session, self.with_tools, self.breadth, self.files = group_by_session, with_tools, breadth, files
 
 

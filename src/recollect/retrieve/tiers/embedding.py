@@ -28,7 +28,7 @@ class EmbeddingTier:
     def candidates(self, situation: Situation) -> list[Candidate]:
         """The turns nearest to the question. How near is no reason to speak: its strength is 0."""
         turns = situation.wanted.narrowed(events.TURN_KINDS)
-        hits = self._vectors.near(situation.text[:MAX_QUESTION_CHARS], turns, BREADTH)
+        hits = self._vectors.near(_question(situation), turns, BREADTH)
         return [
             Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, max(0.0, hit.score), strength=0.0)
             for hit in hits
@@ -36,8 +36,13 @@ class EmbeddingTier:
 
     def scores(self, situation: Situation, rows: Sequence[int]) -> dict[int, float]:
         """The same for some rows, those that are turns with a vector."""
-        found = self._vectors.cosines(situation.text[:MAX_QUESTION_CHARS], rows, situation.wanted.before_ms)
+        found = self._vectors.cosines(_question(situation), rows, situation.wanted.before_ms)
         return {row: max(0.0, cosine) for row, cosine in found.items()}
+
+
+def _question(situation: Situation) -> str:
+    """The question as it was asked: a model reads "without" too, and what is left without it is no sentence."""
+    return situation.asked[:MAX_QUESTION_CHARS]
 
 
 if TYPE_CHECKING:
