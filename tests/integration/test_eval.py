@@ -161,6 +161,7 @@ def test_pooled_sets_share_one_store_and_are_asked_there_again(conversations: Pa
     assert [sessions_of(figures)["all"]["any@1"]["mean"] for figures in found] == [0, 1]
     assert [pooled(figures, "own project") for figures in found] == [0, 1]
     assert [pooled(figures, "everything") for figures in found] == [1, 1]
+    assert [pooled(figures, "everything from nowhere") for figures in found] == [1, 1]
     changes = [figures["differences"]["difference from apart: pooled, asked of everything"] for figures in found]
     assert [change["session"]["any@1"]["mean"] for change in changes] == [1, 0]
     only_own = evaluate("--pooled", conversations, data_set)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect.app import now_ms
-from recollect.domain.ranking import DAY_MS
+from recollect.domain.ranking import DAY_MS, HERE_WEIGHT
 from recollect.domain.stored import Scope
 from recollect.ingest.remember import Memories
 from recollect.present.mcp_session import Session
@@ -92,6 +92,21 @@ def test_a_time_that_is_named_decides_among_memories_too(session: Session) -> No
     then = keep(app, "the gnomon gets brass plates", days=10)
     assert ids(app, "what about the brass gnomon") == [new, then]
     assert ids(app, "what about the brass gnomon 10 days ago") == [then, new]
+
+
+def test_of_the_memories_of_all_projects_ones_own_come_first(session: Session, tmp_path: Path) -> None:
+    """What holds everywhere holds here too; asked from nowhere, no project's comes first."""
+    app = session.app
+    for name in ("abroad", "home"):
+        app.memories.add(f"the gnomon is kept in {name}", project=str(tmp_path / name))
+    app.memories.add("the gnomon is kept in general", project=None)
+    assert app.store.catch_up_memories()
+    here = app.scope_of(str(tmp_path / "home")).project_id
+    assert here is not None
+    found = app.search(Question("gnomon is kept", Scope.everything(here), limit=9))
+    places = {item.memory.text.split()[-1]: item.adjustments["here"] for item in found if item.memory}
+    assert places == {"home": 1.0, "general": 1.0, "abroad": pytest.approx(1 / (1 + HERE_WEIGHT))}
+    assert all("here" not in item.adjustments for item in app.search(Question("gnomon is kept", EVERYTHING, limit=9)))
 
 
 def test_an_explanation_names_what_changed_the_score_of_a_memory(session: Session) -> None:

@@ -14,6 +14,7 @@ from tests.builders import Claude, Record, write
 from recollect.app import App, open_app
 from recollect.capture.discover import named_transcripts
 from recollect.capture.tail import recent_text
+from recollect.domain.ranking import HERE_WEIGHT
 from recollect.domain.stored import Recollection, Scope
 from recollect.retrieve.question import Question
 from recollect.settings import read_settings
@@ -358,6 +359,23 @@ def test_another_project_leaks_nothing(two_projects: App) -> None:
         assert other not in told
     both = two_projects.search(Question("zebra readings redis", Scope.everything(), limit=50))
     assert {item.event.project for item in both if item.event} == {"/home/mara/harbour", "/home/mara/foreign"}
+
+
+@pytest.mark.parametrize(("here", "there"), [("harbour", "foreign"), ("foreign", "harbour")])
+def test_of_equal_answers_of_all_projects_ones_own_comes_first(two_projects: App, here: str, there: str) -> None:
+    """The other's stay behind it; asked from nowhere, or from a folder that nobody knows, nothing is preferred."""
+    words = "redis loses the zebra readings at a restart"
+
+    def answers(folder: str | None) -> list[tuple[str, float]]:
+        own = None if folder is None else two_projects.scope_of(folder).project_id
+        found = two_projects.search(Question(words, Scope.everything(own), limit=50))
+        return [(item.event.project, item.adjustments.get("here", 0.0)) for item in found if item.event]
+
+    placed = answers(f"/home/mara/{here}")
+    assert placed[0] == (f"/home/mara/{here}", 1.0)
+    assert (f"/home/mara/{there}", pytest.approx(1 / (1 + HERE_WEIGHT))) in placed
+    assert {project for project, _ in placed} == {project for project, _ in answers(None)}
+    assert {factor for _, factor in answers(None) + answers("/home/mara/unheard-of")} == {0.0}
 
 
 def test_an_exchange_across_two_projects_leaks_nothing(make_app: Callable[..., App], tmp_path: Path) -> None:

@@ -219,3 +219,37 @@ def test_a_wrong_time_is_answered_with_every_form() -> None:
     said = refused("search", "redis", "--since", "tomorrow")
     for form in ("2026-10-01", "today", "yesterday", "7d", "12h", "3w", "2 months"):
         assert form in said
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_search_whose_embedder_fails_is_answered_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says so, to people and to programs: an endpoint that is down is no reason to answer nothing."""
+    for name, value in {"": "http", "_URL": "http://127.0.0.1:1/v1", "_MODEL": "m"}.items():
+        monkeypatch.setenv(f"RECOLLECT_EMBEDDING{name}", value)
+    said = says("search", "redis", "--all-projects")
+    assert "Redis" in said
+    assert "Searched by words only: " in said.splitlines()[-1]
+    assert "127.0.0.1:1" in said.splitlines()[-1]
+    report = ask("search", "redis", "--all-projects")
+    assert report["results"]
+    assert "127.0.0.1:1" in report["by_words_only"]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_of_all_projects_the_one_where_it_is_asked_counts_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked in the other one, the order is the other way round; asked elsewhere, nothing is preferred."""
+    roots = []
+    for name in ("quay", "mole"):
+        roots.append(tmp_path / name)
+        roots[-1].mkdir()
+        ask("import", write(tmp_path / f"{name}.jsonl", Claude(name, cwd=str(roots[-1])).user("zebra readings drift")))
+    for root in roots:
+        monkeypatch.chdir(root)
+        found = ask("search", "zebra readings", "--all-projects", "--explain")["results"]
+        assert [item["project"] == str(root) for item in found] == [True, False]
+        assert [item["explain"]["adjustments"]["here"] for item in found] == [1, pytest.approx(1 / 1.2, abs=0.001)]
+    monkeypatch.chdir(tmp_path)
+    found = ask("search", "zebra readings", "--all-projects", "--explain")["results"]
+    assert [set(item["explain"]["adjustments"]) for item in found] == [{"recency"}] * 2

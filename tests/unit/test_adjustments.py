@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.domain import memories, ranking
-from recollect.domain.ranking import ACCESS, DAY_MS, DIVERSITY, OPENNESS, RECENCY, SURVIVAL_BY_TYPE, Adjustment, Facts
+from recollect.domain.ranking import (
+    ACCESS,
+    DAY_MS,
+    DIVERSITY,
+    HERE,
+    OPENNESS,
+    RECENCY,
+    SURVIVAL_BY_TYPE,
+    Adjustment,
+    Facts,
+)
 from recollect.domain.times import Span
 
 SHARE = st.floats(0, 1)
@@ -15,10 +25,11 @@ MOMENT = st.integers(-(10**15), 10**15)
 WEIGHT = st.floats(0, 5)
 TYPE = st.sampled_from([*memories.TYPES, "", "a type of a later version"])
 FACTS = st.builds(
-    Facts, MOMENT, type=TYPE, is_open=st.booleans(), reads=st.integers(-1, 10**9), is_repeated=st.booleans()
-)
+    Facts, MOMENT, type=TYPE, is_open=st.booleans(), reads=st.integers(-1, 10**9), is_repeated=st.booleans(),
+    is_here=st.booleans(),
+)  # fmt: skip
 SPAN = Span(1_700_000_000_000, 1_700_086_400_000)
-ALL = (RECENCY, SURVIVAL_BY_TYPE, OPENNESS, ACCESS, DIVERSITY, ranking.in_time([SPAN]))
+ALL = (RECENCY, SURVIVAL_BY_TYPE, OPENNESS, ACCESS, DIVERSITY, HERE, ranking.in_time([SPAN]))
 NOW = 1_790_000_000_000
 
 

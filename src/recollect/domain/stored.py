@@ -16,13 +16,18 @@ ID_HEX_CHARS = 12
 
 
 class Scope:
-    """Whose events a question may see: one project's, or (when asked for explicitly) every project's."""
+    """Whose events a question may see: one project's, or (when asked for explicitly) every project's.
 
-    __slots__ = ("is_everything", "project_id")
+    `here` is the project in which everything is asked for, where that is known: of what answers as well its own counts
+    more.
+    """
 
-    def __init__(self, project_id: int | None, *, is_everything: bool = False) -> None:
+    __slots__ = ("here", "is_everything", "project_id")
+
+    def __init__(self, project_id: int | None, *, is_everything: bool = False, here: int | None = None) -> None:
         self.project_id = project_id
         self.is_everything = is_everything
+        self.here = here
 
     @classmethod
     def project(cls, project_id: int | None) -> Scope:
@@ -30,9 +35,9 @@ class Scope:
         return cls(project_id)
 
     @classmethod
-    def everything(cls) -> Scope:
-        """Every project."""
-        return cls(None, is_everything=True)
+    def everything(cls, here: int | None = None) -> Scope:
+        """Every project, asked in one of them."""
+        return cls(None, is_everything=True, here=here)
 
 
 class StoredEvent:

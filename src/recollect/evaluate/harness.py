@@ -25,6 +25,9 @@ from recollect.settings import home_folder, read_settings
 if TYPE_CHECKING:
     from recollect.retrieve.ranking import Ranking
 
+OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
+"""Of what a question may be asked: of its own project, of everything there, of everything in no project."""
+
 RANKED = 50
 SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
@@ -78,7 +81,7 @@ class Pool:
 
     def ask(
         self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
-        of_everything: bool = False, asked_ms: int | None = None,
+        of: str = OWN_PROJECT, asked_ms: int | None = None,
     ) -> list[Measured]:  # fmt: skip
         """Every question of a set, measured, in their order.
 
@@ -86,14 +89,14 @@ class Pool:
             data: The set; the store holds it.
             progress: Is told what is done.
             ranking: Another one than that which ships.
-            of_everything: Everything in the store may answer, not a question's own project alone.
+            of: OWN_PROJECT, EVERYTHING or FROM_NOWHERE.
             asked_ms: When questions without a time of their own are asked; None: when the newest event was.
         """
         progress(f"{data.name}: asking")
         with self._open(ranking=ranking) as app:
             _answers(app, Question(_WARM_UP, Scope.everything(), limit=1))
             asked_ms = app.store.last_ms() if asked_ms is None else asked_ms
-            return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of_everything=of_everything)]
+            return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
 
     def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
         """The same questions to FTS5, each of its own project."""
@@ -127,13 +130,16 @@ def _root(data: DataSet, corpus: Corpus) -> str:
 
 
 def _questions(
-    app: App, data: DataSet, asked_ms: int, *, of_everything: bool = False
+    app: App, data: DataSet, asked_ms: int, of: str = OWN_PROJECT
 ) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
     """Each question with the scope and the time (exclusive) within which it may be answered."""
     for corpus in data.corpora:
-        own = Scope.project(app.store.project_of_root(_root(data, corpus)))
+        project = app.store.project_of_root(_root(data, corpus))
+        scope = Scope.project(project)
+        if of != OWN_PROJECT:
+            scope = Scope.everything(project if of == EVERYTHING else None)
         for asked in corpus.questions:
-            yield corpus, asked, Scope.everything() if of_everything else own, asked.before_ms or asked_ms + 1
+            yield corpus, asked, scope, asked.before_ms or asked_ms + 1
 
 
 def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:

@@ -21,11 +21,8 @@ from recollect.evaluate.figures import (
     headline,
     work_difference_ms,
 )
-from recollect.evaluate.harness import Measured, Pool
+from recollect.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool
 from recollect.retrieve.ranking import SHIPPED, Ranking
-
-OWN_PROJECT, EVERYTHING = "own project", "everything"
-"""What a pooled store is asked: a question's own project, as the product asks, or all that is in it."""
 
 _PACKAGES = ("apsw", "tantivy")
 _PACKAGES_OF_MEANING = ("numpy", "onnxruntime")
@@ -124,13 +121,11 @@ class Measurement:
                 self._say(f"  {name:<24}{headline(figures, change)}  {work_ms:+.1f} ms")
 
     def _pooled(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured], asked_ms: int) -> None:
-        """In its own project a question is asked when its set ended, as apart; of everything, when all had ended."""
+        """Of its own project a question is asked when its set ended, as apart; of everything, when all had ended."""
         figures["pooled"] = {}
-        for scope in (OWN_PROJECT, EVERYTHING) if self._plan.is_everywhere else (OWN_PROJECT,):
-            is_all = scope == EVERYTHING
-            asked = pool.ask(
-                data, self._progress, self._plan.ranking, of_everything=is_all, asked_ms=None if is_all else asked_ms
-            )
+        for scope in (OWN_PROJECT, EVERYTHING, FROM_NOWHERE) if self._plan.is_everywhere else (OWN_PROJECT,):
+            when_ms = asked_ms if scope == OWN_PROJECT else None
+            asked = pool.ask(data, self._progress, self._plan.ranking, of=scope, asked_ms=when_ms)
             figures["pooled"][scope] = figures_of(asked)
             self._say(as_text(f"{data.name}, pooled, asked of {scope}", figures["pooled"][scope]))
             self._compare(figures, f"difference from apart: pooled, asked of {scope}", asked, ours)

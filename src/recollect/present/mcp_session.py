@@ -163,7 +163,7 @@ class Session:
         if project is None:
             return self.app.scope_of(self.project_folder())
         if project == ALL_PROJECTS:
-            return Scope.everything()
+            return Scope.everything(None if self.is_nowhere else self.app.scope_of(self.folder).project_id)
         instead = f"or {ALL_PROJECTS!r} for every project; or leave it out for this one"
         return Scope.project(self.app.project_named(project, self.folder, instead)[0])
 

@@ -43,18 +43,22 @@ def search_memories(
     if not hits:
         return []
     full = full_score(weights.values(), situation.weights.totals["events"])
-    adjustments = for_memories(spans_in(situation.text, now_ms, is_asked=situation.recent is None))
+    place = situation.wanted.scope.here
+    here = next((root for project_id, root in store.projects() if project_id == place), None) if place else None
+    adjustments = for_memories(
+        spans_in(situation.text, now_ms, is_asked=situation.recent is None), is_placed=place is not None
+    )
     found = store.memories_by_row([hit.row for hit in hits])
     ranked = []
     for hit in hits:
         memory = found.get(hit.row)
         if memory is not None and memory.is_live:  # the index may be a moment behind the rows
             strength = min(1.0, hit.score / full)
-            score, factors = adjusted(strength, _facts(memory), adjustments, now_ms)
+            score, factors = adjusted(strength, _facts(memory, here), adjustments, now_ms)
             ranked.append(RankedMemory(memory, score, strength, factors))
     return sorted(ranked, key=lambda item: (-item.score, item.memory.row))
 
 
-def _facts(memory: Memory) -> Facts:
-    is_open = memory.status == OPEN
-    return Facts(memory.created_ms, type=memory.type, is_open=is_open, reads=memory.access_count)
+def _facts(memory: Memory, here: str | None) -> Facts:
+    is_open, is_here = memory.status == OPEN, memory.project is None or memory.project == here
+    return Facts(memory.created_ms, type=memory.type, is_open=is_open, reads=memory.access_count, is_here=is_here)

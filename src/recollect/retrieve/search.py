@@ -73,12 +73,30 @@ class Searcher:
                 gathering.add(tier.name, _within(tier.candidates(situation), exchanges))
         self._add_meaning(situation, gathering)
         fused = gathering.fused(self._ranking, self._vectors)
-        final = _adjusted(situation, gathering, {row: score for row, score in fused.items() if score > 0}, now_ms)
+        final = self._adjusted(situation, gathering, {row: score for row, score in fused.items() if score > 0}, now_ms)
         scores = {row: score for row, (score, _) in final.items()}
         return [
             Ranked(gathering.rows[row], scores[row], gathering.scores[row], gathering.strengths[row], final[row][1])
             for row in _best(gathering.rows, scores, limit, by_session=situation.group_by_session)
         ]
+
+    def _adjusted(
+        self, situation: Situation, gathering: Gathering, fused: Mapping[int, float], now_ms: int
+    ) -> dict[int, tuple[float, dict[str, float]]]:
+        """By row, its final score and the factors that made it."""
+        spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
+        rows, place = gathering.rows, situation.wanted.scope.here
+        adjustments = for_events(spans, by_session=situation.group_by_session, is_placed=place is not None)
+        exchanges = {row: rows[row].exchange for row in fused} if DIVERSITY in adjustments else {}
+        behind = repeated(fused, exchanges) if exchanges else ()
+        asked = {rows[row].session_id for row in fused} if place is not None else ()
+        here = self._store.sessions_of_project(place, asked) if place is not None else asked
+        final = {}
+        for row, score in fused.items():
+            is_here = place is None or rows[row].session_id in here
+            facts = Facts(rows[row].ts_ms, is_repeated=row in behind, is_here=is_here)
+            final[row] = adjusted(score, facts, adjustments, now_ms)
+        return final
 
     def _fast(self) -> list[Tier]:
         tiers: list[Tier] = [FullTextTier(self._store), TrigramTier(self._store), EntityTier(self._store)]
@@ -137,20 +155,6 @@ class Searcher:
             text, terms, wanted, asked=asked, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
             breadth=breadth, recent=recent,
         )  # fmt: skip
-
-
-def _adjusted(
-    situation: Situation, gathering: Gathering, fused: Mapping[int, float], now_ms: int
-) -> dict[int, tuple[float, dict[str, float]]]:
-    """By row, its final score and the factors that made it."""
-    spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
-    adjustments = for_events(spans, by_session=situation.group_by_session)
-    exchanges = {row: gathering.rows[row].exchange for row in fused} if DIVERSITY in adjustments else {}
-    behind = repeated(fused, exchanges) if exchanges else ()
-    return {
-        row: adjusted(score, Facts(gathering.rows[row].ts_ms, is_repeated=row in behind), adjustments, now_ms)
-        for row, score in fused.items()
-    }
 
 
 def _best(

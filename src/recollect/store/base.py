@@ -109,6 +109,10 @@ class Store(CodeGraph, Answers, Protocol):
         """Row ids of one client's sessions."""
         ...
 
+    def sessions_of_project(self, project_id: int, asked: Iterable[int]) -> set[int]:
+        """Which of some sessions (row ids) are of a project."""
+        ...
+
     def session_of_event(self, row: int) -> int | None:
         """The row id of the session that an event belongs to."""
         ...

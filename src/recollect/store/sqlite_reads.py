@@ -220,6 +220,11 @@ class SqliteReads:
         """Row ids of the sessions with this client id."""
         return [row[0] for row in self._rows("SELECT id FROM sessions WHERE name = ?", (name,))]
 
+    def sessions_of_project(self, project_id: int, asked: Iterable[int]) -> set[int]:
+        """Which of some sessions (row ids) are of a project."""
+        sql = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND project_id = ?"
+        return {row[0] for row in self._rows(sql, (json.dumps(list(asked)), project_id))}
+
     def sessions_of_client(self, client: str) -> list[int]:
         """Row ids of the sessions of one client."""
         return [row[0] for row in self._rows("SELECT id FROM sessions WHERE client = ?", (client,))]

@@ -48,9 +48,9 @@ def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
     Raises:
         UsageError: no project has that name, or several have it.
     """
-    if all_projects:
-        return Scope.everything()
     here = clean_argument(current_folder(os.environ))
+    if all_projects:
+        return Scope.everything(app.scope_of(here).project_id)
     if project is None:
         return app.scope_of(here)
     return Scope.project(app.project_named(clean_argument(project), here, _ALL)[0])

@@ -14,7 +14,7 @@ from recollect.domain.events import TOOL_CALL, squeeze
 from recollect.domain.explanation import Explanation
 from recollect.domain.memories import RESOLVED, Memory
 from recollect.domain.stored import ID_PREFIX, Found, StoredEvent
-from recollect.errors import StoreError, StoreMissingError
+from recollect.errors import ProviderError, StoreError, StoreMissingError
 from recollect.present.commands.arguments import check_scope, clean_argument, open_to_read, scope_of
 from recollect.present.commands.remembering import memory_line, memory_row
 from recollect.present.moments import moment_ms
@@ -107,16 +107,26 @@ def _answers(
     """What a search gives programs, and people."""
     lag = app.make_searchable(INDEX_WAIT_S)
     started = time.perf_counter()
-    found = app.search(question)
+    found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
     lines = _hits(found, is_everywhere=is_everywhere) or [nothing_found(app, question, narrowed, hints)]
     lines += [not_searchable(lag)] if lag else []
     report = {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
+    if failed:
+        report, lines = report | {"by_words_only": failed}, [*lines, f"Searched by words only: {failed}."]
     problem = app.reranking.take_problem() if app.reranking is not None else ""
     if problem:
         return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
     return report, lines
+
+
+def _found(app: App, question: Question) -> tuple[list[Found], str]:
+    """What answers a question, and why only words were searched ('': that was not so)."""
+    try:
+        return app.search(question), ""
+    except ProviderError as error:  # an endpoint that is down, a model that is not here: words are
+        return app.search(question, by_words=True), str(error).rstrip(".")
 
 
 def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
