@@ -81,11 +81,11 @@ def test_neighbours_are_found_however_the_file_is_called(store: SqliteStore, tex
 
 
 @pytest.mark.usefixtures("talk")
-def test_files_of_the_situation_are_in_question_too(store: SqliteStore) -> None:
-    """Those of the best hits so far, as absolute paths, of a worktree also."""
+def test_a_file_of_a_worktree_is_the_same_file(store: SqliteStore) -> None:
+    """By the end of its absolute path; a namesake elsewhere is none."""
     with_graph(store)
-    assert sorted(asked(store, "and this one?", files=["/home/mara/quay-2/src/tidal_clock.py"])) == [1, 3]
-    assert asked(store, "and this one?", files=["/elsewhere/b.py", ""]) == []
+    assert sorted(asked(store, "what is /home/mara/quay-2/src/tidal_clock.py for?")) == [1, 3]
+    assert asked(store, "what is /elsewhere/b.py for?") == []
 
 
 @pytest.mark.usefixtures("talk")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from recollect.domain.stored import Filter, Weights
 
@@ -22,21 +22,20 @@ class Situation:
         with_tools: Tool calls and results may answer too.
         breadth: How many rows a tier may ask an index for.
         recent: The last words of the running session, read only when a tier asks (None: there are none).
-        files: Files that are in question beside those that the text names, as paths (of the best hits so far).
     """
 
     __slots__ = (
-        "asked", "breadth", "files", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools",
+        "asked", "breadth", "group_by_session", "recent", "terms", "text", "wanted", "weights", "with_tools",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - what tiers may look at, each by its name
         self, text: str, terms: list[str], wanted: Filter, *, weights: Weights, asked: str | None = None,
         group_by_session: bool = False, with_tools: bool = False, breadth: int = 200,
-        recent: Callable[[], str] | None = None, files: Sequence[str] = (),
+        recent: Callable[[], str] | None = None,
     ) -> None:  # fmt: skip
         self.text, self.terms, self.wanted, self.weights, self.recent = text, terms, wanted, weights, recent
         self.asked = text if asked is None else asked
-        self.group_by_session, self.with_tools, self.breadth, self.files = group_by_session, with_tools, breadth, files
+        self.group_by_session, self.with_tools, self.breadth = group_by_session, with_tools, breadth
 
 
 class Candidate:

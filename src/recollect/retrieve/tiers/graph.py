@@ -1,8 +1,9 @@
 """Graph: what was said of files one import away from the files in question.
 
 A question about a function is often answered where its caller was changed. The files in question are those that the
-prompt names, and those that the situation brings; only their neighbours are looked for, because the files themselves
-are found by name. A file that everything imports says little: a neighbour weighs 1 / √(its edges · the file's edges).
+prompt names (those of the best hits add nothing: docs/evaluation.md); only their neighbours are looked for, because the
+files themselves are found by name. A file that everything imports says little: a neighbour weighs
+1 / √(its edges · the file's edges).
 
 The graph is the one that recollect built, or one of a server where the settings name it and it knows the files.
 """
@@ -55,9 +56,8 @@ class GraphTier:
         project_id = situation.wanted.scope.project_id
         if project_id is None:
             return []
-        neighbours = self._of_outside(project_id, situation) or self._neighbours(
-            self._store, project_id, situation.text, situation.files
-        )
+        neighbours = self._of_outside(project_id, situation)
+        neighbours = neighbours or self._neighbours(self._store, project_id, situation.text)
         by_name: dict[str, list[str]] = {}
         for path in neighbours:
             by_name.setdefault(file_name(path), []).append(path)
@@ -74,11 +74,11 @@ class GraphTier:
             return {}
         text = self._outside.redact(situation.text)
         ask = self._outside.ask_graph
-        return ask(lambda graph: self._neighbours(graph, project_id, text, situation.files)) or {}
+        return ask(lambda graph: self._neighbours(graph, project_id, text)) or {}
 
-    def _neighbours(self, graph: ImportGraph, project_id: int, text: str, files: Sequence[str]) -> dict[str, float]:
+    def _neighbours(self, graph: ImportGraph, project_id: int, text: str) -> dict[str, float]:
         """The paths of the neighbours that weigh most, with their weights (0 to 1)."""
-        named = [*_longest(entities(text, MAX_NAMES)), *files]
+        named = _longest(entities(text, MAX_NAMES))
         seeds: dict[int, float] = {}
         for meant in files_meant(graph, project_id, dict.fromkeys(named)).values():
             if len(meant) <= MAX_MEANT:
