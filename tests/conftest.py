@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 from tests.builders import Claude, write
 from tests.processes import COMMAND, ask
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 _FOREIGN = ("RECOLLECT_", "CLAUDE_", "CODEX_", "ANTHROPIC_", "OPENAI_", "GIT_", "XDG_")
 _OURS = ("RECOLLECT_TEST_",)
+_HOOKS_MS = 20_000
+"""How long a hook may take in tests that are not about its deadline: one that a busy machine ends has no answer."""
+
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +39,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
     monkeypatch.setenv("RECOLLECT_EMBEDDING", "off")  # a model is loaded by the tests that are about it
+    for name in ("PROMPT", "INGEST", "START"):
+        monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", str(_HOOKS_MS))
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +19,7 @@ class Embeddings(ThreadingHTTPServer):
     """Answers in the form of its path; each `script` entry is what happens instead, once, in turn.
 
     An entry may have: status, headers, body (bytes), value (as JSON), hang_s, drip_s (between bytes), close (silence).
+    Whatever it waits for, it ends with the server.
     """
 
     daemon_threads = True
@@ -31,6 +31,7 @@ class Embeddings(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.embedder = HashingEmbedder(24)
+        self.over = threading.Event()
 
     def url(self, path: str = "/v1/embeddings") -> str:
         """Its address."""
@@ -54,8 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(question)
         self.server.headers.append(dict(self.headers))
         todo = self.server.script.pop(0) if self.server.script else {}
-        time.sleep(todo.get("hang_s", 0))
-        if todo.get("close"):
+        if self.server.over.wait(todo.get("hang_s", 0)) or todo.get("close"):
             self.close_connection = True
             return
         body = todo.get("body") or json.dumps(todo.get("value") or self.server.answer(self.path, question)).encode()
@@ -79,7 +79,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         for byte in body:
             self.wfile.write(bytes([byte]))
-            time.sleep(drip_s)
+            if self.server.over.wait(drip_s):
+                raise TimeoutError("the server ends")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in http.server
         """Says nothing."""
@@ -100,6 +101,7 @@ def running(server: Server) -> Iterator[Server]:
     try:
         yield server
     finally:
+        server.over.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -27,7 +27,7 @@ INSTALLED = [*HOOK, "mcp"]
 TYPED = [*COMMAND, "mcp"]
 """As a person types it."""
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 MAX_ANSWER_CHARS = 33_000
 
 
@@ -79,7 +79,7 @@ class McpServer:
             readable, writable, _ = select.select([self.process.stdout], [descriptor], [], LIMIT_S)
             assert readable or writable, "the server neither reads nor writes"
             if readable:
-                assert self._read(), "the server is gone"
+                assert self._read(), self._last_words()
             if writable:
                 left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
 
@@ -88,6 +88,10 @@ class McpServer:
         part = os.read(self.process.stdout.fileno(), 1 << 16)
         self._rest += part
         return bool(part)
+
+    def _last_words(self) -> str:
+        assert self.process.stderr is not None
+        return f"the server is gone: {self.process.wait(LIMIT_S)}, {self.process.stderr.read()[-3000:]!r}"
 
     def line(self, limit_s: float = LIMIT_S) -> bytes:
         """The next line that the server wrote; b'' at its end."""
@@ -153,7 +157,7 @@ class McpServer:
         return Answer(text, is_error=result.get("isError", False))
 
     # -- the end -----------------------------------------------------------------------------------------------------
-    def end(self, limit_s: float = 5.0) -> tuple[int, bytes, bytes, float]:
+    def end(self, limit_s: float = LIMIT_S) -> tuple[int, bytes, bytes, float]:
         """Closes its input: its exit code, what it still wrote on both streams, and how many seconds it took."""
         assert self.process.stdin is not None
         assert self.process.stderr is not None

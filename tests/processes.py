@@ -76,6 +76,16 @@ def assert_silent(done: subprocess.CompletedProcess[bytes]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), done.stderr[-3000:]
 
 
+def failures(folder: Path) -> list[str]:
+    """What a store's log of errors holds, but who gave up because another held a lock or its own time was over.
+
+    That is a hook's or a worker's honest word on a busy machine, and their work is done by whoever comes next.
+    """
+    log = folder / "hook-errors.log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [line for line in lines if "StoreLockedError" not in line and "reached its deadline" not in line]
+
+
 def answer_of(event: str, done: subprocess.CompletedProcess[bytes]) -> dict[str, Any] | None:
     """What the hook said, checked: exit 0, no word on stderr, nothing or one answer to this event."""
     assert (done.returncode, done.stderr) == (0, b""), done.stderr[-3000:]

@@ -17,16 +17,23 @@ from recollect.present import warm_client
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+LIMIT_S = 60
+"""For what happens within moments on a machine that has nothing else to do."""
+
 SERVER = """
-import os, sys
+import os, sys, time
 from recollect.present.worker import Worker
 from recollect.settings import read_settings
 worker = Worker(read_settings(os.environ), scan_every_s=float(sys.argv[1]))
 worker.start()
 sys.stdout.write("started\\n")
 sys.stdout.flush()
-sys.stdin.read()
-is_over = worker.stop()
+for _ in sys.stdin:  # each line asks whether it knows of a store by now
+    while not worker._had_store:
+        time.sleep(0.01)
+    sys.stdout.write("knows\\n")
+    sys.stdout.flush()
+is_over = worker.stop(timeout_s=30)  # in an agent's session the process ends after a second, whatever the thread does
 sys.stdout.write(f"stopped {is_over}\\n")
 sys.stdout.flush()
 os._exit(0)
@@ -54,25 +61,44 @@ def server(
         process.stdout.close()
 
 
-def end(process: subprocess.Popen[str], limit_s: float = 5) -> tuple[bool, float]:
-    """Closes a server's stdin: whether its worker stopped in time, and the seconds until the process was gone."""
+def end(process: subprocess.Popen[str]) -> bool:
+    """Closes a server's stdin and waits until the process is gone: whether its worker stopped, and was not left."""
     assert process.stdin is not None
     assert process.stdout is not None
-    started = time.monotonic()
     process.stdin.close()
-    code = process.wait(timeout=limit_s)
+    code = process.wait(timeout=LIMIT_S)
     assert code == 0
-    return process.stdout.read() == "stopped True\n", time.monotonic() - started
+    return process.stdout.read() == "stopped True\n"
 
 
-def eventually(condition: Callable[[], Any], limit_s: float = 10, what: str = "") -> Any:
-    """Waits until a condition holds."""
+def wait_until_it_knows(process: subprocess.Popen[str]) -> None:
+    """Waits until a server has seen that there is a store, whether it works or not."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "knows\n"
+
+
+def works(process: subprocess.Popen[str], folder: Path) -> bool:
+    """Whether a server has the lock's file open, be it deleted: it is at work there, or about to see that it is not."""
+    found = []
+    for each in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed by now
+            found.append(os.readlink(each))
+    return any(path.startswith(f"{folder}/worker.lock") for path in found)
+
+
+def eventually(
+    condition: Callable[[], Any], limit_s: float = LIMIT_S, what: str | Callable[[], object] = ""
+) -> Any:
+    """Waits until a condition holds; `what` is what is said if it never does."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         if found := condition():
             return found
         time.sleep(0.01)
-    raise AssertionError(what or "it never happened")
+    raise AssertionError((what() if callable(what) else what) or "it never happened")
 
 
 def holder(folder: Path) -> int | None:

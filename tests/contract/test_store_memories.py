@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from recollect.store.base import Store
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 QUAY, DIKE = "/home/mara/quay", "/home/mara/dike"
 EVERYTHING = Scope.everything()
 TEXTS = st.text(min_size=1, max_size=60).filter(lambda text: text.strip() and "<" not in text)
@@ -369,7 +370,7 @@ def test_many_writers_at_once_lose_nothing(open_store: Callable[[], Store]) -> N
     for thread in threads:
         thread.join()
     store = open_store()
-    assert store.catch_up_memories(wait_s=5)
+    assert store.catch_up_memories(wait_s=60)
     assert len(listed(Memories(store, Clock()))) == 41
     assert len(found(store, "gauge")) == 41
 

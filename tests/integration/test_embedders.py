@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from tests import bert
 from tests.builders import Claude, write
+from tests.cost import costs_less, cpu_s
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
 from recollect.present.checks.base import Machine
@@ -29,6 +29,7 @@ from recollect.providers.minilm_places import DISTRIBUTION, MODEL_NAME, package_
 from recollect.providers.minilm_weights import Weights
 from recollect.settings import read_settings
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 PAIRS = (
     ("How do we fix the race condition in the queue?", "Two threads take the same job: it needs a lock."),
     ("why did the deploy fail", "The release broke because a migration was missing on the server."),
@@ -122,17 +123,11 @@ def test_the_same_text_has_the_same_vector_in_any_company(minilm: Embedder) -> N
 
 def test_loading_and_a_question_are_quick(built_home: Path, minilm: Embedder) -> None:
     """Far above what is measured (0.15 s, 1.7 ms), so that only a mistake fails it."""
-    started = time.monotonic()
     model = minilm_cache.read_model(str(built_home), MODEL_NAME)
     assert model is not None
-    MiniLmEmbedder(model)
-    assert time.monotonic() - started < 3
+    assert costs_less(3, lambda: MiniLmEmbedder(model))
     minilm.embed([PAIRS[0][0]])
-    times = []
-    for left, _ in PAIRS * 5:
-        started = time.perf_counter()
-        minilm.embed([left])
-        times.append(time.perf_counter() - started)
+    times = [cpu_s(lambda left=left: minilm.embed([left])) for left, _ in PAIRS * 5]
     assert sorted(times)[len(times) // 2] < 0.05
 
 
@@ -218,7 +213,7 @@ def install_with_pip(wheels: Path, *words: str) -> subprocess.CompletedProcess[s
     environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": os.devnull}
     return subprocess.run(
         [*no_package(MAIN), "model", "install", *words], env=environment, capture_output=True, text=True, check=False,
-        timeout=LIMIT_S, stdin=subprocess.DEVNULL,
+        timeout=300, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ from recollect.settings import read_settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
+
 
 def opened(**environment: str) -> App:
     """The façade over the store of this test."""
@@ -167,7 +169,7 @@ def test_a_hook_that_reached_its_deadline_says_so(past: Path, store_folder: Path
     process = subprocess.Popen(
         [sys.executable, "-m", "recollect", "hook", "UserPromptSubmit"], stdin=subprocess.PIPE, env=environment
     )
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
     assert process.stdin is not None
     process.stdin.close()
     assert past.exists()

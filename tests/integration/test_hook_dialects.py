@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import Claude, Codex, write
 from tests.checks import assert_accounted, timeline
-from tests.processes import COMMAND, HOOK, LAUNCH, assert_silent, python
+from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, python
 from tests.warm import server, socket_of
 
 from recollect.present.hook_dialects import DIALECTS
@@ -28,7 +28,7 @@ def call(agent: str, event: str, **fields: Any) -> subprocess.CompletedProcess[b
     """A hook of an agent, with the payload's own name for the event unless a field says otherwise."""
     data = json.dumps({"hook_event_name": event, **fields}).encode()
     words = [*HOOK, event, "--agent", agent]
-    return subprocess.run(words, input=data, capture_output=True, check=False, timeout=30)
+    return subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S)
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> Any:
@@ -187,7 +187,7 @@ def test_a_hook_that_is_switched_off_still_answers_as_its_agent_wants(agent: str
     for event in DIALECTS[agent]:
         data = json.dumps({"hook_event_name": event, "prompt": PROMPT, "cwd": CWD}).encode()
         words, environment = [*HOOK, event, "--agent", agent], {**os.environ, variable: "1"}
-        done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=30, env=environment)
+        done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S, env=environment)
         expected = b'{"continue": true}' if event == "beforeSubmitPrompt" else wanted
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
 
@@ -197,7 +197,7 @@ def test_the_command_line_takes_the_agent_too() -> None:
     """`recollect hook EVENT --agent NAME` is the same door."""
     data = json.dumps({"hook_event_name": "BeforeAgent", "prompt": PROMPT, "cwd": CWD}).encode()
     words = [*COMMAND, "hook", "BeforeAgent", "--agent", "gemini"]
-    done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=30)
+    done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S)
     assert "berth1" in said(done)["hookSpecificOutput"]["additionalContext"]
 
 
@@ -218,7 +218,7 @@ def test_both_entries_start_the_server(entry: str) -> None:
     """`launch.py mcp` and `recollect mcp` run the server's main with its exit code, and load no click."""
     path = LAUNCH if entry == "launch.py" else LAUNCH.parents[1] / "__main__.py"
     words = python(SERVED, LAUNCH.parents[2], path, "mcp")
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30, env={**os.environ})
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, env={**os.environ})
     assert done.returncode == 7, done.stderr
     assert not {"click", "apsw", "tantivy", "recollect.present.cli"} & set(done.stderr.split(","))
     assert sys.executable == words[0]

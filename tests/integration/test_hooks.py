@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, timeline
-from tests.processes import COMMAND, HOOK, HOOK_FIELDS, answer_of, assert_silent, hook, payload
+from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, answer_of, assert_silent, hook, payload
 
 from recollect.store.sqlite import SqliteStore
 
@@ -35,7 +35,7 @@ def call(
 ) -> dict[str, Any] | None:
     """One hook with a payload as the client writes it."""
     data = payload(event, path, session, **{**HOOK_FIELDS.get(event, {}), **fields})
-    done = subprocess.run([*ENTRIES[entry], event], input=data, capture_output=True, check=False, timeout=30)
+    done = subprocess.run([*ENTRIES[entry], event], input=data, capture_output=True, check=False, timeout=LIMIT_S)
     return answer_of(event, done)
 
 
@@ -162,7 +162,7 @@ def test_an_event_that_nobody_handles_is_nobodys(event: str, past: Path) -> None
     """An unknown event is silence."""
     assert_silent(hook(event, payload("Stop", past, "running")))
     assert_silent(
-        subprocess.run([*COMMAND, "hook", "Stopp"], input=b"{}", capture_output=True, check=False, timeout=30)
+        subprocess.run([*COMMAND, "hook", "Stopp"], input=b"{}", capture_output=True, check=False, timeout=LIMIT_S)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -17,10 +18,12 @@ from tests.builders import Claude, write
 from tests.mcp_fuzz import Fuzz
 from tests.mcp_server import INSTALLED, TYPED, McpServer, python_server
 from tests.processes import ask
+from tests.warm import eventually
 
 from recollect.capture.records import without_own_blocks
 from recollect.present.mcp import MAX_LINE_BYTES, PROTOCOLS
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 FUZZED_LINES = int(os.environ.get("RECOLLECT_TEST_FUZZED_LINES", "10000"))
 CWD = "/home/mara/harbour"
 HERE = {"CLAUDE_PROJECT_DIR": CWD}
@@ -220,7 +223,7 @@ def test_a_line_that_is_too_long_is_refused_and_costs_little(server: McpServer) 
     assert f"{MAX_LINE_BYTES >> 20} MB" in answer["error"]["message"]
     assert server.is_silent()
     assert server.exchange(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"' + b"y" * (30 << 20) + b'"}')["id"] == 1
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 # -- the streams ---------------------------------------------------------------------------------------------------
@@ -242,19 +245,28 @@ threading.Thread(target=shout, daemon=True).start()
 def test_what_is_printed_in_the_process_does_not_get_between_the_messages() -> None:
     """Prints, bytes on descriptor 1 and children's output go to standard error."""
     with McpServer(python_server(NOISE), environment=HERE) as server:
-        for _ in range(300):
+        heard = b""
+
+        def is_heard() -> bool:
+            nonlocal heard
             assert server.request("ping")["result"] == {}
-        code, out, err, _ = server.end()
+            if select.select([server.process.stderr], [], [], 0)[0]:
+                assert server.process.stderr is not None
+                heard += os.read(server.process.stderr.fileno(), 1 << 16)
+            return all(stray in heard for stray in (b"stray print", b"stray bytes", b"stray child"))
+
+        for _ in range(300):
+            is_heard()
+        eventually(is_heard)
+        code, out, _, _ = server.end()
     assert (code, out) == (0, b"")
-    for stray in (b"stray print", b"stray bytes", b"stray child"):
-        assert stray in err
 
 
 @pytest.mark.parametrize("words", [INSTALLED, TYPED], ids=["as installed", "as typed"])
 def test_arguments_are_refused(words: list[str], store_folder: Path) -> None:
     """A mistyped option is said at once, on standard error; nothing is served, nothing is made."""
     words = [*words, "--nonsense"]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"Usage: recollect mcp" in done.stderr
     assert not store_folder.exists()
@@ -274,19 +286,19 @@ def test_it_works_without_standard_error(words: list[str]) -> None:
 @pytest.mark.usefixtures("store_folder")
 def test_it_ends_without_input_without_a_reader_and_when_interrupted(words: list[str]) -> None:
     """Exit 0 and not a word, whichever end of which pipe is gone."""
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     with McpServer(words) as server:
         assert server.process.stdout is not None
         assert server.process.stdin is not None
         server.process.stdout.close()
         server.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        assert server.process.wait(5) == 0
+        assert server.process.wait(60) == 0
         assert server.process.stderr is not None
         assert server.process.stderr.read() == b""
     with McpServer(words) as server:
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(5) == 0
+        assert server.process.wait(60) == 0
         assert server.end()[1:3] == (b"", b"")
 
 

@@ -36,7 +36,7 @@ def talk(to: Callable[[Client], Awaitable[None]], words: list[str] = INSTALLED, 
     parameters = StdioServerParameters(command=words[0], args=words[1:], env=environment)
 
     async def conversation() -> None:
-        with anyio.fail_after(30):
+        with anyio.fail_after(90):
             async with Client(parameters, mode=mode) as client:
                 await to(client)
 

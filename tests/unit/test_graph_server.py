@@ -94,7 +94,7 @@ FAILING: dict[str, tuple[Answer, str]] = {
     "a redirect": ({"status": 307, "headers": {"Location": "http://127.0.0.1:9"}}, "redirects .* set graph_url"),
     "down": ({"status": 503}, "fails with 503"),
     "silence": ({"close": True}, "does not answer"),
-    "hanging": ({"hang_s": 1.0}, "does not answer"),
+    "hanging": ({"hang_s": 60}, "does not answer"),
     "a page": ({"body": b"<html>"}, "not answer as a Neo4j; check graph_url"),
     "another object": ({"value": {"results": []}}, "not answer as a Neo4j"),
     "a list": ({"value": [1]}, "not answer as a Neo4j"),
@@ -109,8 +109,8 @@ def test_a_failure_is_said_in_one_line(failure: Answer, message: str) -> None:
     with running(Neo4j(ROOT, EDGES, failure)) as server:
         started = time.monotonic()
         with pytest.raises(ProviderError, match=message) as raised:
-            opened(server, 0.4).code_files_called(1, ["berth.py"], [])
-        assert time.monotonic() - started < 1
+            opened(server, 2 if "hang_s" in failure else 60).code_files_called(1, ["berth.py"], [])
+        assert time.monotonic() - started < 30
     assert len(server.asked) == 1
     assert PASSWORD not in str(raised.value)
     assert str(raised.value).isprintable()

@@ -13,6 +13,7 @@ import pytest
 from recollect.present.lifecycle import Owner, install, uninstall, wired_parts
 from recollect.present.lifecycle.agents import parts_of
 
+pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 OWNERS = (Owner("claude-code"), Owner("codex"))
 SETTINGS = b'{\n\t"model": "opus",\n\t"hooks": {"Stop": []}\n}'
 STATE = b'{"mcpServers": {"other": {"command": "x"}}, "numStartups": 3}'
