@@ -26,8 +26,9 @@ _HOOKS_MS = 20_000
 """How long a hook may take in tests that are not about its deadline: one that a busy machine ends has no answer."""
 
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize="RECOLLECT_TEST_RANDOM" not in os.environ,  # the same examples each time
+)  # fmt: skip
 hypothesis.settings.load_profile("any machine")
 
 

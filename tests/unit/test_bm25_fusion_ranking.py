@@ -1,10 +1,10 @@
 """The arithmetic of scores: what is rare counts more, agreement never hurts."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.domain.bm25 import SATURATION, full_score, idf, weight
-from recollect.domain.fusion import LEAST_MEANING_SCALE, blend, fuse_weighted, meaning_scale
+from recollect.domain.fusion import LEAST_COSINE, LEAST_MEANING_SCALE, blend, fuse_weighted, meaning_scale
 
 SHARE = st.floats(0, 1)
 TIERS = ("fulltext", "trigram", "entity", "embedding")
@@ -51,12 +51,13 @@ def test_fusion_by_hand() -> None:
     assert fuse_weighted({}, {"fulltext": 1.0}) == 0.0
 
 
+@example([0.5], [5e-324])
 @given(st.lists(SHARE), st.lists(SHARE))
 def test_the_best_cosine_counts_what_the_best_words_do(words: list[float], cosines: list[float]) -> None:
     """Where the words find anything; where they find little it counts a part of itself, and no cosine nothing."""
     scale = meaning_scale(words, cosines)
     best = max(cosines, default=0.0)
-    if best == 0:
+    if best < LEAST_COSINE:
         assert scale == 0
     else:
         assert abs(scale * best - max(*words, LEAST_MEANING_SCALE * best, 0.0)) < 1e-12

@@ -31,14 +31,18 @@ LEAST_MEANING_SCALE = 0.5
 """What a cosine counts at least, however little the words found: paraphrases share few of them (docs/evaluation.md)."""
 
 
+LEAST_COSINE = 1e-6
+"""Below it a cosine is rounding: to divide by it would be to rank by chance."""
+
+
 def meaning_scale(words: Iterable[float], cosines: Iterable[float]) -> float:
     """What a question's cosines are multiplied with to stand on the scale of its words: the best of both are equal.
 
     How far cosines reach depends on the model and on how a question is put, not on how good an answer is. Where words
-    find little, cosines count more than that: LEAST_MEANING_SCALE of themselves. 0 when there is no cosine above 0.
+    find little, cosines count more than that: LEAST_MEANING_SCALE of themselves. 0 when no cosine says anything.
     """
     best = max(cosines, default=0.0)
-    if best <= 0.0:
+    if best < LEAST_COSINE:
         return 0.0
     return max(max(words, default=0.0) / best, LEAST_MEANING_SCALE)
 
