@@ -114,7 +114,7 @@ def _answers(
     lines += [not_searchable(lag)] if lag else []
     report = {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
-        report, lines = report | {"by_words_only": failed}, [*lines, f"Searched by words only: {failed}."]
+        report, lines = report | {"by_words_only": failed}, [*lines, f"Searched by words only: {failed}"]
     problem = app.reranking.take_problem() if app.reranking is not None else ""
     if problem:
         return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
@@ -126,7 +126,7 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
     try:
         return app.search(question), ""
     except ProviderError as error:  # an endpoint that is down, a model that is not here: words are
-        return app.search(question, by_words=True), str(error).rstrip(".")
+        return app.search(question, by_words=True), str(error)
 
 
 def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
