@@ -106,7 +106,7 @@ def test_half_of_the_bonus_of_recency_is_gone_after_a_week() -> None:
 @pytest.mark.parametrize(
     ("kind", "days", "left"),
     [("pattern", 30, 0.6602), ("decision", 14, 0.3679), ("decision", 7, 0.7022), ("failure", 45, 0.3679),
-     ("dependency", 30, 0.7518), ("context", 30, 0.3679), ("discovery", 30, 0.3679), ("unheard of", 15, 0.6065)],
+     ("dependency", 30, 0.7518), ("context", 7, 0.3679), ("discovery", 30, 0.3679), ("unheard of", 15, 0.6065)],
 )  # fmt: skip
 def test_what_is_left_of_a_memory_by_its_type(kind: str, days: float, left: float) -> None:
     """By hand: exp(-(days / scale) ** shape); an unknown type, and the one nobody chose, is neither short nor long."""
@@ -161,3 +161,37 @@ def test_diversity_is_for_passages_never_for_sessions() -> None:
     on = at(0.1, DIVERSITY)
     assert [one.name for one in ranking.for_events([], diversity=on)] == ["recency", "diversity"]
     assert [one.name for one in ranking.for_events([], by_session=True, diversity=on)] == ["recency"]
+
+
+# -- stale -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kind", "days"),
+    [("decision", 24), ("failure", 90), ("context", 10), ("", 69), ("pattern", 255), ("dependency", 592)],
+)
+def test_what_has_faded_and_nobody_asked_for_is_stale(kind: str, days: int) -> None:
+    """Each type at its age; read twice or pinned it never is."""
+    assert not ranking.is_stale(aged(days, type=kind), NOW)
+    assert ranking.is_stale(aged(days + 1, type=kind, reads=1), NOW)
+    assert not ranking.is_stale(aged(9 * days, type=kind, reads=2), NOW)
+    assert not ranking.is_stale(aged(9 * days, type=kind, is_pinned=True), NOW)
+
+
+def test_what_somebody_keeps_without_a_type_is_no_passing_state() -> None:
+    """Nobody said that it is `context`; what a distiller calls so is a task or a situation, and fades in days."""
+    by_hand, distilled = (
+        memories.Memory({
+            "row": 1, "key": b"1", "type": memories.DEFAULT_TYPE, "text": "…", "project": None, "agent": None,
+            "origin": "user", "status": memories.OPEN, "created_ms": NOW - 30 * DAY_MS, "supersedes": None,
+            "superseded_by": None, "deleted_ms": None, "purged_ms": None, "access_count": 0, "source": source,
+            "subject": "", "said_ms": None, "pinned_ms": None, "status_ms": None, "supersedes_key": None,
+            "superseded_by_key": None,
+        })
+        for source in (memories.HAND, memories.RULES)
+    )  # fmt: skip
+    assert not ranking.is_stale(ranking.facts_of(by_hand), NOW)
+    assert ranking.is_stale(ranking.facts_of(distilled), NOW)
+
+
+def test_what_is_pinned_does_not_fade() -> None:
+    """Ten years later it counts as if it had been said today."""
+    assert SURVIVAL_BY_TYPE.factor(aged(3650, type="decision", is_pinned=True), NOW) == 1.0

@@ -21,7 +21,13 @@ TOOL_CALL = "tool_call"
 TOOL_RESULT = "tool_result"
 COMPACTION = "compaction"
 KINDS = (USER_PROMPT, ASSISTANT_TEXT, ASSISTANT_THINKING, TOOL_CALL, TOOL_RESULT, COMPACTION)
-"""Every kind of event, in the order of their numbers in the store (append only)."""
+"""Every kind of event that is read somewhere, in the order of their numbers in the store (append only)."""
+
+RATIONALE = "rationale"
+"""What an exchange was asked for, what was done and why: derived, read in no file (`domain.rationales`)."""
+
+STORED_KINDS = (*KINDS, RATIONALE)
+"""Every kind of event that a session is told with."""
 
 TURN_KINDS = (USER_PROMPT, ASSISTANT_TEXT)
 """What a person or the agent said: the passages that answer most questions."""
@@ -45,7 +51,7 @@ PUSHED_ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT)
 OWN_SERVER = "recollect"
 OWN_TOOLS = frozenset((
     "search_memory", "get_context", "get_memories", "replay_session", "get_timeline", "expand_memory", "remember",
-    "update_memory", "forget", "memory_status", "hook",
+    "update_memory", "forget", "list_stale", "memory_status", "hook",
 ))  # fmt: skip
 """The tools of recollect's MCP server (`present/mcp_tools.TOOLS`): what they were asked is not history."""
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from math import exp, log1p
 
+from recollect.domain.memories import DEFAULT_TYPE, HAND, OPEN
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
+    from recollect.domain.memories import Memory
     from recollect.domain.times import Span
 
 DAY_MS = 24 * 3600 * 1000
@@ -38,13 +41,21 @@ of each type in turn, MRR is within a point of .440, which the events' recency g
 
 SURVIVAL: Mapping[str, tuple[float, float]] = {
     "decision": (14.0, 1.5), "failure": (45.0, 1.2), "pattern": (90.0, 0.8), "dependency": (180.0, 0.7),
+    "context": (7.0, 2.0),
 }  # fmt: skip
 """By type of memory: the days after which 1/e are left, and the shape (above 1 it holds first and falls later, below 1
 it falls first and then lasts). The values are Distill's (github.com/5queezer/distill, MIT)."""
 
 DEFAULT_SURVIVAL = (30.0, 1.0)
-"""Also for `context`, which is what a memory is when nobody chose a type: Distill's seven days for it (shape 2) give
-LoCoMo's turns an MRR of .434, these .438."""
+"""Also for what somebody keeps by hand without choosing a type: it is called `context`, but nobody said that it is a
+passing state. (Distill lets all of it fade in seven days; LoCoMo's turns, kept so, then have an MRR of .434, not .438.)
+"""
+
+STALE_SURVIVAL = 0.1
+STALE_READS = 2
+"""What is below both has outlived its use, as far as anybody can tell (Distill's values): a context after 11 days (69
+if kept by hand), a decision after 24, a failure after 90, a pattern after 255, a dependency after 593. It is listed,
+never taken away."""
 
 RESOLVED_WEIGHT = 0.1
 """What is resolved gives way to what is open and answers about as well, not to what answers worse. No set here has
@@ -64,22 +75,32 @@ class Facts:
     """What adjustments may know of a row.
 
     Attributes:
-        ts_ms: When it was said or kept.
+        ts_ms: When it was said (last) or kept.
         type: Of a memory (domain.memories.TYPES); '' of an event.
         is_open: Whether it still holds; what is resolved does not.
         reads: How often somebody asked for it by its id.
         is_repeated: Whether a better row of the same exchange is there.
+        is_pinned: Whether somebody pinned it: it does not fade.
         is_here: Whether it is of the project in which everything is asked for (a memory that holds everywhere is).
     """
 
-    __slots__ = ("is_here", "is_open", "is_repeated", "reads", "ts_ms", "type")
+    __slots__ = ("is_here", "is_open", "is_pinned", "is_repeated", "reads", "ts_ms", "type")
 
     def __init__(
         self, ts_ms: int, *, type: str = "", is_open: bool = True, reads: int = 0, is_repeated: bool = False,  # noqa: A002 - the field's own word
-        is_here: bool = True,
+        is_pinned: bool = False, is_here: bool = True,
     ) -> None:  # fmt: skip
         self.ts_ms, self.type, self.is_open, self.reads, self.is_repeated = ts_ms, type, is_open, reads, is_repeated
-        self.is_here = is_here
+        self.is_pinned, self.is_here = is_pinned, is_here
+
+
+def facts_of(memory: Memory, *, is_here: bool = True) -> Facts:
+    """What adjustments may know of a memory: its age counts from when it was said last."""
+    is_untyped = memory.source == HAND and memory.type == DEFAULT_TYPE
+    return Facts(
+        memory.said_ms or memory.created_ms, type="" if is_untyped else memory.type, is_open=memory.status == OPEN,
+        reads=memory.access_count, is_pinned=memory.pinned_ms is not None, is_here=is_here,
+    )  # fmt: skip
 
 
 class Adjustment:
@@ -102,9 +123,16 @@ def recency(facts: Facts, now_ms: int) -> float:
 
 
 def survival(facts: Facts, now_ms: int) -> float:
-    """How much of a memory of its type is left at its age, after Weibull: exp(-(age / scale) ** shape)."""
+    """How much of a memory of its type is left at its age, after Weibull: exp(-(age / scale) ** shape); pinned: all."""
+    if facts.is_pinned:
+        return 1.0
     scale_days, shape = SURVIVAL.get(facts.type, DEFAULT_SURVIVAL)
     return exp(-((max(0, now_ms - facts.ts_ms) / DAY_MS / scale_days) ** shape))
+
+
+def is_stale(facts: Facts, now_ms: int) -> bool:
+    """Whether a memory has faded and hardly anybody ever asked for it."""
+    return facts.reads < STALE_READS and survival(facts, now_ms) < STALE_SURVIVAL
 
 
 def openness(facts: Facts, _now_ms: int) -> float:

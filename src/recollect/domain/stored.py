@@ -67,7 +67,7 @@ class StoredEvent:
     def __init__(self, values: Mapping[str, object], text: str | None = None) -> None:
         self.row: int = values["row"]  # type: ignore[assignment]
         self.key: bytes = values["key"]  # type: ignore[assignment]
-        self.kind: str = events.KINDS[values["kind"]]  # type: ignore[call-overload]
+        self.kind: str = events.STORED_KINDS[values["kind"]]  # type: ignore[call-overload]
         self.origin: str = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
         self.session: str = values["session"]  # type: ignore[assignment]
         self.client: str = values["client"]  # type: ignore[assignment]

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from recollect.store.answers import Answers
 from recollect.store.code_graph import CodeGraph
+from recollect.store.distil_batch_rows import DistilBatchRows
+from recollect.store.memory_rows import DistilledRows, MemoryRows
+from recollect.store.rationale_rows import RationaleRows
+from recollect.store.spending import Spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory
     from recollect.domain.sources import Batch, SourceState
     from recollect.domain.stored import Filter, Hit, Scope, SessionSummary, StoredEvent, Turn, Weights
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-class Store(CodeGraph, Answers, Protocol):
+class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, DistilBatchRows, Spending, Protocol):
     """What is remembered."""
 
     path: str
@@ -204,101 +207,6 @@ class Store(CodeGraph, Answers, Protocol):
 
     def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
         """Events with a word one edit away from a term."""
-        ...
-
-    # -- memories --------------------------------------------------------------------------------------------------
-    def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Adds a memory, or gives the one that says the same in the same scope (and False)."""
-        ...
-
-    def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
-        """Memories by row id."""
-        ...
-
-    def memories_by_prefix(self, prefix: str, limit: int = 5) -> list[Memory]:
-        """Memories by the beginning of their id, whatever has become of them."""
-        ...
-
-    def live_twin(self, row: int) -> Memory | None:
-        """The live memory that says the same in the same scope, of the same owner, if there is one."""
-        ...
-
-    def list_memories(
-        self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
-    ) -> list[Memory]:
-        """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
-        ...
-
-    def memory_counts(self) -> dict[str, dict[str, int]]:
-        """Live memories by type and status, and all by state."""
-        ...
-
-    def set_memory_status(self, row: int, status: str) -> None:
-        """Open or resolved."""
-        ...
-
-    def set_memory_deleted(self, row: int, deleted_ms: int | None) -> None:
-        """Forgets a memory, or (None) restores it."""
-        ...
-
-    def record_memory_access(self, rows: Iterable[int], now_ms: int) -> None:
-        """Counts that memories were read on purpose."""
-        ...
-
-    def record_memory_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which memories were said to a session."""
-        ...
-
-    def memories_known(self, session: str) -> set[int]:
-        """Rows of memories that were said to a session."""
-        ...
-
-    def purge_memory(self, row: int, now_ms: int) -> None:
-        """Takes a memory's text out of the index, the rows and their log; its id stays as a stone.
-
-        Raises:
-            StoreLockedError: another process is in the way; it is forgotten, its text is still there.
-        """
-        ...
-
-    def files_with(self, text: str) -> list[str]:
-        """The files of the store's folder that hold a text (of 6 characters or more) or much of it.
-
-        Raises:
-            StoreError: a file cannot be read.
-        """
-        ...
-
-    def events_with(self, text: str) -> list[str]:
-        """Ids of events that hold a text or much of it, however they are packed; at most 21."""
-        ...
-
-    def memories_with(self, text: str) -> list[str]:
-        """Ids of memories, whatever became of them, that hold a text or much of it; at most 21."""
-        ...
-
-    def vacuum(self) -> None:
-        """Writes the rows' file anew, without what unused parts of it still hold."""
-        ...
-
-    def search_memories(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[MemoryHit]:
-        """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
-        ...
-
-    def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
-        """Makes new memories searchable; False when another process is at it for longer."""
-        ...
-
-    def memory_index_lag(self) -> int | None:
-        """How many changes to memories their index has not seen; None when it is of other rows than these.
-
-        For `doctor`: None is an index error (an older database was put back); `catch_up_memories` builds it anew.
-
-        Raises:
-            IndexDamagedError: the index cannot be read.
-        """
         ...
 
     # -- derived indexes, injections, end --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import time
 import tantivy
 from tantivy import Occur, Query
 
-from recollect.domain import memories
+from recollect.domain import events, memories
 from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
 from recollect.store.lexical import WORDS, analyzer, damaged, open_index, weighted
@@ -238,6 +238,8 @@ def _restrictions(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Q
     found += time_range(schema, wanted)
     if wanted.memory_types is not None:
         must(Query.term_set_query(schema, "kind", [_TYPES[name] for name in wanted.memory_types]))
+    if wanted.origins is not None:
+        must(Query.term_set_query(schema, "origin", [events.ORIGINS.index(name) for name in wanted.origins]))
     if wanted.agent is not None:
         must(Query.term_query(schema, "agent", wanted.agent, "basic"))
     return found

@@ -17,10 +17,11 @@ from recollect.domain.sources import COUNTERS
 from recollect.errors import CursorMovedError, StoreError, StoreMissingError, StoreNewerError
 from recollect.store.driver import driver_errors
 from recollect.store.sqlite_answers import SqliteAnswers
+from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
-from recollect.store.sqlite_memories import SqliteMemories
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_search import SqliteSearch
+from recollect.store.sqlite_spending import SqliteSpending
 from recollect.store.sqlite_turns import SqliteTurns
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Store
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 9
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -44,7 +45,7 @@ _INSERT_EVENT = (
 )
 
 
-class SqliteStore(SqliteSearch, SqliteTurns, SqliteMemories, SqliteGraph, SqliteAnswers):
+class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:

@@ -25,17 +25,22 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
-    "deleted_ms", "purged_ms", "access_count",
+    "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
+    "supersedes_key", "superseded_by_key",
 )  # fmt: skip
 _SELECT = (
     "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"
-    " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count,"
-    " (SELECT json_group_array(event) FROM memory_evidence WHERE memory_id = m.id)"
+    " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
+    " m.status_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
+    " (SELECT key FROM memories WHERE id = m.superseded_by),"
+    " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
+    " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
+    " FROM memory_evidence e WHERE e.memory_id = m.id)"
     " FROM memories m LEFT JOIN projects p ON p.id = m.project_id"
 )
-_NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
-_LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
-_ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
+LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
+ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 EFFECTIVE_IDS = os.access in os.supports_effective_ids
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
@@ -79,28 +84,42 @@ class SqliteMemories(SqliteReads):
             UsageError: what it would supersede was superseded, forgotten or purged meanwhile.
         """
         with self.transaction():
-            project_id = self._memory_project(new.project, new.created_ms)
-            if new.supersedes is not None and not new.is_copy:
-                self._require_live(new.supersedes)
-            known = self._known_memory(new, project_id)
-            if known is not None:
-                return self.memories_by_row([known])[known], False
-            self.connection.execute(
-                "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
-                f" supersedes, deleted_ms, purged_ms) VALUES (?, {_NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    new.key, new.digest, new.type, new.text, project_id, new.agent, _ORIGIN_NUMBERS[new.origin],
-                    new.status, new.created_ms, new.supersedes, new.deleted_ms, new.purged_ms,
-                ),
-            )  # fmt: skip
-            row = self.connection.last_insert_rowid()
-            if new.supersedes is not None:
-                self._change(new.supersedes, "superseded_by = ?", row)
-            self.connection.executemany(
-                "INSERT OR IGNORE INTO memory_evidence (memory_id, event) VALUES (?, ?)",
-                [(row, event) for event in new.evidence],
-            )
+            return self._add(new)
+
+    def _add(self, new: NewMemory) -> tuple[Memory, bool]:
+        """As `add_memory`, within a transaction."""
+        project_id = self._memory_project(new.project, new.created_ms)
+        if new.supersedes is not None and not new.is_copy:
+            self._require_live(new.supersedes)
+        known = self._known_memory(new, project_id)
+        if known is not None:
+            return self.memories_by_row([known])[known], False
+        self.connection.execute(
+            "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
+            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms)"
+            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                new.key, new.digest, new.type, new.text, project_id, new.agent, ORIGIN_NUMBERS[new.origin],
+                new.status, new.created_ms, new.supersedes, new.deleted_ms, new.purged_ms, new.source, new.subject,
+                new.pinned_ms, new.status_ms,
+            ),
+        )  # fmt: skip
+        row = self.connection.last_insert_rowid()
+        if new.supersedes is not None:
+            self._change(new.supersedes, "superseded_by = ?", row)
+        self.bear_out(row, new.evidence, new.said)
         return self.memories_by_row([row])[row], True
+
+    def bear_out(self, row: int, evidence: Iterable[str], said: Iterable[tuple[int, str]]) -> None:
+        """Adds events that bear a memory out, and times at which it was said."""
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO memory_evidence (memory_id, event) VALUES (?, ?)",
+            [(row, event) for event in evidence],
+        )
+        if times := [(row, ts_ms, event) for ts_ms, event in said]:
+            self.connection.executemany("INSERT OR IGNORE INTO memory_said VALUES (?, ?, ?)", times)
+            last = "(SELECT max(ts_ms) FROM memory_said WHERE memory_id = memories.id)"
+            self.connection.execute(f"UPDATE memories SET said_ms = {last} WHERE id = ?", (row,))  # noqa: S608 - fixed text
 
     def _require_live(self, row: int) -> None:
         found = self.memories_by_row([row])[row]
@@ -118,19 +137,19 @@ class SqliteMemories(SqliteReads):
         found = self._row("SELECT id FROM memories WHERE key = ?", (new.key,))
         if found is None and new.deleted_ms is None and new.purged_ms is None:
             found = self._row(
-                f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {_LIVE}"  # noqa: S608 - fixed text
+                f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {LIVE}"  # noqa: S608 - fixed text
                 " AND id IS NOT ? ORDER BY id LIMIT 1",
                 (new.digest, project_id, new.agent, new.supersedes),
             )
         return int(found[0]) if found else None
 
     def _change(self, row: int, what: str, *values: object) -> None:
-        self.connection.execute(f"UPDATE memories SET change = {_NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text
+        self.connection.execute(f"UPDATE memories SET change = {NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text
 
-    def set_memory_status(self, row: int, status: str) -> None:
-        """Whether a memory is still open or resolved."""
+    def set_memory_status(self, row: int, status: str, now_ms: int) -> None:
+        """Whether a memory is still open or resolved, as somebody says."""
         with self.transaction():
-            self._change(row, "status = ?", status)
+            self._change(row, "status = ?, status_ms = ?", status, now_ms)
 
     def set_memory_deleted(self, row: int, deleted_ms: int | None) -> None:
         """Forgets a memory, or (None) restores it."""
@@ -177,12 +196,17 @@ class SqliteMemories(SqliteReads):
             )
         try:
             with self.transaction():
-                stone = "text = '', digest = zeroblob(16), agent = NULL, purged_ms = coalesce(purged_ms, ?)"
-                self._change(row, stone, now_ms)
-                self.connection.execute("DELETE FROM memory_evidence WHERE memory_id = ?", (row,))
+                self._erase(row, now_ms)
         finally:
             self._empty_log()  # if it cannot be, the old page is still in the file: whoever looks finds it there
         self.catch_up_memories(wait_s=wait_s)
+
+    def _erase(self, row: int, now_ms: int) -> None:
+        """Takes away what a memory says, and all that says the same; within a transaction."""
+        stone = "text = '', subject = '', digest = zeroblob(16), agent = NULL, purged_ms = coalesce(purged_ms, ?)"
+        self._change(row, stone, now_ms)
+        for table in ("memory_evidence", "memory_said"):
+            self.connection.execute(f"DELETE FROM {table} WHERE memory_id = ?", (row,))  # noqa: S608 - fixed names
 
     def _empty_log(self) -> bool:
         """Whether the write-ahead log is empty now: readers of an old state keep what they read."""
@@ -226,8 +250,10 @@ class SqliteMemories(SqliteReads):
         from recollect.store.traces import Trace
 
         trace = Trace(text)
-        said = self._rows("SELECT key, text FROM memories ORDER BY id")
-        return [memories.memory_id(key) for key, words in said if trace.is_in(words.encode())][: MAX_TRACES + 1]
+        sql = "SELECT key, text FROM memories UNION ALL SELECT coalesce(memory_key, key), text FROM candidates"
+        said = self._rows(sql)
+        found = (memories.memory_id(key) for key, words in said if trace.is_in(words.encode()))
+        return list(dict.fromkeys(found))[: MAX_TRACES + 1]
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
@@ -262,10 +288,13 @@ class SqliteMemories(SqliteReads):
         values: list[object] = []
         if wanted.is_global_only:
             clauses.append("m.project_id IS NULL")
+        elif wanted.is_own_only:
+            clauses.append("m.project_id = ?")
+            values.append(scope.project_id)
         elif not scope.is_everything:
             clauses.append("(m.project_id IS NULL OR m.project_id = ?)")
             values.append(scope.project_id)
-        for column in ("type", "agent", "status"):
+        for column in ("type", "agent", "status", "source"):
             if getattr(wanted, column) is not None:
                 clauses.append(f"m.{column} = ?")
                 values.append(getattr(wanted, column))
@@ -300,7 +329,7 @@ class SqliteMemories(SqliteReads):
 
         sql = (
             "SELECT id, change, type, text, coalesce(project_id, 0), coalesce(agent, ''), origin, created_ms,"  # noqa: S608 - fixed text
-            f" {_LIVE} FROM memories WHERE change > ? ORDER BY change LIMIT ?"
+            f" {LIVE} FROM memories WHERE change > ? ORDER BY change LIMIT ?"
         )
         return [MemoryDocument(row) for row in self._rows(sql, (after_change, limit))]
 

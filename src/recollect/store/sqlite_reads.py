@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from _thread import get_ident
 
 from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
@@ -12,20 +13,16 @@ from recollect.store.driver import driver_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     import apsw
 
     from recollect.domain.stored import Scope
 
-_EVENT_COLUMNS = (
-    "row", "key", "kind", "origin", "session", "client", "project", "ts_ms", "order_ms", "tool", "file", "branch",
-    "agent_id", "failed", "exit_code", "text_chars", "excerpt",
-)  # fmt: skip
 _EVENT_SELECT = (
     "SELECT e.id, e.key, e.kind, e.origin, s.name, s.client, p.root, e.ts_ms, e.order_ms, e.tool, e.file, e.branch,"
-    " e.agent_id, e.failed, e.exit_code, e.text_chars, e.excerpt{extra} FROM events e"
+    " e.agent_id, e.failed, e.exit_code, e.text_chars, e.excerpt, {payload} FROM events e"
     " JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id"
 )
 _SOURCE_COLUMNS = (
@@ -53,15 +50,53 @@ class IndexRow:
 _INDEX_SELECT = "SELECT id, session_id, project_id, kind, origin, ts_ms, order_ms FROM events"
 
 
+_decompress: dict[int, Callable[[bytes], bytes]] = {}
+"""One a thread (by its identity): making one takes ten times as long as unpacking a text, and none can be shared."""
+
+
 def unpack(payload: bytes | str | None, excerpt: str) -> str:
     """The whole text of an event: its payload (plain when short), or its excerpt when that is all of it."""
     if payload is None:
         return excerpt
-    if isinstance(payload, str):
-        return payload
-    import zstandard
+    return payload if isinstance(payload, str) else _unpacked(payload)
 
-    return zstandard.ZstdDecompressor().decompress(payload).decode()
+
+def _unpacked(payload: bytes) -> str:
+    thread = get_ident()
+    if thread not in _decompress:
+        import zstandard
+
+        _decompress[thread] = zstandard.ZstdDecompressor().decompress
+    return _decompress[thread](payload).decode()
+
+
+class _KeptEvent(StoredEvent):
+    """An event as it was read. Its text is unpacked when somebody asks for it: of most of a session nobody does."""
+
+    __slots__ = ("_payload",)
+
+    def __init__(self, row: tuple[Any, ...], *, with_text: bool) -> None:
+        (
+            self.row, self.key, kind, origin, self.session, self.client, self.project, self.ts_ms, self.order_ms,
+            self.tool, self.file, self.branch, self.agent_id, failed, self.exit_code, self.text_chars, self.excerpt,
+            payload,
+        ) = row  # fmt: skip
+        self.kind, self.origin = events.STORED_KINDS[kind], events.ORIGINS[origin]
+        self.failed = None if failed is None else bool(failed)
+        if not with_text:
+            self.text = None
+        elif isinstance(payload, bytes):
+            self._payload = payload
+        else:
+            self.text = self.excerpt if payload is None else payload
+
+    def __getattr__(self, name: str) -> str | None:
+        """Only asked for what is not there yet: the text."""
+        if name != "text":
+            raise AttributeError(name)
+        self.text = _unpacked(self._payload)
+        del self._payload
+        return self.text
 
 
 def one(rows: Iterable[tuple[Any, ...]]) -> Any:  # noqa: ANN401 - whatever the query selects
@@ -135,16 +170,16 @@ class SqliteReads:
     def events_by_row(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
         """Events by their row ids; ids that are not there are left out."""
         wanted = json.dumps(list(rows))
-        sql = _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
+        sql = _EVENT_SELECT.format(payload="e.payload" if with_text else "NULL")
         sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
         found = self._rows(sql, (wanted,))
-        return {row[0]: _stored_event(row, with_text=with_text) for row in found}
+        return {row[0]: _KeptEvent(row, with_text=with_text) for row in found}
 
     def turns_by_row(self, rows: Iterable[int]) -> dict[int, StoredEvent]:
         """Events by their row ids, turns with their texts; ids that are not there are left out."""
-        sql = _EVENT_SELECT.format(extra=", CASE WHEN e.kind IN (0, 1) THEN e.payload END")
+        sql = _EVENT_SELECT.format(payload="CASE WHEN e.kind IN (0, 1) THEN e.payload END")
         sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
-        return {row[0]: _stored_event(row, with_text=row[2] < 2) for row in self._rows(sql, (json.dumps(list(rows)),))}
+        return {row[0]: _KeptEvent(row, with_text=row[2] < 2) for row in self._rows(sql, (json.dumps(list(rows)),))}
 
     def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
         """Events whose id starts with `prefix` (`ev-` and hex digits), with their texts; at most `limit`."""
@@ -153,8 +188,8 @@ class SqliteReads:
             return []
         low = bytes.fromhex(digits.ljust(32, "0"))
         high = bytes.fromhex(digits.ljust(32, "f"))
-        sql = _EVENT_SELECT.format(extra=", e.payload") + " WHERE e.key BETWEEN ? AND ? LIMIT ?"
-        return [_stored_event(row, with_text=True) for row in self._rows(sql, (low, high, limit))]
+        sql = _EVENT_SELECT.format(payload="e.payload") + " WHERE e.key BETWEEN ? AND ? LIMIT ?"
+        return [_KeptEvent(row, with_text=True) for row in self._rows(sql, (low, high, limit))]
 
     def find_sessions(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
         """Sessions whose client id is or starts with `prefix`: row id, client id, project root; the exact one alone."""
@@ -170,10 +205,10 @@ class SqliteReads:
         """Everything a session holds, in its order: its own events and those it shares as a fork."""
         sql = (
             f"WITH members AS ({_MEMBERS}) "
-            + _EVENT_SELECT.format(extra=", e.payload" if with_text else "")
+            + _EVENT_SELECT.format(payload="e.payload" if with_text else "NULL")
             + " JOIN members m ON m.id = e.id ORDER BY m.order_ms, e.source_id, e.id"
         )
-        return [_stored_event(row, with_text=with_text) for row in self._rows(sql, (session_id,))]
+        return [_KeptEvent(row, with_text=with_text) for row in self._rows(sql, (session_id,))]
 
     def opening(self, row: int) -> int | None:
         """The prompt (row id) that opened the exchange of an event: as it is now, whatever was read first."""
@@ -196,12 +231,12 @@ class SqliteReads:
             (session_id, order_ms, exchange),
         ) or (2**62, 0)
         sql = (
-            _EVENT_SELECT.format(extra=", e.payload")
+            _EVENT_SELECT.format(payload="e.payload")
             + " WHERE e.session_id = ? AND e.kind = 1 AND e.agent_id IS NULL AND (e.order_ms, e.id) > (?, ?)"
             " AND (e.order_ms, e.id) < (?, ?) ORDER BY e.order_ms DESC, e.id DESC LIMIT ?"
         )
         rows = self._rows(sql, (session_id, order_ms, exchange, *following, limit))
-        return [_stored_event(row, with_text=True) for row in rows][::-1]
+        return [_KeptEvent(row, with_text=True) for row in reversed(rows)]
 
     def last_ms(self) -> int:
         """The time of the newest event, 0 for an empty store."""
@@ -328,9 +363,3 @@ def _search_text(kind: int, tool: str | None, file: str | None, excerpt: str, pa
 def _source_state(row: tuple[object, ...]) -> SourceState:
     values = dict(zip(_SOURCE_COLUMNS, row, strict=True))
     return SourceState(str(values["path"]), str(values["client"]), values)
-
-
-def _stored_event(row: tuple[object, ...], *, with_text: bool) -> StoredEvent:
-    values = dict(zip(_EVENT_COLUMNS, row, strict=False))
-    text = unpack(row[-1], row[-2]) if with_text else None  # type: ignore[arg-type]
-    return StoredEvent(values, text)

@@ -1,0 +1,55 @@
+"""Rationale: in a few sentences what an exchange was asked for, what was done, and why. Derived from its events.
+
+An exchange has at most one, known by its prompt: whoever writes it again replaces it.
+"""
+
+from __future__ import annotations
+
+KEY_BYTES = 16
+MAX_TEXT_CHARS = 600
+
+
+class Rationale:
+    """What is said of one exchange.
+
+    `author` is who wrote it: the rules with their version, or a model. `origin` is the least trusted of what it quotes.
+    """
+
+    __slots__ = ("author", "origin", "text")
+
+    def __init__(self, text: str, origin: str, author: str) -> None:
+        self.text, self.origin, self.author = text, origin, author
+
+
+class NewRationale:
+    """A rationale with its place: `key` is what it is known by, `last_row` the highest event row of its exchange.
+
+    `rationale` is None where nothing was done: what was written of that exchange before goes.
+    """
+
+    __slots__ = ("key", "last_row", "order_ms", "prompt_row", "rationale", "ts_ms")
+
+    def __init__(
+        self, key: bytes, prompt_row: int, last_row: int, *, ts_ms: int | None, order_ms: int,
+        rationale: Rationale | None,
+    ) -> None:  # fmt: skip
+        self.key, self.prompt_row, self.last_row = key, prompt_row, last_row
+        self.ts_ms, self.order_ms, self.rationale = ts_ms, order_ms, rationale
+
+
+class UnreadSession:
+    """A session with events that the rules have not looked through: those after a row, up to another."""
+
+    __slots__ = ("after_row", "last_row", "row")
+
+    def __init__(self, row: int, after_row: int, last_row: int) -> None:
+        self.row, self.after_row, self.last_row = row, after_row, last_row
+
+
+class Unasked:
+    """A rationale that a model has not been asked for: its prompt, its session, and how far its exchange went then."""
+
+    __slots__ = ("last_row", "prompt_row", "session")
+
+    def __init__(self, prompt_row: int, session: int, last_row: int) -> None:
+        self.prompt_row, self.session, self.last_row = prompt_row, session, last_row

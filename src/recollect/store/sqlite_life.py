@@ -1,0 +1,86 @@
+"""What becomes of memories in the SQLite store: pinned, said again, faded, contradicted."""
+
+from __future__ import annotations
+
+from recollect.domain.memories import KEY_BYTES, Review
+from recollect.domain.stored import ID_HEX_CHARS
+from recollect.store.sqlite_memories import LIVE, SqliteMemories
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.domain.memories import Memory
+    from recollect.domain.stored import Scope
+
+_REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
+
+
+class SqliteLife(SqliteMemories):
+    """The life of memories; see `store.memory_rows.MemoryRows` for the contract."""
+
+    def set_memory_pinned(self, row: int, pinned_ms: int | None) -> None:
+        """Pins a memory, or (None) lets it go."""
+        with self.transaction():
+            self._change(row, "pinned_ms = ?", pinned_ms)
+
+    def memory_said(self, row: int) -> list[tuple[int, str]]:
+        """Every time (UTC ms, event id) a memory was said, in order."""
+        sql = "SELECT ts_ms, event FROM memory_said WHERE memory_id = ? ORDER BY ts_ms, event"
+        return list(self._rows(sql, (row,)))
+
+    def evidence_sessions(self, row: int) -> dict[str, str]:
+        """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
+        sql = (
+            "SELECT m.event, s.name FROM memory_evidence m JOIN events e ON e.key"
+            " BETWEEN unhex(substr(m.event, 4) || ?2) AND unhex(substr(m.event, 4) || ?3)"
+            " JOIN sessions s ON s.id = e.session_id WHERE m.memory_id = ?1"
+        )
+        rest = 2 * KEY_BYTES - ID_HEX_CHARS
+        return dict(self._rows(sql, (row, "0" * rest, "f" * rest)))
+
+    def memory_wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
+        sql = (
+            "SELECT c.text FROM candidates c JOIN memories m ON m.key = c.memory_key AND m.text != c.text"
+            " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
+        )
+        return [text for (text,) in self._rows(sql, (row,))]
+
+    def fading_memories(self, scope: Scope, max_reads: int) -> list[Memory]:
+        """Live memories of a scope, not pinned and read at most so often, those said longest ago first."""
+        where = "" if scope.is_everything else " AND (project_id IS NULL OR project_id = ?2)"
+        sql = (
+            f"SELECT id FROM memories WHERE {LIVE} AND pinned_ms IS NULL AND access_count <= ?1{where}"  # noqa: S608 - fixed text
+            " ORDER BY coalesce(said_ms, created_ms), id"
+        )
+        rows = [row for (row,) in self._rows(sql, (max_reads, *([] if scope.is_everything else [scope.project_id])))]
+        found = self.memories_by_row(rows)
+        return [found[row] for row in rows if row in found]
+
+    def reviews(self, scope: Scope, limit: int) -> list[Review]:
+        """Pairs of live memories of a scope that nobody settled, newest first."""
+        live = " AND ".join(f"{name}.{part}" for name in ("o", "n") for part in LIVE.split(" AND "))
+        where = "" if scope.is_everything else " AND ?2 IN (o.project_id, n.project_id)"
+        sql = (
+            f"{_REVIEW} JOIN memories o ON o.id = r.older JOIN memories n ON n.id = r.newer"
+            f" WHERE r.settled_ms IS NULL AND {live}{where}"
+            " ORDER BY coalesce(n.said_ms, n.created_ms) DESC, r.id LIMIT ?1"
+        )
+        values = (limit, *([] if scope.is_everything else [scope.project_id]))
+        return [review for row in self._rows(sql, values) if (review := self._review(row))]
+
+    def review(self, row: int) -> Review | None:
+        """One pair, by its row id."""
+        found = self._row(f"{_REVIEW} WHERE r.id = ?", (row,))
+        return self._review(found) if found else None
+
+    def settle_review(self, row: int, now_ms: int) -> None:
+        """Somebody has looked at a pair."""
+        with self.transaction():
+            self.connection.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, row))
+
+    def _review(self, row: tuple[int, int, int, str, int, int | None]) -> Review | None:
+        ident, older, newer, reason, found_ms, settled_ms = row
+        found = self.memories_by_row([older, newer])
+        if older not in found or newer not in found:
+            return None
+        return Review(ident, found[older], found[newer], reason, found_ms, settled_ms)
