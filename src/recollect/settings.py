@@ -40,7 +40,12 @@ class Field:
 EMBEDDERS = ("auto", "off", "minilm", "fastembed", "http")
 _EMBEDDING = "Search by meaning: `off`, `minilm`, `fastembed`, `http`; `auto`: minilm where its packages and model are."
 
-LANGUAGE_MODELS = ("off", "http")
+DISTILLERS = ("rules", "llm", "off")
+_DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (the language model beside them), or `off`."
+LANGUAGE_MODELS = ("off", "http", "anthropic", "claude")
+_LANGUAGE_MODEL = (
+    "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program)."
+)
 RERANKED = 20
 """How many of a search's first answers a reranker reads."""
 
@@ -61,10 +66,14 @@ FIELDS = (
     Field("embedding_url", "", "The endpoint of `http`: `…/v1/embeddings` (as OpenAI's) or `…/api/embed` (Ollama's)."),
     Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
     Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
-    Field("llm", "off", "A language model: `off`, or `http`, which is sent redacted text.", choices=LANGUAGE_MODELS),
-    Field("llm_url", "", "Its endpoint: `…/v1` of OpenAI, Ollama, llama.cpp, vLLM (`…/v1/chat/completions`)."),
-    Field("llm_model", "", "Its name at the endpoint."),
-    Field("llm_key_env", "", "The environment variable that holds the endpoint's key."),
+    Field("distiller", "rules", _DISTILLER, choices=DISTILLERS),
+    Field("llm", "off", _LANGUAGE_MODEL, choices=LANGUAGE_MODELS),
+    Field("llm_url", "", "Endpoint of `http`: `…/v1` (OpenAI, Ollama, llama.cpp, vLLM); of `anthropic`, if another."),
+    Field("llm_model", "", "The model's name there; for `claude` it may be left out."),
+    Field("llm_key_env", "", "The environment variable that holds the key for `http` or `anthropic`."),
+    Field("llm_command", "claude", "The program of `claude`: a name on PATH, or a path."),
+    Field("llm_daily_calls", 0, "Calls of the language model that may be made a day (UTC); 0: none."),
+    Field("llm_daily_tokens", 0, "Tokens that they may use a day, in and out; 0: none."),
     Field("classifier_weight", 0.0, _WEIGHT.format("the classifier (rules, or the language model)"), 0, 1),
     Field("graph_weight", 0.0, _WEIGHT.format("the import graph"), 0, 1),
     Field("rerank", "off", _RERANK),
@@ -94,10 +103,14 @@ class Settings:
     embedding_url: str
     embedding_key_env: str
     embedding_weights: str
+    distiller: str
     llm: str
     llm_url: str
     llm_model: str
     llm_key_env: str
+    llm_command: str
+    llm_daily_calls: int
+    llm_daily_tokens: int
     classifier_weight: float
     graph_weight: float
     rerank: str

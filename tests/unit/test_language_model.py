@@ -12,11 +12,14 @@ import pytest
 from tests.endpoint import Answer, running
 from tests.others import Chat, said
 
+from recollect.domain.spending import CLASSIFY, Caps
 from recollect.errors import ProviderError, SettingsError
 from recollect.providers.llm import open_model
 from recollect.providers.llm_http import HttpLanguageModel
 from recollect.providers.schema import problem_with
+from recollect.providers.spending import MeteredModel
 from recollect.settings import read_settings
+from recollect.store.sqlite import SqliteStore
 
 KEY = "sk-planted-key-0123456789"
 SCHEMA: dict[str, Any] = {
@@ -31,14 +34,20 @@ SCHEMA: dict[str, Any] = {
     "required": ["color"],
     "additionalProperties": False,
 }
+CAPS = Caps(100, 1_000_000)
 GOOD = {"color": "red", "share": 0.5, "names": ["a", "b"]}
 
 
+def metered(store: SqliteStore, url: str, name: str, key: str = "", *, timeout_s: float = 60.0) -> MeteredModel:
+    """The model at an endpoint, with a budget that nobody exhausts here."""
+    return MeteredModel(HttpLanguageModel(url, name, key), store, CLASSIFY, CAPS, timeout_s)
+
+
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/chat/completions", "/openai/v1"])
-def test_an_answer_has_the_shape_that_was_asked_for(path: str) -> None:
+def test_an_answer_has_the_shape_that_was_asked_for(store: SqliteStore, path: str) -> None:
     """The schema is in the request where endpoints look for it, and in the words, for those that do not."""
     with running(Chat(usual=GOOD)) as server:
-        model = HttpLanguageModel(server.url(path), "some/Model", KEY)
+        model = metered(store, server.url(path), "some/Model", KEY)
         assert model.complete("which color? \ud800", SCHEMA) == GOOD
     (asked,) = server.asked
     assert asked["model"] == "some/Model"
@@ -58,10 +67,10 @@ def test_an_answer_has_the_shape_that_was_asked_for(path: str) -> None:
     ],
     ids=["a fence", "thoughts", "politeness"],
 )  # fmt: skip
-def test_what_stands_around_an_answer_is_not_part_of_it(words: str) -> None:
+def test_what_stands_around_an_answer_is_not_part_of_it(store: SqliteStore, words: str) -> None:
     """Small models like to talk."""
     with running(Chat(usual=words)) as server:
-        assert HttpLanguageModel(server.url("/v1"), "m").complete("which?", SCHEMA) == {"color": "red"}
+        assert metered(store, server.url("/v1"), "m").complete("which?", SCHEMA) == {"color": "red"}
     assert len(server.asked) == 1
 
 
@@ -73,34 +82,36 @@ BAD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
-def test_a_wrong_shape_is_asked_for_once_more(words: Any) -> None:
+def test_a_wrong_shape_is_asked_for_once_more(store: SqliteStore, words: Any) -> None:
     """With what was wrong; the second answer counts."""
     with running(Chat({"value": said(words)}, usual=GOOD)) as server:
-        assert HttpLanguageModel(server.url("/v1"), "m").complete("which?", SCHEMA) == GOOD
+        assert metered(store, server.url("/v1"), "m").complete("which?", SCHEMA) == GOOD
     first, second = server.asked
     assert second["messages"][:2] == first["messages"]
     assert "was not it" in second["messages"][3]["content"]
 
 
-def test_a_model_that_twice_answers_in_another_shape_is_given_up() -> None:
+def test_a_model_that_twice_answers_in_another_shape_is_given_up(store: SqliteStore) -> None:
     """Two calls, one sentence, nothing of what it said in it."""
     words = {"color": "the words of the prompt"}
     with running(Chat(usual=words)) as server, pytest.raises(ProviderError, match=r"another shape.*'color'") as raised:
-        HttpLanguageModel(server.url("/v1"), "m").complete("which?", SCHEMA)
+        metered(store, server.url("/v1"), "m").complete("which?", SCHEMA)
     assert len(server.asked) == 2
     assert "words" not in str(raised.value)
 
 
-def test_an_endpoint_that_knows_no_response_format_is_asked_without() -> None:
+def test_an_endpoint_that_knows_no_response_format_is_asked_without(store: SqliteStore) -> None:
     """From then on at once; a refusal that is about something else is not mistaken for it."""
     refusal = {"status": 400, "value": {"error": "response_format is not supported"}}
     with running(Chat(refusal, usual=GOOD)) as server:
-        model = HttpLanguageModel(server.url("/v1"), "m")
+        model = metered(store, server.url("/v1"), "m")
         assert model.complete("which?", SCHEMA) == GOOD
         assert model.complete("and now?", SCHEMA) == GOOD
     assert ["response_format" in asked for asked in server.asked] == [True, False, False]
+    assert [each.outcome for each in store.receipts(0)] == ["ok", "ok", "refused"]
+    assert store.receipts(0)[-1].call.tokens == 0
     with running(Chat(refusal, refusal, usual=GOOD)) as server:
-        model = HttpLanguageModel(server.url("/v1"), "m")
+        model = metered(store, server.url("/v1"), "m")
         with pytest.raises(ProviderError, match="refuses with 400"):
             model.complete("which?", SCHEMA)
         assert model.complete("and now?", SCHEMA) == GOOD
@@ -130,40 +141,40 @@ FAILING: dict[str, tuple[Answer, str]] = {
 
 
 @pytest.mark.parametrize(("failure", "message"), FAILING.values(), ids=FAILING.keys())
-def test_a_failure_is_said_and_not_asked_for_again(failure: Answer, message: str) -> None:
+def test_a_failure_is_said_and_not_asked_for_again(store: SqliteStore, failure: Answer, message: str) -> None:
     """One request, one sentence without the key, within the time limit."""
     limit_s = 2 if "hang_s" in failure or "drip_s" in failure else 20.0
     with running(Chat(failure)) as server:
         started = time.monotonic()
         with pytest.raises(ProviderError, match=message) as raised:
-            HttpLanguageModel(server.url("/v1"), "m", KEY, limit_s).complete("which?", SCHEMA)
+            metered(store, server.url("/v1"), "m", KEY, timeout_s=limit_s).complete("which?", SCHEMA)
         assert time.monotonic() - started < 30
     assert len(server.asked) == 1
     assert KEY not in str(raised.value)
     assert str(raised.value).isprintable()
 
 
-def test_both_attempts_have_one_time_limit() -> None:
+def test_both_attempts_have_one_time_limit(store: SqliteStore) -> None:
     """A second answer that would come too late is not waited for."""
     slow, took = {"hang_s": 1.5, "value": said("no JSON")}, []
     for _ in range(3):  # with a limit for each it would be 3.5 s, always
         with running(Chat(slow, {"hang_s": 60})) as server:
             started = time.monotonic()
             with pytest.raises(ProviderError, match="does not answer"):
-                HttpLanguageModel(server.url("/v1"), "m", timeout_s=2).complete("which?", SCHEMA)
+                metered(store, server.url("/v1"), "m", timeout_s=2).complete("which?", SCHEMA)
             took.append(time.monotonic() - started)
         if took[-1] < 3:
             break
     assert min(took) < 3
 
 
-def test_nobody_there_is_said() -> None:
+def test_nobody_there_is_said(store: SqliteStore) -> None:
     """A port that nobody listens at."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
         with pytest.raises(ProviderError, match="does not answer"):
-            HttpLanguageModel(url, "m", timeout_s=20).complete("which?", SCHEMA)
+            metered(store, url, "m", timeout_s=20).complete("which?", SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -196,26 +207,36 @@ def test_a_shape_is_checked_by_the_words_that_schemas_use(value: Any, problem: s
     assert problem_with(value, SCHEMA) == problem
 
 
-def test_the_settings_open_it_or_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Off by default; the model's name, the address and the key's variable are asked for by their settings' names."""
+def test_the_settings_open_it_or_say_what_is_missing(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off by default; what a provider needs is asked for by its settings' names."""
 
-    def opened(**chosen: str) -> HttpLanguageModel | None:
+    def opened(**chosen: str) -> MeteredModel | None:
         named = {f"RECOLLECT_LLM{name.upper()}": text for name, text in chosen.items()}
-        return open_model(read_settings({"RECOLLECT_HOME": str(tmp_path), **named}))
+        return open_model(read_settings({"RECOLLECT_HOME": str(tmp_path), **named}), store, CLASSIFY)
 
     assert opened() is None
     assert opened(_url="nonsense", _model="m") is None
     with pytest.raises(SettingsError, match="RECOLLECT_LLM"):
-        opened(**{"": "claude"})
-    with pytest.raises(ProviderError, match="llm_model"):
-        opened(**{"": "http"}, _url="http://127.0.0.1:9/v1")
+        opened(**{"": "gpt"})
+    for provider in ("http", "anthropic"):
+        with pytest.raises(ProviderError, match="llm_model"):
+            opened(**{"": provider}, _url="http://127.0.0.1:9/v1")
     with pytest.raises(ProviderError, match="llm_url"):
         opened(**{"": "http"}, _model="m")
-    chosen = {"": "http", "_url": "http://127.0.0.1:9/v1", "_model": "m", "_key_env": "MY_KEY"}
+    with pytest.raises(ProviderError, match="llm_key_env"):
+        opened(**{"": "anthropic"}, _model="m")
+    with pytest.raises(ProviderError, match=r"'/no/such/claude'.*llm_command"):
+        opened(**{"": "claude"}, _command="/no/such/claude")
+    chosen = {"_url": "http://127.0.0.1:9/v1", "_model": "m", "_key_env": "MY_KEY"}
     assert "MY_KEY" not in os.environ
     with pytest.raises(ProviderError, match="the variable MY_KEY, which llm_key_env names"):
-        opened(**chosen)
+        opened(**{"": "http"}, **chosen)
     monkeypatch.setenv("MY_KEY", KEY)
-    model = opened(**chosen)
-    assert model is not None
-    assert model.name == "http:m"
+    for provider in ("http", "anthropic"):
+        model = opened(**{"": provider}, **chosen)
+        assert model is not None
+        assert model.name == f"{provider}:m"
+    monkeypatch.setenv("RECOLLECT_ACTIVE", "1")  # within an agent that recollect itself started
+    assert opened(**{"": "http"}, **chosen) is None

@@ -9,14 +9,16 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import IO
+from email.message import Message
+from typing import IO, TypeAlias
 from urllib.parse import urlsplit
 
 from recollect.errors import ProviderError
 
 MAX_ANSWER_BYTES = 32 << 20
 MAX_WAIT_S, MAX_SHOWN_CHARS, CHUNK_BYTES = 30.0, 200, 1 << 16
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+Headers: TypeAlias = Message | Mapping[str, str]
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class RefusedError(ProviderError):
@@ -74,7 +76,7 @@ class Endpoint:
             raise ProviderError(f"what is in the variable of {self._key_setting} is not one line of plain characters")
         self.shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
         self._url, self._key, self._authorization = url, key, _authorization(user, key)
-        proxies = urllib.request.ProxyHandler({} if host in _LOOPBACK else None)
+        proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
         self._opener = urllib.request.build_opener(_NoRedirect, proxies)
 
     def post(self, value: Mapping[str, object], deadline: float) -> bytes:
@@ -93,7 +95,7 @@ class Endpoint:
             headers["Authorization"] = self._authorization
         request = urllib.request.Request(self._url, json.dumps(value).encode(), headers, method="POST")  # noqa: S310 - http(s) by the constructor
         try:
-            with self._opener.open(request, timeout=_left(deadline)) as answer:
+            with self._opener.open(request, timeout=seconds_left(deadline)) as answer:
                 return self._read(answer, deadline)
         except urllib.error.HTTPError as error:
             with error:
@@ -115,17 +117,8 @@ class Endpoint:
         return b"".join(parts)
 
     def _failure(self, error: urllib.error.HTTPError, deadline: float) -> ProviderError:
-        """What a status of 300 and more means."""
-        if 300 <= error.code < 400:
-            target = error.headers.get("Location", "?")[:MAX_SHOWN_CHARS]
-            what = f"{self.shown} redirects to {target!r}; if that is right, set {self._setting}_url to it"
-            return RefusedError(what, error.code)
-        if error.code in (408, 425, 429) or error.code >= 500:
-            return TryLaterError(f"{self.shown} fails with {error.code}", _wait_s(error.headers.get("Retry-After")))
-        is_key = error.code in (401, 403)
-        step = f"check the key ({self._key_setting})" if is_key else f"check {self._setting}_url and what belongs to it"
-        what = f"{self.shown} refuses with {error.code}: {self._said(error, deadline)}; {step}"
-        return RefusedError(what, error.code)
+        said = "" if error.code < 400 else self._said(error, deadline)
+        return status_error(error.code, error.headers, said, self.shown, self._setting, self._key_setting)
 
     def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
         """The beginning of what it says, in one line, without the key."""
@@ -136,6 +129,27 @@ class Endpoint:
         if self._key:
             text = text.replace(self._key, "(key)")
         return in_one_line(text)
+
+
+def status_error(status: int, headers: Headers, said: str, shown: str, setting: str, key_setting: str) -> ProviderError:
+    """What a status of 300 and more means.
+
+    Args:
+        status: Of HTTP.
+        headers: Of the answer.
+        said: The beginning of its body, in one line, without the key.
+        shown: The address, as messages show it.
+        setting: What the settings begin with that name the endpoint.
+        key_setting: The setting that names the variable of its key.
+    """
+    if 300 <= status < 400:
+        target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
+        return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
+    if status in (408, 425, 429) or status >= 500:
+        return TryLaterError(f"{shown} fails with {status}", _wait_s(headers.get("Retry-After")))
+    is_key = status in (401, 403)
+    step = f"check the key ({key_setting})" if is_key else f"check {setting}_url and what belongs to it"
+    return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
 
 
 def in_one_line(text: str) -> str:
@@ -150,7 +164,7 @@ def _authorization(user: str, key: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{key}".encode()).decode()
 
 
-def _left(deadline: float) -> float:
+def seconds_left(deadline: float) -> float:
     """Seconds that one step of a connection may take: 0 would mean without waiting."""
     return min(max(deadline - time.monotonic(), 0.05), MAX_WAIT_S)
 

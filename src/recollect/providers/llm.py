@@ -1,4 +1,7 @@
-"""Which language model and which graph server the settings mean. Cheap to import, and to ask when there is none."""
+"""Which language model and which graph server the settings mean. Cheap to import, and to ask when there is none.
+
+A model comes with its meter: there is no other way to ask one (`providers.spending`).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recollect.providers.graph_neo4j import Neo4jGraph
-    from recollect.providers.llm_http import HttpLanguageModel
+    from recollect.providers.llm_adapter import ModelAdapter
+    from recollect.providers.spending import Ledger, MeteredModel
     from recollect.settings import Settings
+
+ACTIVE = "RECOLLECT_ACTIVE"
+"""Set for every agent that recollect itself starts: within it no model is asked, whatever the settings say."""
 
 SEARCH_LIMIT_S = 6.0
 """What somebody who searches waits for a model at most, once a day and question."""
@@ -21,18 +28,57 @@ GRAPH_LIMIT_S = 2.0
 """What a search waits for one question to a graph server; it asks two."""
 
 
-def open_model(settings: Settings, *, limit_s: float = SEARCH_LIMIT_S) -> HttpLanguageModel | None:
+class OverBudgetError(ProviderError):
+    """The ledger does not allow the call; it was not made. Asking again is pointless before somebody changes that."""
+
+
+class WrongShapeError(ProviderError):
+    """The model was asked twice and said something of another shape each time: it will do so again."""
+
+
+def open_model(
+    settings: Settings, ledger: Ledger, purpose: str, *, limit_s: float = SEARCH_LIMIT_S
+) -> MeteredModel | None:
     """The language model of the settings; None when it is off. It is not asked for anything yet.
+
+    Args:
+        settings: Which one, and what it may spend a day.
+        ledger: Where each call is reserved: the store.
+        purpose: What it is asked for: one of `domain.spending.PURPOSES`.
+        limit_s: How long one `complete` may take.
 
     Raises:
         ProviderError: a setting is missing or wrong; the message names it.
     """
-    if settings.llm == "off":
+    adapter = open_adapter(settings)
+    if adapter is None:
         return None
+    from recollect.domain.spending import Caps
+    from recollect.providers.spending import MeteredModel
+
+    return MeteredModel(adapter, ledger, purpose, Caps(settings.llm_daily_calls, settings.llm_daily_tokens), limit_s)
+
+
+def open_adapter(settings: Settings) -> ModelAdapter | None:
+    """How the model of the settings is asked; None when it is off, and within an agent that recollect itself started.
+
+    Raises:
+        ProviderError: a setting is missing or wrong, or a package or program is not here.
+    """
+    if settings.llm == "off" or os.environ.get(ACTIVE):
+        return None
+    if settings.llm == "claude":
+        from recollect.providers.llm_claude import ClaudeLanguageModel
+
+        return ClaudeLanguageModel(settings.llm_command, settings.llm_model, settings.home)
+    key = _secret(settings.llm_key_env, "llm_key_env")
+    if settings.llm == "anthropic":
+        from recollect.providers.llm_anthropic import AnthropicLanguageModel
+
+        return AnthropicLanguageModel(settings.llm_url, settings.llm_model, key)
     from recollect.providers.llm_http import HttpLanguageModel
 
-    key = _secret(settings.llm_key_env, "llm_key_env")
-    return HttpLanguageModel(settings.llm_url, settings.llm_model, key, limit_s)
+    return HttpLanguageModel(settings.llm_url, settings.llm_model, key)
 
 
 def open_graph(

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from recollect.domain.spending import Usage, as_cost, as_count
 from recollect.errors import ProviderError
 from recollect.providers.http_post import Endpoint, RefusedError, in_one_line
-from recollect.providers.schema import problem_with
+from recollect.providers.llm_adapter import INSTRUCTION, DeclinedError, FormRefusedError, Reply, Turn, object_in
 
 if TYPE_CHECKING:
-    from recollect.providers.base import LanguageModel
+    from recollect.providers.llm_adapter import ModelAdapter
 
-    Messages = list[dict[str, str]]
-
-ATTEMPTS = 2
-"""A model that twice answers in another shape than it was asked for will do so again."""
-
-MAX_ANSWER_CHARS = 1 << 20
 _UNKNOWN_FORM = (400, 404, 415, 422)
 """What endpoints say to a `response_format` that they do not know; some say it to a wrong model or path, too."""
 
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-_SYSTEM = (
-    "Answer with one JSON object and nothing else: no explanation, no code fence. It has to satisfy this JSON schema:\n"
-)
-
 
 class HttpLanguageModel:
-    """Asks an endpoint; the answer's shape is asked for in the request where that is known, and always checked.
+    """Asks an endpoint; the answer's shape is asked for in the request where that is known.
 
     A failing or busy endpoint is not asked again: who asks can do without, or comes back later. A redirect is never
     followed: prompt and key go where the settings say, or nowhere.
@@ -40,88 +28,80 @@ class HttpLanguageModel:
         url: The endpoint: a path that ends in `/v1` is completed.
         model: The model's name there.
         key: Sent as a bearer token when not empty; shown nowhere.
-        timeout_s: A call ends by then, the second attempt included.
 
     Raises:
         ProviderError: the address or the key cannot be used.
     """
 
-    def __init__(self, url: str, model: str, key: str = "", timeout_s: float = 60.0) -> None:
+    provider = "http"
+    overhead_tokens = 100
+
+    def __init__(self, url: str, model: str, key: str = "") -> None:
         if not model:
             raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
-        self.name, self.model, self.timeout_s = f"http:{model}", model, timeout_s
+        self.name, self.model = f"http:{model}", model
         self._endpoint = Endpoint(_complete(url), key, setting="llm")
-        self._is_strict = True
+        self._is_strict, self._is_doubtful = True, False
 
     @property
     def shown(self) -> str:
         """The address, as messages show it."""
         return self._endpoint.shown
 
-    def complete(self, prompt: str, schema: Mapping[str, object]) -> dict[str, object]:
-        """The answer to a prompt, in the shape of the schema; asked a second time when it has another.
+    def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
+        """One call; an endpoint that does not know how to hold it to a schema is asked without the next time.
 
         Raises:
-            ProviderError: it does not answer in time, refuses, or twice says something of another shape.
+            ProviderError: as the port says.
         """
-        deadline, problem = time.monotonic() + self.timeout_s, ""
-        messages = [
-            {"role": "system", "content": _SYSTEM + json.dumps(schema)},
-            {"role": "user", "content": prompt.encode("utf-8", "replace").decode()},
-        ]
-        for _ in range(ATTEMPTS):
-            said = self._said(messages, schema, deadline)
-            value, problem = _read(said, schema)
-            if value is not None:
-                return value
-            again = f"That was not it: {problem}. Answer again, with the JSON object only."
-            messages += [{"role": "assistant", "content": said}, {"role": "user", "content": again}]
-        what = f"{self.shown} answers in another shape than it was asked for"
-        raise ProviderError(f"{what}: {problem}; try another model")
-
-    def _said(self, messages: Messages, schema: Mapping[str, object], deadline: float) -> str:
-        """What the model says; an endpoint that does not know how to hold it to a schema is asked without."""
+        messages = [{"role": "system", "content": INSTRUCTION + json.dumps(schema)}]
+        messages += [{"role": turn.role, "content": turn.text} for turn in turns]
         question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
-        if self._is_strict:
-            form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
-            try:
-                return self._text(self._endpoint.post({**question, "response_format": form}, deadline))
-            except RefusedError as refusal:
-                if refusal.status not in _UNKNOWN_FORM:
-                    raise
-        said = self._text(self._endpoint.post(question, deadline))
-        self._is_strict = False  # only now: it was the form that was refused, not the question
-        return said
+        if not self._is_strict or self._is_doubtful:
+            return self._plainly(question, deadline)
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+        try:
+            return self._reply(self._endpoint.post({**question, "response_format": form}, deadline))
+        except RefusedError as refusal:
+            if refusal.status not in _UNKNOWN_FORM:
+                raise
+            self._is_doubtful = True
+            raise FormRefusedError(str(refusal), refusal.status) from refusal
 
-    def _text(self, answer: bytes) -> str:
-        """The message of an answer.
+    def _plainly(self, question: Mapping[str, object], deadline: float) -> Reply:
+        """Without the form: when that works, it was the form that was refused before, not the question."""
+        self._is_doubtful = False
+        answer = self._endpoint.post(question, deadline)
+        self._is_strict = False
+        return self._reply(answer)
+
+    def _reply(self, data: bytes) -> Reply:
+        """The message of an answer, and what it used.
 
         Raises:
             ProviderError: there is none: it is no such endpoint, or the model declines.
         """
+        answer = object_in(data, self.shown, "llm_url")
+        usage = _usage(answer.get("usage"))
         try:
-            choice = json.loads(answer)["choices"][0]
+            choice = answer["choices"][0]
             message = choice["message"]
             content, refusal = message.get("content"), message.get("refusal")
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (LookupError, TypeError, AttributeError) as error:
             raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url") from error
         if isinstance(refusal, str) and refusal:
-            raise ProviderError(f"{self.model} declines to answer: {in_one_line(refusal)}")
+            raise DeclinedError(f"{self.model} declines to answer: {in_one_line(refusal)}", usage)
         if choice.get("finish_reason") == "content_filter":
-            raise ProviderError(f"{self.model} declines to answer: its filter says no")
-        return content[:MAX_ANSWER_CHARS] if isinstance(content, str) else ""
+            raise DeclinedError(f"{self.model} declines to answer: its filter says no", usage)
+        return Reply(content if isinstance(content, str) else "", usage)
 
 
-def _read(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object] | None, str]:
-    """The object in what a model says, and what is wrong with it: its thoughts and a fence around it are not."""
-    plain = _THOUGHT.sub("", said)
-    start, end = plain.find("{"), plain.rfind("}")
-    try:
-        value: Any = json.loads(plain[start : end + 1]) if start >= 0 else None
-    except (ValueError, RecursionError):
-        return None, "that is no JSON"
-    problem = problem_with(value, schema) if isinstance(value, dict) else "that is no JSON object"
-    return (None, problem) if problem else (value, "")
+def _usage(said: Any) -> Usage:  # noqa: ANN401 - any JSON
+    """What an answer says that it used; some endpoints name the cost, most do not."""
+    if not isinstance(said, dict):
+        return Usage()
+    tokens_in, tokens_out = as_count(said.get("prompt_tokens")), as_count(said.get("completion_tokens"))
+    return Usage(tokens_in, tokens_out, as_cost(said.get("cost")))
 
 
 def _complete(url: str) -> str:
@@ -136,4 +116,4 @@ def _complete(url: str) -> str:
 
 
 if TYPE_CHECKING:
-    _: type[LanguageModel] = HttpLanguageModel
+    _: type[ModelAdapter] = HttpLanguageModel

@@ -8,7 +8,9 @@ from recollect.errors import ProviderError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recollect.domain.spending import Call, Caps, Usage
     from recollect.providers.base import Reranker
+    from recollect.providers.spending import Ledger
     from recollect.settings import Settings
 
 LLM = "llm"
@@ -23,8 +25,12 @@ class MissingError(ProviderError):
         self.remedy = remedy
 
 
-def open_reranker(settings: Settings) -> Reranker | None:
+def open_reranker(settings: Settings, ledger: Ledger | None = None) -> Reranker | None:
     """The reranker of the settings; None when it is off. Nothing is downloaded, no endpoint asked.
+
+    Args:
+        settings: Which one.
+        ledger: Where a language model's calls are reserved; None: it will not be asked, only looked at.
 
     Raises:
         ProviderError: it cannot be had; MissingError when something has to be brought first.
@@ -33,7 +39,7 @@ def open_reranker(settings: Settings) -> Reranker | None:
         return None
     limit_s = settings.rerank_deadline_ms / 1000
     if settings.rerank == LLM:
-        return _language_model(settings, limit_s)
+        return _language_model(settings, ledger or _NoLedger(), limit_s)
     from recollect.providers.rerank_fastembed import CrossEncoder
 
     folder = os.path.expanduser(settings.rerank_folder) or cross_encoders_folder(settings.home)
@@ -47,11 +53,22 @@ def cross_encoders_folder(home: str) -> str:
     return os.path.join(home, "models", "fastembed")
 
 
-def _language_model(settings: Settings, limit_s: float) -> Reranker:
+def _language_model(settings: Settings, ledger: Ledger, limit_s: float) -> Reranker:
+    from recollect.domain.spending import RERANK
     from recollect.providers.llm import open_model
     from recollect.providers.rerank_llm import ModelReranker
 
-    model = open_model(settings, limit_s=limit_s)
+    model = open_model(settings, ledger, RERANK, limit_s=limit_s)
     if model is None:
         raise ProviderError('rerank = "llm" needs a language model: set llm = "http" and what belongs to it')
     return ModelReranker(model)
+
+
+class _NoLedger:
+    """Allows nothing."""
+
+    def reserve_call(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:  # noqa: ARG002 - the port's
+        return 0, "nobody writes its receipts"
+
+    def settle_call(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
+        """There is nothing to settle."""

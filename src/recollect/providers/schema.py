@@ -1,7 +1,7 @@
 """Whether an answer has the shape that was asked for: the few words of JSON Schema that our schemas use.
 
-`type` (one name), `enum`, `properties`, `required`, `additionalProperties` (false), `items`, `maxItems`, `maxLength`,
-`minimum`, `maximum`. Other words are not looked at.
+`type` (one name), `enum`, `anyOf`, `properties`, `required`, `additionalProperties` (false), `items`, `maxItems`,
+`maxLength`, `minimum`, `maximum`. Other words are not looked at.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 _NUMBERS = (int, float)
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": dict, "array": list, "string": str, "number": _NUMBERS, "integer": int, "boolean": bool,
+    "null": type(None),
 }  # fmt: skip
 
 
@@ -28,6 +29,8 @@ def problem_with(value: Any, schema: Mapping[str, Any], place: str = "the answer
         return f"{place} is no {wanted}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{place} is none of {', '.join(map(str, schema['enum']))}"
+    if "anyOf" in schema and all(problem_with(value, each, place) for each in schema["anyOf"]):
+        return f"{place} has none of the forms that it may have"
     if isinstance(value, dict):
         return _in_object(value, schema, place)
     if isinstance(value, list):

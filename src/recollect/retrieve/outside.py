@@ -9,8 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from hashlib import blake2b
 
+from recollect.domain.spending import CLASSIFY
 from recollect.errors import ProviderError
-from recollect.providers.llm import open_graph, open_model
+from recollect.providers.llm import OverBudgetError, open_graph, open_model
 from recollect.retrieve.classify import INTENTS, MAX_FILES, MAX_NAMES, MAX_SUBSYSTEMS
 from recollect.retrieve.ranking import WEIGHTS, Ranking
 
@@ -116,7 +117,7 @@ class Outside:
     def _model(self) -> LanguageModel | None:
         """The model that the settings mean; None when it is off, or when they are wrong, which `doctor` says."""
         with suppress(ProviderError):
-            return open_model(self._settings)
+            return open_model(self._settings, self._store, CLASSIFY)
         return None
 
     def _graph(self) -> ImportGraph | None:
@@ -148,6 +149,8 @@ class Outside:
             return None
         try:
             return ask()
+        except OverBudgetError:  # it did not fail, and may be asked as soon as the budget allows; `doctor` says so
+            return None
         except ProviderError as error:
             now_ms, asked_ms = self._now_ms(), int(1000 * getattr(error, "wait_s", 0.0))
             pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, asked_ms))
@@ -157,7 +160,7 @@ class Outside:
 
 def model_known_as(settings: Settings) -> str:
     """What a pause of the language model is kept by: another address or model is not left alone for it."""
-    return f"llm {settings.llm_url} {settings.llm_model}"
+    return f"llm {settings.llm} {settings.llm_url} {settings.llm_model}"
 
 
 def graph_known_as(settings: Settings) -> str:

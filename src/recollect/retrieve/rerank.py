@@ -7,6 +7,7 @@ fails or is late is left alone for a while, and the order is the one that the se
 from __future__ import annotations
 
 from recollect.errors import ProviderError
+from recollect.providers.llm import OverBudgetError
 from recollect.providers.rerank import LLM, open_reranker
 from recollect.retrieve.outside import MAX_PAUSE_MS, PAUSE_MS
 from recollect.settings import RERANKED
@@ -71,12 +72,15 @@ class Reranking:
         if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS:
             return None
         try:
-            self._reranker = self._reranker or open_reranker(self._settings)
+            self._reranker = self._reranker or open_reranker(self._settings, self._store)
         except ProviderError as error:  # cheap to find out again, so that what was installed meanwhile is used
             self._tell(f"{error} (`recollect doctor` has the remedy)")
             return None
         try:
             return self._reranker.scores(self._asked(question), passages) if self._reranker is not None else None
+        except OverBudgetError as error:  # it did not fail, and may be asked as soon as the budget allows
+            self._tell(str(error))
+            return None
         except ProviderError as error:
             now_ms, asked_ms = self._now_ms(), int(1000 * getattr(error, "wait_s", 0.0))
             problem = self._redact(str(error))
@@ -121,5 +125,5 @@ def reorder(found: Sequence[Found], scores: Sequence[float], weight: float, floo
 
 def reranker_known_as(settings: Settings) -> str:
     """What a pause of the reranker is kept by: another one, or the same with more time, is not left alone for it."""
-    model = f"{settings.llm_url} {settings.llm_model}" if settings.rerank == LLM else settings.rerank
+    model = f"{settings.llm} {settings.llm_url} {settings.llm_model}" if settings.rerank == LLM else settings.rerank
     return f"rerank {model} {settings.rerank_deadline_ms}"
