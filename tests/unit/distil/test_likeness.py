@@ -1,0 +1,85 @@
+"""What two statements are to each other: the same, about the same, contradictory."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.ingest.distil.likeness import RELATED, Statement, WordPairs, difference, overlap
+
+WORDS = st.lists(st.sampled_from("quay gauge tide berth crane rope lamp bell oar mast hull keel".split()), min_size=1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The gauge reader retries twice in tide.py.", "In tide.py the gauge reader retries twice"),
+        ("Use `ruff` for linting of gauges", "use ruff for the linting of gauges."),
+    ],
+)
+def test_the_same_words_in_any_order_say_the_same(one: str, other: str) -> None:
+    """Case, marks, stop words and order do not count."""
+    assert Statement(one).signature == Statement(other).signature
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        ("The tide poller waits 30s between reads.", "The tide poller waits 60s between reads.", "number"),
+        ("gauge-core is pinned to 1.21 in tide.toml", "gauge-core is pinned to 1.22 in tide.toml", "number"),
+        ("The tide cache is enabled in staging.", "The tide cache is not enabled in staging.", "negation"),
+        ("Retries are enabled for berth uploads", "Retries are disabled for berth uploads", "negation"),
+        ("Celery chosen over RQ for the task queue.", "RQ chosen over Celery for the task queue.", "choice"),
+        ("Use Polars instead of pandas for tides", "Use DuckDB instead of pandas for tides", "choice"),
+        ("The tide poller waits 30s between reads.", "Reads of the tide poller wait 30s.", ""),
+        ("Berth 4 uses the old crane", "The old crane has 2 motors", ""),
+        ("Celery chosen over RQ for the queue.", "Celery chosen over Dramatiq for the queue.", ""),
+        ("The cache is not cleared at noon", "The cache is not cleared at noon by cron", ""),
+    ],
+)
+def test_what_differs_is_named(one: str, other: str, reason: str) -> None:
+    """A number of the same thing, a "not", what was chosen: in whichever order the two are looked at."""
+    assert difference(Statement(one), Statement(other)) == reason
+    assert difference(Statement(other), Statement(one)) == reason
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("Tides: `openBerth` doesn't receive the gauge", "Tides: `openBerth` wasn\u2019t receiving a gauge", True),
+        ("The task is to convert `berthToTide`", "The task is to convert `berthFromTide`", False),
+        ("The poller sleeps 30s", "The poller sleeps 45s", False),
+    ],
+)
+def test_names_and_numbers_are_what_no_other_words_change(one: str, other: str, is_same: bool) -> None:
+    """What vectors call the same must have the same of them."""
+    assert (Statement(one).signature[1:] == Statement(other).signature[1:]) is is_same
+
+
+def test_a_choice_the_other_way_round_is_not_the_same() -> None:
+    """All their words are the same, and they say the opposite."""
+    one, other = Statement("Celery chosen over RQ for queues"), Statement("RQ chosen over Celery for queues")
+    assert one.words == other.words
+    assert one.signature != other.signature
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12))
+def test_every_pair_that_shares_enough_words_is_found(texts: list[list[str]]) -> None:
+    """Looking up the rare words only leaves none out."""
+    statements = [Statement(" ".join(words)) for words in texts]
+    pairs = WordPairs(statements)
+    found = {(other, number) for number in range(len(statements)) for other, _ in pairs.near(number, statements)}
+    expected = {
+        (one, other)
+        for other in range(len(statements))
+        for one in range(other)
+        if overlap(statements[one].words, statements[other].words) >= RELATED
+    }
+    assert found == expected
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_statement(text: str) -> None:
+    """Whatever a transcript holds."""
+    assert difference(Statement(text), Statement(text)) == ""

@@ -1,0 +1,231 @@
+"""From candidates to memories, as a pure function: once each, the last word on a subject, what is done closed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.domain.memories import Memory
+from recollect.domain.reconciliation import Known, Plan, StoredCandidate
+from recollect.ingest.distil.reconcile import reconcile
+
+TEXTS = (
+    "The tide poller waits 30s between reads.", "The tide poller waits 60s between reads.",
+    "Between reads the tide poller waits 30s", "Celery chosen over RQ for berth jobs.",
+    "RQ chosen over Celery for berth jobs.", "gauge-core is pinned to 1.21 in tide.toml.",
+    "In tide.toml gauge-core is pinned to 1.21.",
+)  # fmt: skip
+
+
+def key_of(text: str, kind: str) -> bytes:
+    """A key: the same for the same words."""
+    return f"{kind} {text.casefold()}".encode()
+
+
+def said(text: str, ts_ms: int, kind: str = "decision", **fields: Any) -> StoredCandidate:
+    """A candidate, borne out by an event of its own."""
+    fields = {"origin": "assistant", "status": "open", "evidence": [f"ev-{ts_ms:012x}"], **fields}
+    return StoredCandidate(key_of(text, kind), kind, text, ts_ms=ts_ms, **fields)
+
+
+def kept(text: str, kind: str = "decision", **fields: Any) -> Memory:
+    """A memory that is there; by hand unless it is said otherwise."""
+    values = {
+        "row": 1, "key": key_of(text, kind), "type": kind, "text": text, "project": "/quay", "agent": None,
+        "origin": "user", "status": "open", "created_ms": 1, "supersedes": None, "superseded_by": None,
+        "deleted_ms": None, "purged_ms": None, "access_count": 0, "source": "hand", "subject": "", "said_ms": None,
+        "pinned_ms": None, "status_ms": None, "supersedes_key": None, "superseded_by_key": None,
+    }  # fmt: skip
+    return Memory({**values, **fields})
+
+
+def plan_of(*candidates: StoredCandidate, **known: Any) -> Plan:
+    """What candidates give."""
+    return reconcile(Known(1, candidates, **known))
+
+
+def shape(plan: Plan) -> object:
+    """Everything that a plan says."""
+    return (
+        [
+            (one.type, one.text, one.origin, one.status, one.subject, one.said, one.evidence, one.supersedes)
+            for one in plan.wanted
+        ],
+        plan.same, sorted(plan.reviews.items()),
+    )  # fmt: skip
+
+
+def reviews(plan: Plan) -> list[tuple[str, str, str]]:
+    """Pairs to be looked at."""
+    return [(older.decode(), newer.decode(), reason) for (older, newer), reason in plan.reviews.items()]
+
+
+def test_the_same_words_are_one_memory_with_all_its_evidence() -> None:
+    """Every time it was said, the first wording, the least trusted of those who said it."""
+    plan = plan_of(
+        said("Berth jobs run on celery.", 200, origin="tool"), said("berth jobs run on  Celery.", 100, origin="user"),
+    )  # fmt: skip
+    # two spacings have two keys here: the store's keys know no spacing, and their words are the same anyhow
+    [one] = plan.wanted
+    assert (one.text, one.origin, [ms for ms, _ in one.said]) == ("berth jobs run on  Celery.", "tool", [100, 200])
+    assert list(one.evidence) == ["ev-000000000064", "ev-0000000000c8"]
+    assert len(one.parts) == 2
+
+
+def test_the_same_words_of_two_kinds_are_one_memory() -> None:
+    """What a report calls a decision and a commit only states is the decision, whichever was read or said first."""
+    for order in (1, -1):
+        plan = plan_of(*[said(TEXTS[0], 10, "discovery"), said(TEXTS[0].upper(), 20, "decision")][::order])
+        [one] = plan.wanted
+        assert (one.type, one.text, [ms for ms, _ in one.said]) == ("decision", TEXTS[0].upper(), [10, 20])
+    other = TEXTS[0].replace("waits", "sleeps")
+    assert len(plan_of(said(TEXTS[0], 10, "discovery"), said(other, 20)).wanted) == 2
+    assert len(plan_of(said(TEXTS[0], 10, "context"), said(TEXTS[0], 20)).wanted) == 2  # a task is no decision
+
+
+def test_the_same_failure_again_is_one_memory_with_the_fullest_example() -> None:
+    """All sessions bear it out; another remedy is another memory, and nothing is superseded."""
+    plain = "`make lint` failed: errcheck: the value is not checked. It passed after a change of the code."
+    fuller = plain.replace("the code.", "the code (`f.Close()` became `defer closed(f)`).")
+    ignored = "`make lint` failed: errcheck: the value is not checked. It passed with a comment."
+    for order in (1, -1):
+        rows = [
+            *(said(text, ms, "failure", subject="code") for text, ms in ((plain, 10), (fuller, 20), (plain, 30))),
+            said(ignored, 40, "failure", subject="mark"),
+        ]
+        again, other = plan_of(*rows[::order]).wanted
+        assert (again.text, [ms for ms, _ in again.said], again.supersedes) == (fuller, [10, 20, 30], None)
+        assert (other.text, other.supersedes) == (ignored, None)
+
+
+def test_other_words_for_the_same_point_to_the_earliest() -> None:
+    """Whatever their order; a number makes them two."""
+    plan = plan_of(said(TEXTS[0], 20), said(TEXTS[2], 10), said(TEXTS[1], 30))
+    assert [one.text for one in plan.wanted] == [TEXTS[2], TEXTS[1]]
+    assert [ms for ms, _ in plan.wanted[0].said] == [10, 20]
+
+
+def test_what_contradicts_is_looked_at_by_somebody() -> None:
+    """Both stay: a number, a choice."""
+    plan = plan_of(*(said(text, number) for number, text in enumerate(TEXTS[:2] + TEXTS[3:5])))
+    assert len(plan.wanted) == 4
+    assert sorted(reason for _, _, reason in reviews(plan)) == ["choice", "number"]
+
+
+def test_two_failures_that_differ_in_a_number_are_two() -> None:
+    """Nobody has to look at them."""
+    assert not plan_of(said(TEXTS[0], 1, "failure"), said(TEXTS[1], 2, "failure")).reviews
+
+
+def test_the_last_word_on_a_subject_takes_the_place_of_those_before() -> None:
+    """The chain is whole, and nobody has to look at it."""
+    plan = plan_of(
+        said("gauge-core 1.22 is used", 3, "dependency", subject="gauge-core"),
+        said("gauge-core 1.20 is used", 1, "dependency", subject="gauge-core"),
+        said("gauge-core 1.21 is used", 2, "dependency", subject="gauge-core"),
+        said("gauge-core stays in use", 1, "decision", subject="gauge-core"),
+    )  # fmt: skip
+    old, middle, new = (f"gauge-core 1.2{number} is used" for number in range(3))
+    chain = [(one.text, one.supersedes) for one in plan.wanted if one.type == "dependency"]
+    assert chain == [(old, None), (middle, key_of(old, "dependency")), (new, key_of(middle, "dependency"))]
+    assert not plan.reviews
+
+
+def test_what_is_said_again_later_is_the_last_word() -> None:
+    """Back to the first version: it takes the place of the second, in no circle."""
+    first, second = "gauge-core 1.20 is used", "gauge-core 1.21 is used"
+    plan = plan_of(*(said(text, ms, "dependency", subject="g") for ms, text in enumerate((first, second, first))))
+    assert [(one.text, one.supersedes) for one in plan.wanted] == [
+        (second, None), (first, key_of(second, "dependency"))
+    ]  # fmt: skip
+
+
+def test_a_task_is_closed_by_what_comes_later_and_open_when_it_is_said_again() -> None:
+    """In time, not in the order of reading."""
+    task = said("Write the tide migration test", 10, "context", subject="tide test")
+    assert plan_of(task, closings=[("tide test", 9)]).wanted[0].status == "open"
+    assert plan_of(task, closings=[("tide test", 10), ("other", 99)]).wanted[0].status == "resolved"
+    again = said("Write the tide migration test", 20, "context", subject="tide test")
+    assert plan_of(again, task, closings=[("tide test", 15)]).wanted[0].status == "open"
+
+
+def test_what_somebody_keeps_already_is_not_said_twice() -> None:
+    """By hand, in other words, forgotten or not: it is as they left it."""
+    hand = kept(TEXTS[0], kind="context", deleted_ms=5)
+    plan = plan_of(said(TEXTS[2], 10), kept=[hand])
+    assert (plan.wanted, plan.same) == ([], {key_of(TEXTS[2], "decision"): hand.key})
+
+
+def test_what_contradicts_somebodys_memory_takes_no_place() -> None:
+    """A person looks at the two."""
+    hand = kept(TEXTS[0], subject="tide wait", created_ms=5)
+    plan = plan_of(said(TEXTS[1], 10, subject="tide wait"), kept=[hand])
+    assert [one.supersedes for one in plan.wanted] == [None]
+    assert reviews(plan) == [("decision the tide poller waits 30s between reads.",
+                              "decision the tide poller waits 60s between reads.", "subject")]  # fmt: skip
+
+
+def test_what_somebody_pinned_is_not_superseded() -> None:
+    """It is put on the list."""
+    first, second = "gauge-core 1.20 is used", "gauge-core 1.21 is used"
+    pinned = kept(first, "dependency", source="rules", pinned_ms=4, subject="g")
+    plan = plan_of(
+        said(first, 1, "dependency", subject="g"), said(second, 2, "dependency", subject="g"), kept=[pinned],
+        derived=[pinned.key], touched=[pinned.key],
+    )  # fmt: skip
+    assert [one.supersedes for one in plan.wanted] == [None, None]
+    assert [reason for _, _, reason in reviews(plan)] == ["subject"]
+
+
+def test_what_somebody_forgot_stands_for_all_that_say_it() -> None:
+    """An earlier wording, read later, does not bring it back."""
+    forgotten = kept(TEXTS[0], source="rules", deleted_ms=50)
+    known = {"kept": [forgotten], "derived": [forgotten.key], "touched": [forgotten.key]}
+    [one] = plan_of(said(TEXTS[2], 10), said(TEXTS[0], 20), **known).wanted
+    assert one.key == forgotten.key
+    assert one.first_ms == 10
+
+
+def test_what_is_gone_is_compared_with_nothing() -> None:
+    """A memory whose candidates vanished, and that nobody touched, keeps nothing out."""
+    gone = kept(TEXTS[0], source="rules")
+    assert [one.text for one in plan_of(said(TEXTS[2], 10), kept=[gone], derived=[gone.key]).wanted] == [TEXTS[2]]
+    touched = plan_of(said(TEXTS[2], 10), kept=[gone], derived=[gone.key], touched=[gone.key])
+    assert (touched.wanted, touched.same) == ([], {key_of(TEXTS[2], "decision"): gone.key})
+
+
+def test_meaning_finds_the_same_in_other_words() -> None:
+    """From .95 on, unless a number, a "not" or a choice tells them apart."""
+    one, other, third = "The poller sleeps 30s", "Tide reads pause 30s", "Tide reads pause 45s"
+    keys = [key_of(text, "decision") for text in (one, other, third)]
+    cosines = {keys[1]: [(keys[0], 0.96)], keys[2]: [(keys[0], 0.97), (keys[1], 0.99)]}
+    known = Known(1, [said(one, 1), said(other, 2), said(third, 3)])
+    plan = reconcile(known, lambda key: cosines.get(key, ()))
+    assert [wanted.text for wanted in plan.wanted] == [one, third]
+
+
+CANDIDATES = st.builds(
+    lambda text, ts_ms, kind, subject, origin: said(text, ts_ms, kind, subject=subject, origin=origin),
+    st.sampled_from(TEXTS), st.integers(0, 9), st.sampled_from(["decision", "context"]),
+    st.sampled_from(["", "a", "b"]), st.sampled_from(["user", "assistant", "tool"]),
+)  # fmt: skip
+
+
+CLOSINGS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), max_size=3)
+
+
+@given(st.lists(CANDIDATES, max_size=14), CLOSINGS, st.integers())
+def test_the_order_of_reading_changes_nothing(
+    candidates: list[StoredCandidate], closings: list[tuple[str, int]], seed: int
+) -> None:
+    """The same candidates give the same memories."""
+    shuffled = list(candidates)
+    random.Random(seed).shuffle(shuffled)
+    plan = reconcile(Known(1, candidates, closings))
+    assert shape(plan) == shape(reconcile(Known(1, shuffled, closings[::-1])))
+    superseded = [one.supersedes for one in plan.wanted if one.supersedes]
+    assert len(superseded) == len(set(superseded))
+    assert {one.key for one in plan.wanted} >= set(superseded)
