@@ -11,7 +11,9 @@ from recollect.domain import events, memories
 from recollect.domain.memories import NewMemory
 from recollect.domain.stored import ID_PREFIX
 from recollect.errors import RecollectError, UsageError
-from recollect.ingest.remember import EXPORT_FORMAT, EXPORT_VERSION, INDEX_WAIT_S, ImportReport, owner
+from recollect.ingest.memory_export import EXPORT_FORMAT, EXPORT_VERSION
+from recollect.ingest.memory_reports import ImportReport
+from recollect.ingest.remember import INDEX_WAIT_S, owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +107,9 @@ class MemoryImport:
             created_ms=created_ms, evidence=_evidence(fields.get("evidence")),
             supersedes=superseded.row if superseded is not None and superseded.superseded_by is None else None,
             is_copy=True, deleted_ms=_time(fields, "deleted_ms"), purged_ms=purged_ms,
+            source=_word(fields, "source", memories.SOURCES) if "source" in fields else memories.HAND,
+            subject=self._clean(_text(fields, "subject")) if fields.get("subject") and purged_ms is None else "",
+            said=_said(fields.get("said")), pinned_ms=_time(fields, "pinned_ms"), status_ms=_time(fields, "status_ms"),
         )  # fmt: skip
 
 
@@ -167,6 +172,18 @@ def _time(fields: Mapping[str, object], name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TIME_MS:
         raise UsageError(f"{name} is not a time in milliseconds")
     return value
+
+
+def _said(value: object) -> list[tuple[int, str]]:
+    if value is None:
+        return []
+    found = []
+    for pair in value if isinstance(value, list) else [value]:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            raise UsageError("said is not a list of [milliseconds, event id]")
+        [event] = _evidence([pair[1]])
+        found.append((_time({"said": pair[0]}, "said") or 0, event))
+    return found
 
 
 def _evidence(value: object) -> list[str]:

@@ -9,64 +9,26 @@ from recollect.capture.decode import clean_text
 from recollect.capture.projects import project_root
 from recollect.domain import events, memories
 from recollect.domain.events import squeeze
-from recollect.domain.memories import MemoryFilter, NewMemory
+from recollect.domain.memories import NewMemory
+from recollect.domain.ranking import STALE_READS, facts_of, is_stale
 from recollect.errors import NotFoundError, OwnerError, StoreError, UsageError
+from recollect.ingest.memory_reports import ImportReport, PurgeReport
 from recollect.ingest.secrets import Redactor, strip_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from recollect.domain.memories import Memory
+    from recollect.domain.memories import Memory, MemoryFilter, Review
     from recollect.domain.stored import Scope
     from recollect.store.base import Store
 
-EXPORT_FORMAT = "memories"
-EXPORT_VERSION = 1
 INDEX_WAIT_S = 2.0
 MIN_TEXT_CHARS = 6
 """Shorter texts are in any file by chance: a purge does not look for them."""
 
-MAX_LISTED = 1_000_000
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""
-
-
-class ImportReport:
-    """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
-
-    `stones` are marks of memories that were purged where the export was written: they are kept, too; `still_here` are
-    the ids of such memories that are not purged here.
-    """
-
-    __slots__ = ("added", "known", "problems", "purged", "still_here", "stones")
-
-    def __init__(self) -> None:
-        self.added = self.known = self.purged = self.stones = 0
-        self.still_here: list[str] = []
-        self.problems: list[tuple[int, str]] = []
-
-
-class PurgeReport:
-    """What a purge left, as far as was looked.
-
-    Attributes:
-        is_gone: Whether the words are nowhere in the store's files, events and memories; None: that was not looked for.
-        was_compacted: Whether the database was written anew.
-        files: Files in the store's folder that hold the words, or much of them.
-        events: Ids of events that hold them: what was said is not the memory's to erase. `memories`: of memories.
-        problem: Why not everything could be looked for; '' when it was.
-    """
-
-    __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "was_compacted")
-
-    def __init__(self, memory_id: str) -> None:
-        self.id, self.problem = memory_id, ""
-        self.is_gone: bool | None = None
-        self.was_compacted = False
-        self.files: list[str] = []
-        self.events: list[str] = []
-        self.memories: list[str] = []
 
 
 class Memories:
@@ -133,7 +95,7 @@ class Memories:
         if text is None and type is None:
             if status is None:
                 raise UsageError("nothing to change: give a new text, a type or a status")
-            self._store.set_memory_status(found.row, status)
+            self._store.set_memory_status(found.row, status, self._now_ms())
             self._index()
             return self._store.memories_by_row([found.row])[found.row]
         status = status or (found.status if text is None else memories.OPEN)
@@ -141,6 +103,7 @@ class Memories:
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
             text=found.text if text is None else text, project=found.project, agent=found.agent, origin=found.origin,
             status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
+            subject=found.subject,
         )  # fmt: skip
         return self._keep(new)[0]
 
@@ -292,25 +255,63 @@ class Memories:
             return "its text is gone"
         return f"update {self._walk(memory, 'superseded_by')[-1].id} instead"
 
+    # -- life ------------------------------------------------------------------------------------------------------
+    def pin(self, prefix: str) -> Memory:
+        """A memory that does not fade, and that no distiller supersedes.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            UsageError: it is not live.
+        """
+        found = self.get(prefix)
+        if not found.is_live:
+            raise UsageError(f"{found.id} is {found.state}: {self._instead(found)}")
+        return self._pinned(found, self._now_ms())
+
+    def unpin(self, prefix: str) -> Memory:
+        """Lets a memory fade again.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+        """
+        return self._pinned(self.get(prefix), None)
+
+    def _pinned(self, found: Memory, pinned_ms: int | None) -> Memory:
+        if (found.pinned_ms is None) != (pinned_ms is None):
+            self._store.set_memory_pinned(found.row, pinned_ms)
+            self._index()
+        return self._store.memories_by_row([found.row])[found.row]
+
+    def stale(self, scope: Scope, limit: int = 50) -> list[Memory]:
+        """Live memories that have faded and that hardly anybody asked for, those said longest ago first."""
+        now_ms = self._now_ms()
+        fading = self._store.fading_memories(scope, STALE_READS - 1)
+        return [memory for memory in fading if is_stale(facts_of(memory), now_ms)][:limit]
+
+    def settle(self, number: int, keep: str) -> Review:
+        """Settles two memories that may contradict each other: `both` stay, or the `older` or the `newer` one only.
+
+        The other one is forgotten; it can be restored.
+
+        Raises:
+            NotFoundError: there is no such pair.
+        """
+        review = self._store.review(number)
+        if review is None:
+            raise NotFoundError(f"no pair {number}; `recollect memories --review` lists them")
+        is_one = review.older.row == review.newer.row  # does it still hold? Then it is forgotten for `newer` only
+        if keep == "newer" or (keep == "older" and not is_one):
+            other = review.newer if keep == "older" else review.older
+            self.forget(other.key.hex(), is_person=True)
+        self._store.settle_review(number, self._now_ms())
+        return self._store.review(number) or review
+
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
-        """Every memory of a scope, oldest first, as JSON values; the first one is the head.
+        """Every memory of a scope as JSON values; see `memory_export.exported`."""
+        from recollect.ingest.memory_export import exported
 
-        Purged ones are stones without text or owner: what they superseded stays superseded, and no older export raises
-        them where this one is read.
-        """
-        yield {"recollect": EXPORT_FORMAT, "version": EXPORT_VERSION}
-        wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
-        found = self._store.list_memories(scope, wanted, MAX_LISTED, oldest_first=True)
-        keys = {memory.row: memory.key.hex() for memory in found}
-        for memory in found:
-            superseded = keys.get(memory.supersedes or 0)
-            yield _stone(memory, superseded) if memory.purged_ms is not None else {
-                "key": memory.key.hex(), "id": memory.id, "type": memory.type, "text": memory.text,
-                "project": memory.project, "agent": memory.agent, "origin": memory.origin, "status": memory.status,
-                "created_ms": memory.created_ms, "deleted_ms": memory.deleted_ms, "supersedes": superseded,
-                "evidence": memory.evidence,
-            }  # fmt: skip
+        return exported(self._store, scope)
 
     def import_values(self, values: Iterable[tuple[int, object]], *, is_trial: bool = False) -> ImportReport:
         """Adds exported memories (line number, decoded JSON); keys that are known already are left as they are.
@@ -321,14 +322,6 @@ class Memories:
         from recollect.ingest.memory_import import MemoryImport
 
         return MemoryImport(self._store, self._clean, self._store_new, is_trial=is_trial).run(values)
-
-
-def _stone(memory: Memory, superseded: str | None) -> dict[str, object]:
-    return {
-        "key": memory.key.hex(), "id": memory.id, "type": memory.type, "project": memory.project,
-        "origin": memory.origin, "status": memory.status, "created_ms": memory.created_ms,
-        "purged_ms": memory.purged_ms, "supersedes": superseded,
-    }  # fmt: skip
 
 
 def _known(name: str, value: str, allowed: Sequence[str]) -> str:

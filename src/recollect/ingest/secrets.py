@@ -11,6 +11,7 @@ from recollect.ingest.secret_rules import PROVIDER_RULES, Rule
 
 RULES: tuple[Rule, ...] = PROVIDER_RULES + CONTEXT_RULES
 
+_BETWEEN_WORDS = re.compile(r"""[=:,;"'`()<>{}\[\]]+""")
 _PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9-]{1,60}:[0-9a-f]{8}\]")
 _PRIVATE_TAG = re.compile(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE)
 _REPEAT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
@@ -102,6 +103,12 @@ class Redactor:
                 if len(secret) >= _MIN_ESCAPED_CHARS and secret in text:
                     text = text.replace(secret, self._placeholder(finding.rule, secret))
         return text
+
+    def reveals(self, text: str, shown: str) -> bool:
+        """Whether a word of a text is a secret that stands as a placeholder in another."""
+        digests = {mark[-9:-1] for mark in _PLACEHOLDER.findall(shown)}
+        words = {word.strip(".!?") for part in text.split() for word in (part, *_BETWEEN_WORDS.split(part))}
+        return bool(digests) and any(self._placeholder("", word)[-9:-1] in digests for word in words if word)
 
     def redact_value(self, value: object) -> object:
         """Redact all strings of decoded JSON; the key of a dict is context for the strings under it."""

@@ -1,0 +1,40 @@
+"""What was done with memories: imported, purged."""
+
+from __future__ import annotations
+
+
+class ImportReport:
+    """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
+
+    `stones` are marks of memories that were purged where the export was written: they are kept, too; `still_here` are
+    the ids of such memories that are not purged here.
+    """
+
+    __slots__ = ("added", "known", "problems", "purged", "still_here", "stones")
+
+    def __init__(self) -> None:
+        self.added = self.known = self.purged = self.stones = 0
+        self.still_here: list[str] = []
+        self.problems: list[tuple[int, str]] = []
+
+
+class PurgeReport:
+    """What a purge left, as far as was looked.
+
+    Attributes:
+        is_gone: Whether the words are nowhere in the store's files, events and memories; None: that was not looked for.
+        was_compacted: Whether the database was written anew.
+        files: Files in the store's folder that hold the words, or much of them.
+        events: Ids of events that hold them: what was said is not the memory's to erase. `memories`: of memories.
+        problem: Why not everything could be looked for; '' when it was.
+    """
+
+    __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "was_compacted")
+
+    def __init__(self, memory_id: str) -> None:
+        self.id, self.problem = memory_id, ""
+        self.is_gone: bool | None = None
+        self.was_compacted = False
+        self.files: list[str] = []
+        self.events: list[str] = []
+        self.memories: list[str] = []
