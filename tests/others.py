@@ -10,6 +10,9 @@ from tests.endpoint import Answer, Embeddings
 
 from recollect.domain.code import file_name, file_stem
 
+BUDGET = {"RECOLLECT_LLM_DAILY_CALLS": "1000", "RECOLLECT_LLM_DAILY_TOKENS": "10000000"}
+"""More than any test spends."""
+
 REVIEW: Answer = {"intent": "review", "confidence": 0.9, "subsystems": [], "files": [], "entities": []}
 
 
@@ -34,7 +37,39 @@ class Chat(Embeddings):
     def settings(self) -> dict[str, str]:
         """The variables that name it."""
         url = self.url("/v1")
-        return {"RECOLLECT_LLM": "http", "RECOLLECT_LLM_URL": url, "RECOLLECT_LLM_MODEL": "small"}
+        return {"RECOLLECT_LLM": "http", "RECOLLECT_LLM_URL": url, "RECOLLECT_LLM_MODEL": "small", **BUDGET}
+
+
+class Messages(Embeddings):
+    """Anthropic's Messages API: calls the one tool with the same input, unless its script says otherwise."""
+
+    def __init__(self, *script: Answer, usual: Any = REVIEW) -> None:
+        super().__init__(*script)
+        self.usual = usual
+
+    def answer(self, path: str, question: dict[str, Any]) -> Answer:
+        """A call of the tool; what else it is asked is the error that the API has for it."""
+        if path != "/v1/messages" or "tool_choice" not in question:
+            return {"type": "error", "error": {"type": "not_found_error", "message": path}}
+        return called(self.usual)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The variables that name it; the key is in `MY_KEY`."""
+        named = {"RECOLLECT_LLM": "anthropic", "RECOLLECT_LLM_URL": self.url(""), "RECOLLECT_LLM_MODEL": "claude-small"}
+        return {**named, "RECOLLECT_LLM_KEY_ENV": "MY_KEY", **BUDGET}
+
+
+def called(given: Any, **fields: Any) -> Answer:
+    """A message that calls the tool with an input, or says a text."""
+    block = {"type": "text", "text": given} if isinstance(given, str) else _use(given)
+    usage = {"input_tokens": 40, "cache_read_input_tokens": 2, "output_tokens": 8}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-small", "content": [block]}
+    return {**message, "stop_reason": "tool_use", "stop_sequence": None, "usage": usage, **fields}
+
+
+def _use(given: Any) -> Answer:
+    return {"type": "tool_use", "id": "toolu_1", "name": "answer", "input": given}
 
 
 class Neo4j(Embeddings):

@@ -10,6 +10,7 @@ import os
 import time
 
 from recollect.domain.stored import Scope
+from recollect.errors import ProviderError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from recollect.capture.discover import Found as Transcript
     from recollect.domain.stored import Found, Recollection
+    from recollect.ingest.distil.meaning import Meaning
+    from recollect.ingest.distil.run import Distillation
     from recollect.ingest.graph.build import GraphReport
     from recollect.ingest.graph.refresh import ProjectGraphs
     from recollect.ingest.pipeline import FileReport, Ingester
@@ -96,6 +99,7 @@ class App:
         self._texts: dict[int, str] = {}
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
+        self._distillation: Distillation | None = None
         self.embedder, self._opener, self._has_looked = embedder, opener, False
         self._vectors: EmbeddedTurns | None = None
         self._vector_index: VectorIndex | None = None
@@ -226,23 +230,16 @@ class App:
 
     def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
         """What is new in a session's transcripts (its own and its subagents'), within the time."""
-        from recollect.capture.discover import with_subagents
+        from recollect.ingest.catch_up import CatchUp
 
-        for path in with_subagents(paths):
-            if time.monotonic() < deadline:
-                self._ingest_quietly(path, deadline)
+        CatchUp(self.store, self.ingester).session(paths, deadline)
         self._index_quietly(deadline)
 
     def catch_up(self, paths: Iterable[str], deadline: float) -> None:
         """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
-        from recollect.capture.discover import known_transcripts, with_subagents
+        from recollect.ingest.catch_up import CatchUp
 
-        for path in with_subagents(paths):
-            self._ingest_quietly(path, deadline)
-        for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
-            if time.monotonic() > deadline:
-                break
-            self._ingest_quietly(found.path, deadline, found.client)
+        CatchUp(self.store, self.ingester).everything(paths, deadline)
         self._index_quietly(deadline)
 
     def ingest_spool(
@@ -264,19 +261,6 @@ class App:
         from recollect.ingest.spool import ingest_spool
 
         return ingest_spool(self.ingester(), self.store, home, deadline=deadline, retry_all=retry_all, wait_s=wait_s)
-
-    def _ingest_quietly(self, path: str, deadline: float, client: str | None = None) -> None:
-        """One unreadable file must not keep the others from being read."""
-        from recollect.capture.discover import sniff
-        from recollect.errors import TranscriptError
-
-        try:
-            known = self.store.source(path)
-            chosen = client or (known.client if known else sniff(path))
-            if chosen:
-                self.ingester().ingest_file(path, chosen, deadline=deadline)
-        except (TranscriptError, OSError):
-            return
 
     def _index_quietly(self, deadline: float) -> None:
         self.index_new_rows(deadline)
@@ -375,26 +359,39 @@ class App:
 
     def record_said(self, session: str, hook: str, said: Sequence[Recollection]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""
-        from recollect.errors import StoreError
+        from recollect.retrieve.recall import record_said
 
-        if self.store.is_read_only:
-            return
-        rows = [(row, item.score) for item in said if item.memory is None for row in item.rows]
-        kept = [(row, item.score) for item in said if item.memory is not None for row in item.rows]
-        try:
-            if rows:
-                self.store.record_injections(session, hook, rows, now_ms())
-            if kept:
-                self.store.record_memory_injections(session, hook, kept, now_ms())
-        except StoreError:
-            return
+        record_said(self.store, session, hook, said, now_ms())
 
     # -- memories --------------------------------------------------------------------------------------------------
     @property
     def memories(self) -> Memories:
-        """Memories by hand: keeping, reading, forgetting, moving them."""
+        """Memories: keeping, reading, forgetting, moving them."""
         if self._memories is None:
             from recollect.ingest.remember import Memories
 
             self._memories = Memories(self.store, now_ms, self.root_of)
         return self._memories
+
+    @property
+    def distillation(self) -> Distillation | None:
+        """What turns sessions into memories; None when the settings have none."""
+        if self._distillation is None and self.settings.distiller != "off":
+            from recollect.ingest.distil.rules import RuleDistiller
+            from recollect.ingest.distil.run import Distillation
+            from recollect.providers.embed_name import model_name
+
+            model = model_name(self.settings)
+            self._distillation = Distillation(self.store, RuleDistiller(), now_ms, self.meaning, model)
+        return self._distillation
+
+    def meaning(self) -> Meaning | None:
+        """What tells which memories are near; None where no embedder is ready."""
+        from recollect.ingest.distil.meaning import Meaning
+
+        try:
+            is_ready = self.vectors is not None
+        except ProviderError:  # memories are told apart by their words then
+            is_ready = False
+        redact = self._redact if self.settings.embedding == "http" else str
+        return Meaning(self.store, self.embedder, now_ms, redact) if is_ready and self.embedder is not None else None

@@ -145,14 +145,14 @@ def test_what_the_model_remembers_reaches_later_sessions(ready: Desk) -> None:
     newer = re.findall(r"mem-\w+", results(ask_with(ready, turns, "update_memory"))[0])[0]
     assert newer != ident
     results(ask_with(ready, [tool("forget", id=newer), say("forgotten")], "forget"))
-    assert ready.report("memories", "--all-projects")["memories"] == []
+    assert ready.report("memories", "--all-projects", "--source", "hand")["memories"] == []
 
 
 def test_tools_that_write_need_permission(ready: Desk) -> None:
     """What the settings allow reads only: the client asks, and without an answer nothing is kept."""
     answers = results(ask_with(ready, [tool("remember", text="Nobody allowed this."), say("no")]))
     assert "permission" in answers[0]
-    assert ready.report("memories", "--all-projects")["memories"] == []
+    assert ready.report("memories", "--all-projects", "--source", "hand")["memories"] == []
 
 
 def test_what_the_tools_answered_is_not_stored_again(ready: Desk) -> None:

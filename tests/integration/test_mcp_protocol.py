@@ -72,7 +72,7 @@ def test_tools_can_be_used_without_a_handshake_and_after_a_second_one() -> None:
         assert "recollect import" in server.call("memory_status")
         server.initialize()
         server.initialize()
-        assert len(server.request("tools/list")["result"]["tools"]) == 11
+        assert len(server.request("tools/list")["result"]["tools"]) == 12
 
 
 # -- messages ------------------------------------------------------------------------------------------------------

@@ -113,6 +113,7 @@ def sample_arguments(event: str, memory: str) -> dict[str, list[dict[str, Any]]]
         "remember": [{"text": "The berth is swept on Sundays.", "type": "pattern", "scope": "global",
                       "evidence": [event], "agent_id": "sweeper"}],
         "update_memory": [{"id": memory, "status": "resolved"}, {"id": memory, "text": "The berth is deep enough."}],
+        "list_stale": [{}, {"contradictions": True, "limit": 3}, {"project": "all"}],
         "memory_status": [{}],
         "forget": [{"id": memory}],
     }  # fmt: skip

@@ -144,6 +144,7 @@ def test_an_evaluation_measures_the_reranker_of_the_environment(tmp_path: Path, 
     rows(folder / "questions.jsonl", {"question": question, "evidence_sessions": ["talk-1"], "category": "pr"})
     assert sessions_of(evaluated(folder))["all"]["any@1"]["mean"] == 0
     assert sessions_of(evaluated(folder, **judge.settings))["all"]["any@1"]["mean"] == 1
+    assert ask("spending")["today"]["calls"]["spent"] == 2  # of the user's budget: the evaluation's store is gone
     write_package(tmp_path / "package")
     (tmp_path / "home" / "models" / "fastembed" / MODEL).mkdir(parents=True)
     encoder = {

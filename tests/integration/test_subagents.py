@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -13,10 +14,9 @@ from tests.builders import CWD, Claude, write
 from recollect.app import open_app
 from recollect.capture.discover import known_transcripts
 from recollect.settings import read_settings
+from recollect.store import sqlite
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from recollect.app import App
 
 TASK = "Find out why the ostrich fence fails at the quay and report which paint the keeper used."
@@ -97,15 +97,30 @@ def test_a_session_is_read_before_its_subagents(home: Path) -> None:
     assert listed == [str(each) for each in (newer, path, agent, older)]
 
 
+def make_older(database: apsw.Connection, version: int) -> None:
+    """Takes away what later schemas added."""
+    older, folder = apsw.Connection(":memory:"), Path(sqlite.__file__).parent / "migrations"
+    for script in sorted(folder.iterdir())[:version]:
+        older.execute(script.read_text(encoding="utf-8"))
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+    for (table,) in database.execute(tables).fetchall():
+        columns = [row[1] for row in older.execute(f"PRAGMA table_info({table})")]
+        if not columns:
+            database.execute(f"DROP TABLE {table}")
+        for row in database.execute(f"PRAGMA table_info({table})").fetchall():
+            if row[1] not in columns:
+                database.execute(f"ALTER TABLE {table} DROP COLUMN {row[1]}")
+    database.pragma("user_version", version)
+
+
 def test_a_task_that_an_older_version_stored_is_not_pushed_either(tmp_path: Path, home: Path) -> None:
     """Opening its store tells tasks apart by their place; the index still knows them by the old origin."""
     with store_of(tmp_path / "store") as app:
         for path in session_with_a_subagent(home):
             app.ingester().ingest_file(str(path), "claude-code")
         database = apsw.Connection(app.store.path)
-        database.execute("UPDATE events SET origin = 1 WHERE origin = 4; PRAGMA user_version = 2;"
-            "DROP TABLE code_edges; DROP TABLE code_files; DROP TABLE code_graphs;"
-            "DROP TABLE model_answers; DROP TABLE pauses")
+        database.execute("UPDATE events SET origin = 1 WHERE origin = 4")
+        make_older(database, 2)
         app.index_new_rows()
         assert database.execute("SELECT count(*) FROM events WHERE origin = 4").get == 0
     with store_of(tmp_path / "store") as app:

@@ -11,6 +11,7 @@ from tests.others import Chat
 from tests.rerankers import MODEL as ENCODER
 from tests.rerankers import installed
 
+from recollect.domain.spending import Call, Caps
 from recollect.present.checks.base import Finding, Machine
 from recollect.present.checks.configuration import check_models, check_settings
 from recollect.retrieve.outside import model_known_as
@@ -18,7 +19,8 @@ from recollect.retrieve.rerank import reranker_known_as
 from recollect.settings import read_settings
 from recollect.store.sqlite import SqliteStore
 
-MODEL = {"LLM": "http", "LLM_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "small"}
+CAPS = {"LLM_DAILY_CALLS": "5", "LLM_DAILY_TOKENS": "9000"}
+MODEL = {"LLM": "http", "LLM_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "small", **CAPS}
 GRAPH = {"GRAPH_URL": "http://127.0.0.1:9"}
 
 
@@ -73,8 +75,9 @@ def test_one_that_is_left_alone_says_why_and_how_long(tmp_path: Path) -> None:
         now_ms = time.time_ns() // 1_000_000
         with_store.pause(model_known_as(settings), now_ms, now_ms + 240_000, "it fails with 500")
         with_store.close()
-        (finding,) = found(tmp_path, chosen)
+        finding, budget = found(tmp_path, chosen)
         assert server.asked == []
+    assert (budget.level, budget.check) == ("ok", "budget")
     assert finding.level == "warning"
     assert "is left alone for 4 min: it fails with 500" in finding.what
 
@@ -125,6 +128,42 @@ def test_a_reranker_that_is_left_alone_says_why(tmp_path: Path) -> None:
     with_store = SqliteStore(str(tmp_path))
     with_store.pause(reranker_known_as(settings), now_ms, now_ms + 240_000, "it takes too long")
     with_store.close()
-    (finding,) = found(tmp_path, RERANK)
+    finding = found(tmp_path, RERANK)[-1]
     assert finding.level == "warning"
     assert "is left alone for 4 min: it takes too long" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("caps", "said"),
+    [
+        ({"LLM_DAILY_CALLS": "0", "LLM_DAILY_TOKENS": "0"}, "llm_daily_calls and llm_daily_tokens is 0"),
+        ({"LLM_DAILY_CALLS": "0"}, ": llm_daily_calls is 0"), ({"LLM_DAILY_TOKENS": "0"}, ": llm_daily_tokens is 0"),
+    ],
+)  # fmt: skip
+def test_a_model_that_may_spend_nothing_is_said_with_its_remedy(
+    tmp_path: Path, caps: dict[str, str], said: str
+) -> None:
+    """Which is so by default: who turns a model on wants to know that one line is missing."""
+    finding = found(tmp_path, MODEL | caps)[-1]
+    assert (finding.level, finding.check) == ("warning", "budget")
+    assert said in finding.what
+    assert "llm_daily_calls = 100" in finding.remedy
+
+
+def test_the_switch_and_what_is_left_are_said(store: SqliteStore) -> None:
+    """Stopped in the store is stopped, whatever the settings say."""
+    now_ms = time.time_ns() // 1_000_000
+    store.reserve_call(Call("classify", "http", "small", 700), Caps(5, 9000), now_ms)
+    finding = found(Path(store.folder), MODEL)[-1]
+    assert (finding.level, finding.check) == ("ok", "budget")
+    assert "1 of 5 calls and 700 of 9000 tokens are spent" in finding.what
+    store.stop_spending(now_ms)
+    finding = found(Path(store.folder), MODEL)[-1]
+    assert (finding.level, finding.remedy) == ("warning", "recollect spending --go")
+
+
+def test_a_package_or_program_that_is_not_here_has_its_remedy(tmp_path: Path) -> None:
+    """The program by the file to correct; within an agent that recollect started nothing is said of models."""
+    finding = found(tmp_path, {"LLM": "claude", "LLM_COMMAND": "/no/such/claude", **CAPS})[-1]
+    assert "'/no/such/claude'" in finding.what
+    assert "config.toml" in finding.remedy

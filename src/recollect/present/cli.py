@@ -15,12 +15,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "uninstall": "lifecycle",
     },
     "Read transcripts": {"import": "importing", "observe": "observing"},
-    "Find and read": {"search": "searching", "show": "searching", "timeline": "searching"},
-    "Memories by hand": dict.fromkeys(
-        ("remember", "memories", "update", "forget", "restore", "purge", "export", "import-memories"), "remembering"
-    ),
+    "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale"},
+    "Memories": {
+        "distil": "distilling", "memories": "memories",
+        "remember": "remembering", "update": "remembering", "forget": "remembering", "restore": "remembering",
+        "purge": "remembering", "export": "remembering", "import-memories": "remembering",
+    },
     "Search by meaning": {"model": "model"},
     "Code": {"graph": "graph"},
+    "Spend": {"spending": "spending"},
     "Measure": {"eval": "evaluate"},
     "For agents": {"mcp": "doors", "hook": "doors"},
 }  # fmt: skip

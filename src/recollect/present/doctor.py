@@ -9,7 +9,16 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from recollect.errors import RecollectError
-from recollect.present.checks import activity, agents, configuration, embedding, folder, programs, storage
+from recollect.present.checks import (
+    activity,
+    agents,
+    configuration,
+    distilling,
+    embedding,
+    folder,
+    programs,
+    storage,
+)
 from recollect.present.checks.base import Finding, Machine, quoted
 
 Check = Callable[[Machine], list[Finding]]
@@ -38,6 +47,7 @@ CHECKS: tuple[Check, ...] = (
     embedding.check_vectors,
     storage.check_quarantine,
     storage.check_unread,
+    distilling.check_batches,
     activity.check_spool,
     activity.check_worker,
 )

@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from recollect.domain import events
 from recollect.domain.events import squeeze
-from recollect.domain.memories import RESOLVED
+from recollect.domain.memories import HAND, RESOLVED
 from recollect.domain.stored import Scope
 from recollect.domain.text import tokens
 from recollect.errors import NotFoundError, ProviderError, StoreError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recollect.present.mcp_session import Session
     from recollect.present.mcp_tools import Arguments
 
-KINDS = events.KINDS
+KINDS = events.STORED_KINDS
 ANSWER_CHARS = 30_000
 """7,500 tokens, as a block's text is counted once it is escaped: clients warn at 10,000."""
 
@@ -71,7 +71,7 @@ def search_memory(session: Session, arguments: Arguments) -> str:
     lines = [_hit(item, session.name, with_project=project is not None or is_everywhere) for item in found]
     head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
-    return _answer(app, head, _cut(lines, "a smaller limit"))
+    return answer(app, head, cut_to_fit(lines, "a smaller limit"))
 
 
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
@@ -90,7 +90,8 @@ def _hit(item: Found, session: str, *, with_project: bool) -> str:
     if memory is not None:
         where = f"  {escape(memory.project or 'every project')}" if with_project else ""
         done = "  [resolved]" if memory.status == RESOLVED else ""
-        about = f"{_time(memory.created_ms)}  {memory.type}{done}{where}  ~{tokens(memory.text)} tok"
+        cited = f"  {memory.cited}" if memory.evidence else ""
+        about = f"{_time(memory.created_ms)}  {memory.type}{done}{cited}{where}  ~{tokens(memory.text)} tok"
     elif event is not None:
         of = "this session" if event.session == session else f"session {escape(event.session[:8])}"
         where = f"  {escape(event.project)}" if with_project else ""
@@ -114,7 +115,7 @@ def get_memories(session: Session, arguments: Arguments) -> str:
             problems.append(squeeze(str(error), MAX_PROBLEM_CHARS))
     if not parts:
         raise NotFoundError("; ".join(problems))
-    return _answer(app, escape("\n".join(problems)), _cut(parts, "asking for fewer at once"))
+    return answer(app, escape("\n".join(problems)), cut_to_fit(parts, "asking for fewer at once"))
 
 
 def _whole(app: App, ident: str, offset: int, room: int) -> str:
@@ -122,7 +123,7 @@ def _whole(app: App, ident: str, offset: int, room: int) -> str:
         memory = app.memories.get(ident)
         if not offset:  # going on with a text is the same reading
             _count_access(app, [memory])
-        return f"\n{_memory_head(memory)}\n{_part(memory.id, memory.text, offset, room)}"
+        return f"\n{memory_head(memory)}\n{_part(memory.id, memory.text, offset, room)}"
     event = reading.event_by_id(app.store, ident)
     return f"\n{_event_head(event)}\n{_part(event.id, event.text or event.excerpt, offset, room)}"
 
@@ -154,22 +155,24 @@ def expand_memory(session: Session, arguments: Arguments) -> str:
         for other in exchange
     ]  # fmt: skip
     head = f"The exchange of {event.id} in session {_name(event.session)}; the way to it: replay_session({event.id!r})."
-    return _answer(app, head, _cut(parts, "get_context"))
+    return answer(app, head, cut_to_fit(parts, "get_context"))
 
 
 def _expand_memory(app: App, memory: Memory) -> str:
     _count_access(app, [memory])
     room = ANSWER_CHARS // 4
-    parts = [f"\n{_memory_head(memory)}\n{_part(memory.id, memory.text, 0, room)}"]
-    chain = [other for other in app.memories.chain(memory.id) if other.row != memory.row]
-    for other in chain:
-        way = "replaced" if other.row < memory.row else "replaced by"
-        parts.append(f"\n{way} {_memory_head(other)}\n{_part(other.id, other.text, 0, room)}")
+    parts = [f"\n{memory_head(memory)}\n{_part(memory.id, memory.text, 0, room)}"]
+    way = "replaced"
+    for other in app.memories.chain(memory.key.hex()):
+        if other.row == memory.row:
+            way = "replaced by"
+            continue
+        parts.append(f"\n{way} {memory_head(other)}\n{_part(other.id, other.text, 0, room)}")
     for ident in memory.evidence:
         found = app.store.events_by_prefix(ident, limit=1)
         words = f"{_event_head(found[0])}\n{escape(found[0].excerpt)}" if found else "one that is not in this store"
         parts.append(f"\nborne out by {words}")
-    return _answer(app, "", _cut(parts, "get_memories"))
+    return answer(app, "", cut_to_fit(parts, "get_memories"))
 
 
 def _count_access(app: App, memories: Sequence[Memory]) -> None:
@@ -196,7 +199,7 @@ def get_context(session: Session, arguments: Arguments) -> str:
     chosen = told[start : place + 1 + arguments.number("after", AROUND)]
     span = f"Events {start + 1} to {start + len(chosen)} of {len(told)}"
     head = f"{span} of session {_name(event.session)}; {event.id} is marked >."
-    return _answer(app, head, _told(app, chosen, arguments, mark=event.row))
+    return answer(app, head, _told(app, chosen, arguments, mark=event.row))
 
 
 def replay_session(session: Session, arguments: Arguments) -> str:
@@ -216,7 +219,7 @@ def replay_session(session: Session, arguments: Arguments) -> str:
     if not chosen:
         return f"Session {_name(name)} has {counted(len(told), 'event')} up to there; offset {offset} is after its end."
     head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
-    return _answer(app, head, _told(app, chosen, arguments, mark=mark, offset=offset, total=len(told)))
+    return answer(app, head, _told(app, chosen, arguments, mark=mark, offset=offset, total=len(told)))
 
 
 def get_timeline(session: Session, arguments: Arguments) -> str:
@@ -232,7 +235,7 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
     if not chosen:
         return f"Session {_name(name)} has {counted(len(told), 'such event')}; none after {offset}."
     head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
-    return _answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
+    return answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
 
 
 def _sessions(session: Session, arguments: Arguments) -> str:
@@ -243,7 +246,7 @@ def _sessions(session: Session, arguments: Arguments) -> str:
         return EMPTY if is_empty(app) else "No sessions of this project; project: 'all' lists every one."
     lines = [_session_line(one, session.name) for one in found]
     head = f"{counted(len(found), 'session')}, newest first; get_timeline(session=…) tells one."
-    return _answer(app, head, _cut(lines, "offset"))
+    return answer(app, head, cut_to_fit(lines, "offset"))
 
 
 def _session_line(one: SessionSummary, running: str) -> str:
@@ -322,14 +325,17 @@ def _event_head(event: StoredEvent) -> str:
     return f"[{event.id}] {_time(event.ts_ms)}  {event.kind}{failed}{about}  session {escape(event.session[:8])}"
 
 
-def _memory_head(memory: Memory) -> str:
+def memory_head(memory: Memory) -> str:
+    """One memory on a line: id, time, type, what has become of it, whose it is, where it holds."""
     owner = f"  owner {escape(memory.agent)}" if memory.agent else ""
     state = "" if memory.is_live else f"  {memory.state}"
+    state += "  pinned" if memory.pinned_ms is not None else ""
+    state += "" if memory.source == HAND else "  distilled"
     where = escape(squeeze(memory.project, MAX_PLACE_CHARS)) if memory.project else "every project"
     return f"[{memory.id}] {_time(memory.created_ms)}  {memory.type}  {memory.status}{state}{owner}  {where}"
 
 
-def _cut(parts: Sequence[str], how: str) -> str:
+def cut_to_fit(parts: Sequence[str], how: str) -> str:
     """As many parts as an answer may hold."""
     room, kept = ANSWER_CHARS, 0
     for part in parts:
@@ -341,7 +347,7 @@ def _cut(parts: Sequence[str], how: str) -> str:
     return "".join(parts[:kept]) + (f"\n… {left} more are left out; {how} shows them" if left else "")
 
 
-def _answer(app: App, head: str, quoted: str) -> str:
+def answer(app: App, head: str, quoted: str) -> str:
     """What a tool says: its own words, what the answer costs, and the quotations as one block of data."""
     key = bytes(app.store.meta("key"))  # type: ignore[call-overload]
     nonce = blake2b(quoted.encode("utf-8", "replace"), digest_size=4, key=key).hexdigest()

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from recollect.capture.decode import clean_text
 from recollect.domain.stored import Scope
 from recollect.errors import RecollectError, StoreMissingError, UsageError
-from recollect.present.hooks import guarded
+from recollect.present.hooks import GUARD, guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
 from recollect.present.next_step import next_step
 from recollect.present.render import escape
@@ -113,8 +113,8 @@ class Session:
         return self._had_store and not is_there
 
     def start(self) -> None:
-        """Starts the worker: once, and never in the way of the first answer."""
-        if self._worker is None:
+        """Starts the worker: once, never in the way of the first answer, and for no agent that recollect started."""
+        if self._worker is None and not self._environment.get(GUARD):
             guarded("mcp worker", self._start_worker)
 
     def _start_worker(self) -> None:

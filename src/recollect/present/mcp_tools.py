@@ -18,6 +18,7 @@ from recollect.present.mcp_reading import (
     replay_session,
     search_memory,
 )
+from recollect.present.mcp_tidying import list_stale
 from recollect.present.mcp_writing import forget, remember, update_memory
 from recollect.retrieve.question import TYPES
 
@@ -285,6 +286,18 @@ _ALL = (
         " once use update_memory.",
         forget,
         (_WHOLE_ID, _AGENT_ID), is_read_only=False,
+    ),
+    Tool(
+        "list_stale", "Memories to look at again",
+        "Memories of this project that have faded and that hardly anybody asked for; with contradictions, pairs that"
+        " may contradict each other instead. Use it to tidy: forget or update_memory what is no longer so. Nothing is"
+        " taken away by itself.",
+        list_stale,
+        (
+            Parameter("contradictions", "boolean", "Pairs that may contradict each other instead."),
+            Parameter("limit", "integer", "At most so many (default 20).", low=1, high=100),
+            Parameter("project", "string", "Another project's folder or name, or 'all'."),
+        ),
     ),
     Tool(
         "memory_status", "What memory holds",

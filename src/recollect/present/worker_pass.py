@@ -10,7 +10,7 @@ import os
 import time
 from contextlib import suppress
 
-from recollect.app import DATABASE_NAME, open_app
+from recollect.app import DATABASE_NAME, now_ms, open_app
 from recollect.capture.discover import known_transcripts
 from recollect.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
 from recollect.present.shared_embedder import SharedEmbedder
@@ -37,6 +37,9 @@ EMBED_RETRY_S = 600.0
 """An embedder that failed (an endpoint that is down, a full disk) is left alone so long; reading goes on meanwhile."""
 
 MIN_REST_S = 0.005
+MOST_ASKED = 3
+"""Exchanges, and batches, that a language model is asked about in one pass, where one has a budget."""
+
 SPOOL_S = 0.2
 TRIM_BYTES = 4 << 20
 FIRST_RETRY_S = 60.0
@@ -102,8 +105,12 @@ class CatchUp:
                 self._store_key = key
                 self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
             unread = filter(self._is_due, found)
-            is_read = all(self._read(app, item) for item in unread)
-            return is_read and self._take_spool(app) and self._index(app) and self._refresh(app) and self._embed(app)
+            is_read = all(self._read(app, item) for item in unread) and self._take_spool(app)
+            return is_read and all(work(app) for work in self._works())
+
+    def _works(self) -> tuple[Callable[[App], bool], ...]:
+        """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
+        return self._index, self._distil, self._explain, self._refresh, self._distil_by_model, self._embed
 
     @property
     def has_opened(self) -> bool:
@@ -171,6 +178,42 @@ class CatchUp:
 
     def _refresh(self, app: App) -> bool:
         """Import graphs that are old, where there are any; False when the work has to end."""
+        return app.refresh_graphs(self._resting())
+
+    def _distil(self, app: App) -> bool:
+        """Memories from what is new, where something distils; False when the work has to end."""
+        if app.distillation is None:
+            return True
+        report = app.distillation.run(rest=self._resting())
+        if report.added or report.updated or report.removed:
+            app.store.catch_up_memories()
+        return report.is_whole
+
+    def _explain(self, app: App) -> bool:
+        """Rationales of what is new, where something distils; False when the work has to end."""
+        if app.settings.distiller == "off":
+            return True
+        from recollect.ingest.rationale.opening import open_rationales
+        from recollect.retrieve.outside import model_known_as
+
+        rationales = open_rationales(app.store, app.settings, now_ms, model_known_as(app.settings))
+        return rationales.run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
+
+    def _distil_by_model(self, app: App) -> bool:
+        """What a language model says of what is new, where it may be asked; False when the work has to end."""
+        if app.settings.distiller != "llm":
+            return True
+        from recollect.ingest.distil.opening import open_batches
+        from recollect.retrieve.outside import model_known_as
+
+        batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
+        report = batches.run(rest=self._resting(), most_asked=MOST_ASKED)
+        if report.done:
+            app.store.catch_up_memories()
+        return report.is_whole
+
+    def _resting(self) -> Callable[[], bool]:
+        """Called between pieces of work: rests as long as the last one took; False when the work has to end."""
         started = time.monotonic()
 
         def rest() -> bool:
@@ -179,7 +222,7 @@ class CatchUp:
             started = time.monotonic()
             return goes_on
 
-        return app.refresh_graphs(rest)
+        return rest
 
     def _embed(self, app: App) -> bool:
         """Vectors for new turns, where something embeds; False when the work has to end.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from recollect.domain.bm25 import full_score
-from recollect.domain.memories import OPEN
+from recollect.domain.memories import HAND
 from recollect.domain.query import spans_in
-from recollect.domain.ranking import Facts, adjusted, for_memories
+from recollect.domain.ranking import adjusted, facts_of, for_memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from recollect.store.base import Store
 
 TIER = "memory"
+DISTILLED_SHARE = 3
+"""Of an answer at most a third is distilled, as long as there are events enough for the rest: what was said stays what
+is found, and a distilled memory is a way to it. What somebody keeps by hand is not counted."""
 
 
 class RankedMemory:
@@ -28,6 +31,34 @@ class RankedMemory:
 
     def __init__(self, memory: Memory, score: float, strength: float, adjustments: Mapping[str, float]) -> None:
         self.memory, self.score, self.strength, self.adjustments = memory, score, strength, adjustments
+
+
+def not_crowding(memories: Sequence[RankedMemory], events: int, limit: int) -> list[RankedMemory]:
+    """The memories that leave room for events, of which there are so many: best first, as they are given."""
+    room = max(1, limit // DISTILLED_SHARE, limit - events)
+    kept = []
+    for item in memories:
+        if item.memory.source != HAND:
+            room -= 1
+            if room < 0:
+                continue
+        kept.append(item)
+    return kept
+
+
+def before_evidence(memory: Memory, score: float, events: Mapping[str, float]) -> float:
+    """The score of a memory that stands before the events (by id, with their scores) which it cites."""
+    return max([score, *(events[event] for event in memory.evidence if event in events)])
+
+
+def put_likely_evidence_first(store: Store, memory: Memory, sessions: Mapping[str, int]) -> None:
+    """Orders what a memory cites by the rank of its session (client's id) among those that answer the question.
+
+    What many sessions taught cites all of them: who follows it wants the one that is meant. The others stay in order.
+    """
+    if len(memory.evidence) > 1 and sessions:
+        told = store.evidence_sessions(memory.row)
+        memory.evidence.sort(key=lambda event: sessions.get(told.get(event, ""), len(sessions)))
 
 
 def search_memories(
@@ -54,11 +85,7 @@ def search_memories(
         memory = found.get(hit.row)
         if memory is not None and memory.is_live:  # the index may be a moment behind the rows
             strength = min(1.0, hit.score / full)
-            score, factors = adjusted(strength, _facts(memory, here), adjustments, now_ms)
+            facts = facts_of(memory, is_here=memory.project is None or memory.project == here)
+            score, factors = adjusted(strength, facts, adjustments, now_ms)
             ranked.append(RankedMemory(memory, score, strength, factors))
     return sorted(ranked, key=lambda item: (-item.score, item.memory.row))
-
-
-def _facts(memory: Memory, here: str | None) -> Facts:
-    is_open, is_here = memory.status == OPEN, memory.project is None or memory.project == here
-    return Facts(memory.created_ms, type=memory.type, is_open=is_open, reads=memory.access_count, is_here=is_here)

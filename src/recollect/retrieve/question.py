@@ -7,8 +7,15 @@ from recollect.domain import events, memories
 from recollect.domain.stored import Filter, Found
 from recollect.domain.text import best_passage
 from recollect.errors import UsageError
-from recollect.retrieve.memories import TIER, search_memories
+from recollect.retrieve.memories import (
+    TIER,
+    before_evidence,
+    not_crowding,
+    put_likely_evidence_first,
+    search_memories,
+)
 from recollect.retrieve.ranking import SHIPPED
+from recollect.retrieve.rationales import rationale_answers
 from recollect.retrieve.reading import session_by_id
 from recollect.retrieve.search import Searcher
 
@@ -30,7 +37,7 @@ OVERFETCH = 3
 """Rows asked for an answer: those that only stand beside the words of another one are left out."""
 
 MAX_CONCEPTS = 8
-TYPES = (*events.SEARCHED_KINDS, *memories.TYPES)
+TYPES = (*events.SEARCHED_KINDS, events.RATIONALE, *memories.TYPES)
 """What an answer may be asked to be: a kind of event or a type of memory."""
 
 
@@ -103,8 +110,10 @@ def answer(
         more = 1 if question.by_session else OVERFETCH
         ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
         found += _Events(store, situation.terms, ranked, limit).answers(by_session=question.by_session)
+    if events.RATIONALE in question.types and wanted.sessions != ():
+        found += rationale_answers(store, searcher, situation, limit=limit, now_ms=now_ms, required=required)
     if asks_memories:
-        found += _memories(store, situation, limit, now_ms, required)
+        found = _memories(store, situation, limit, now_ms, required, found) + found  # first where both score the same
     found = sorted(found, key=lambda item: -item.score)[:limit]
     if reranking is not None:
         found = reranking.reordered(text, found)[: question.limit]
@@ -191,16 +200,31 @@ class _Events:
 
 
 def _memories(
-    store: Store, situation: Situation, limit: int, now_ms: int, required: Sequence[Sequence[str]]
-) -> list[Found]:
+    store: Store, situation: Situation, limit: int, now_ms: int, required: Sequence[Sequence[str]],
+    events_found: Sequence[Found],
+) -> list[Found]:  # fmt: skip
+    """Memories beside events: before those that they cite, and few enough to leave room for the others.
+
+    Of what one cites that comes first whose session answers the question best.
+    """
+
     def shown(item: RankedMemory) -> str:
         return best_passage(item.memory.text, set(situation.terms), PASSAGE_CHARS)
 
     ranked = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required)
-    return [
-        Found(
-            item.score, {TIER: item.strength}, shown(item), memory=item.memory, strength=item.strength,
-            adjustments=item.adjustments,
+    scores = {item.id: item.score for item in events_found}
+    told = dict.fromkeys(item.event.session for item in events_found if item.event is not None)
+    sessions = {session: rank for rank, session in enumerate(told)}
+    found = []
+    for item in not_crowding(ranked, len(events_found), limit):
+        score, factors = before_evidence(item.memory, item.score, scores), item.adjustments
+        put_likely_evidence_first(store, item.memory, sessions)
+        if score > item.score > 0:
+            factors = {**factors, "evidence": score / item.score}
+        found.append(
+            Found(
+                score, {TIER: item.strength}, shown(item), memory=item.memory, strength=item.strength,
+                adjustments=factors,
+            )
         )
-        for item in ranked
-    ]  # fmt: skip
+    return found

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from recollect.capture.decode import clean_text
 from recollect.domain import events
-from recollect.domain.memories import OPEN
+from recollect.domain.memories import HAND, OPEN
 from recollect.domain.stored import Filter, Recollection
 from recollect.domain.text import best_passage
 from recollect.errors import ProviderError, StoreError
-from recollect.retrieve.memories import search_memories
+from recollect.retrieve.memories import before_evidence, not_crowding, search_memories
 from recollect.retrieve.question import PASSAGE_CHARS
 from recollect.retrieve.ranking import MEANING
 from recollect.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from recollect.domain.memories import Memory
     from recollect.domain.stored import Scope, StoredEvent
     from recollect.retrieve.memories import RankedMemory
     from recollect.retrieve.situation import Ranked, Situation
@@ -50,15 +51,42 @@ def recall(
     threshold = settings.recall_threshold
     good = [item for item in ranked if item.strength >= threshold][:RECALL_BREADTH]
     kept = search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
-    kept = [item for item in kept if item.strength >= threshold and item.memory.status == OPEN]
+    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
     if not good and not kept:
         return []
     strongest = max([item.strength for item in good] + [item.strength for item in kept])
     said = _Said(store, settings, set(store.analyze(prompt)))
     found = said.events([item for item in good if item.strength >= RECALL_SHARE * strongest], store.rows_known(session))
-    found += said.memories([item for item in kept if item.strength >= RECALL_SHARE * strongest], session)
+    kept = [item for item in kept if item.strength >= RECALL_SHARE * strongest]
+    scores = {item.event.id: score for score, item in found if item.event is not None}
+    found = said.memories(kept, session, scores) + found  # first where they score the same
     found.sort(key=lambda pair: -pair[0])
     return [recollection for _, recollection in found][: settings.recall_limit]
+
+
+def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
+    """Only what somebody or the agent said (the index may know it by an older origin), and in another session.
+
+    What was distilled from this session alone stands in its window as it was said.
+    """
+    if memory.status != OPEN or memory.origin not in events.PUSHED_ORIGINS:
+        return False
+    return memory.source == HAND or set(store.evidence_sessions(memory.row).values()) != {session}
+
+
+def record_said(store: Store, session: str, hook: str, said: Sequence[Recollection], now_ms: int) -> None:
+    """Remembers what was injected; losing this must not lose the answer."""
+    if store.is_read_only:
+        return
+    rows = [(row, item.score) for item in said if item.memory is None for row in item.rows]
+    kept = [(row, item.score) for item in said if item.memory is not None for row in item.rows]
+    try:
+        if rows:
+            store.record_injections(session, hook, rows, now_ms)
+        if kept:
+            store.record_memory_injections(session, hook, kept, now_ms)
+    except StoreError:
+        return
 
 
 def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[Ranked]:
@@ -85,16 +113,20 @@ class _Said:
         self._store, self._words, self._limit = store, words, settings.recall_limit
         self._room = min(PASSAGE_CHARS, settings.recall_chars // 6)
 
-    def memories(self, kept: Sequence[RankedMemory], session: str) -> list[tuple[float, Recollection]]:
-        """Memories that this session has not been told."""
+    def memories(
+        self, kept: Sequence[RankedMemory], session: str, events_said: Mapping[str, float]
+    ) -> list[tuple[float, Recollection]]:
+        """Memories that this session has not been told, before the events that they cite."""
         if not kept:
             return []
         told = self._store.memories_known(session)
+        new = [item for item in kept if item.memory.row not in told]
         found = []
-        for item in [item for item in kept if item.memory.row not in told][: self._limit]:
+        for item in not_crowding(new, len(events_said), self._limit)[: self._limit]:
             passage = best_passage(item.memory.text, self._words, self._room)
-            passages = [(item.memory.type, passage)]
-            found.append((item.score, Recollection(None, item.strength, passages, [item.memory.row], item.memory)))
+            score = before_evidence(item.memory, item.score, events_said)
+            what = Recollection(None, item.strength, [(item.memory.type, passage)], [item.memory.row], item.memory)
+            found.append((score, what))
         return found
 
     def events(self, good: Sequence[Ranked], said: set[int]) -> list[tuple[float, Recollection]]:

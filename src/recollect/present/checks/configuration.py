@@ -8,8 +8,10 @@ from difflib import get_close_matches
 from recollect.app import now_ms
 from recollect.errors import ProviderError
 from recollect.present.checks.base import Finding, Machine, edit
+from recollect.present.checks.source import extra_remedy
 from recollect.present.hooks import GUARD
-from recollect.providers.llm import open_graph, open_model
+from recollect.providers.llm import open_adapter, open_graph
+from recollect.providers.llm_anthropic import PACKAGE as EXTRA
 from recollect.providers.rerank import LLM, MissingError, open_reranker
 from recollect.retrieve.outside import graph_known_as, model_known_as
 from recollect.retrieve.rerank import reranker_known_as
@@ -70,13 +72,43 @@ def _language_model(machine: Machine) -> list[Finding]:
     if settings.llm == "off":
         return [Finding("ok", "models", "no language model: off, free by default")]
     try:
-        model = open_model(settings)
+        model = open_adapter(settings)
+    except MissingError as error:
+        return [Finding("warning", "models", str(error), extra_remedy(EXTRA, [EXTRA]))]
     except ProviderError as error:
         return [_wrong(machine, "models", f'llm = "{settings.llm}", but {error}', "llm")]
+    if model is None:  # said by the check of the switches
+        return []
+    return [*_work(machine, f"{model.model} at {model.shown}"), *_budget(machine, model.name)]
+
+
+def _work(machine: Machine, who: str) -> list[Finding]:
+    """What the model is asked for: to classify questions, or to distil."""
+    settings, known_as = machine.settings, model_known_as(machine.settings)
+    if settings.distiller == "llm":
+        return _asked(machine, "models", f"{who} distils sessions", ("distiller", 1.0), known_as)
     if settings.rerank == LLM and not settings.classifier_weight:  # it has something to do, which is said there
         return []
-    what = f"{model.model} at {model.shown} classifies questions" if model is not None else ""
-    return _asked(machine, "models", what, ("classifier", settings.classifier_weight), model_known_as(settings))
+    what = f"{who} classifies questions"
+    return _asked(machine, "models", what, ("classifier", settings.classifier_weight), known_as)
+
+
+def _budget(machine: Machine, name: str) -> list[Finding]:
+    """Whether the model may be asked at all: both caps are 0 by default, and `recollect spending` has a switch."""
+    settings, config = machine.settings, os.path.join(machine.home, CONFIG_NAME)
+    caps = ("llm_daily_calls", settings.llm_daily_calls), ("llm_daily_tokens", settings.llm_daily_tokens)
+    zero = " and ".join(setting for setting, most in caps if not most)
+    if zero:
+        remedy = f"{edit(config)}  # llm_daily_calls = 100, llm_daily_tokens = 200000, or what you want to spend a day"
+        return [Finding("warning", "budget", f"{name} may spend nothing, and is never asked: {zero} is 0", remedy)]
+    app, now = machine.app, now_ms()
+    if app is None:
+        return []
+    if app.store.stopped_ms() is not None:
+        return [Finding("warning", "budget", f"{name} is not asked: spending is stopped", "recollect spending --go")]
+    calls, tokens = app.store.spent_on(now)
+    what = f"today {calls} of {caps[0][1]} calls and {tokens} of {caps[1][1]} tokens are spent (recollect spending)"
+    return [Finding("ok", "budget", what)]
 
 
 def _reranker(machine: Machine) -> list[Finding]:

@@ -112,9 +112,11 @@ def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
         return
     rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
     megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
+    distils = report["accepted"] and read_settings(os.environ).distiller != "off"
     click.echo(
         f"{report['files']:.0f} files, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
         f" {report['accepted']:.0f} events added, {known:.0f} known already, {ignored:.0f} records ignored by rule"
+        + ("; what they taught becomes memories in the background, or now: recollect distil" if distils else "")
     )
     if report["quarantined"]:
         click.echo(f"{report['quarantined']:.0f} records could not be read: see `recollect status`")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from contextlib import suppress
 from itertools import chain, islice
 
 import click
@@ -13,14 +12,16 @@ import click
 from recollect.app import DATABASE_NAME, App, open_app
 from recollect.domain import memories as words
 from recollect.domain.events import squeeze
-from recollect.domain.memories import Memory, MemoryFilter
+from recollect.domain.memories import Memory
 from recollect.errors import StoreMissingError, UsageError
 from recollect.ingest.memory_import import require_head
-from recollect.ingest.remember import ImportReport, PurgeReport, require_first
+from recollect.ingest.memory_reports import ImportReport, PurgeReport
+from recollect.ingest.remember import require_first
 from recollect.present.commands.arguments import check_scope, clean_argument, memory_text, root_of, scope_of
 from recollect.present.commands.asking import confirm
+from recollect.present.commands.memory_rows import memory_line, memory_row
 from recollect.present.memory_files import read_export, write_export
-from recollect.present.render import counted, iso_time, plain
+from recollect.present.render import counted, plain
 from recollect.settings import read_settings
 
 _SHOWN_PROBLEMS = 20
@@ -113,46 +114,6 @@ def remember(
 def _redacted(rules: list[str]) -> str:
     was = "was" if len(rules) == 1 else "were"
     return f"{counted(len(rules), 'secret')} {was} taken out: {', '.join(dict.fromkeys(rules))}"
-
-
-@click.command(short_help="List memories, newest first.")
-@_TYPE
-@_STATUS
-@click.option("--agent", metavar="ID", help="Only those that this agent owns.")
-@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Those of every project.")
-@click.option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
-@click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
-@click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
-@click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
-@_JSON
-def memories(
-    type: str | None, status: str | None, agent: str | None, project: str | None, *, all_projects: bool,  # noqa: A002 - the option's own word
-    is_global: bool, forgotten: bool, superseded: bool, limit: int, as_json: bool,
-) -> None:  # fmt: skip
-    """List the memories of this folder's project and those that hold everywhere, one line each.
-
-    \b
-    Examples:
-      recollect memories --type decision
-      recollect memories --all-projects --forgotten --json
-    """
-    if all_projects + is_global + (project is not None) > 1:
-        raise click.UsageError("choose one of --all-projects, --global and --project")
-    wanted = MemoryFilter(
-        type=type, agent=agent, status=status, with_forgotten=forgotten, with_superseded=superseded,
-        is_global_only=is_global,
-    )  # fmt: skip
-    found: list[Memory] = []
-    with suppress(StoreMissingError), _open() as app:
-        found = app.memories.listed(scope_of(app, project, all_projects=all_projects), wanted, limit)
-    if as_json:
-        click.echo(json.dumps({"memories": [memory_row(memory) for memory in found]}, ensure_ascii=False))
-        return
-    for memory in found:
-        click.echo(plain(memory_line(memory)))
-    if not found:
-        click.echo('No memories here. Keep one: recollect remember "…"')
 
 
 @click.command(short_help="Correct a memory: the old one stays in its chain.")
@@ -306,25 +267,6 @@ def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
     _print_import(report, is_trial=dry_run, as_json=as_json)
     if report.problems:
         raise click.exceptions.Exit(1)
-
-
-def memory_row(memory: Memory) -> dict[str, object]:
-    """One memory as every command shows it."""
-    return {
-        "id": memory.id, "type": memory.type, "status": memory.status, "state": memory.state,
-        "ts": iso_time(memory.created_ms), "project": memory.project, "agent": memory.agent, "origin": memory.origin,
-        "text": memory.text, "evidence": memory.evidence, "access_count": memory.access_count,
-    }  # fmt: skip
-
-
-def memory_line(memory: Memory) -> str:
-    """One memory on one line: id, type, day, where it holds, what it says, what has become of it."""
-    where = os.path.basename(memory.project) or memory.project if memory.project else "everywhere"
-    marks = [memory.state] if memory.state != "live" else []
-    marks += ["resolved"] if memory.status == "resolved" else []
-    marks += [f"of {memory.agent}"] if memory.agent else []
-    about = f" [{', '.join(marks)}]" if marks else ""
-    return f"{memory.id}  {memory.type:<10}  {str(iso_time(memory.created_ms))[:10]}  {where}  {memory.summary}{about}"
 
 
 def _say(memory: Memory, line: str, *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from recollect.domain.memories import RESOLVED, Memory
 from recollect.domain.stored import ID_PREFIX, Found, StoredEvent
 from recollect.errors import ProviderError, StoreError, StoreMissingError
 from recollect.present.commands.arguments import check_scope, clean_argument, open_to_read, scope_of
-from recollect.present.commands.remembering import memory_line, memory_row
+from recollect.present.commands.memory_rows import memory_line, memory_row
 from recollect.present.moments import moment_ms
 from recollect.present.nothing_found import EMPTY, is_empty, not_searchable, nothing_found
 from recollect.present.render import counted, iso_time, plain
@@ -135,6 +135,8 @@ def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
     for item in found:
         row = found_row(item)
         of_session = f"  session {str(row['session_id'])[:8]}" if row["session_id"] else ""
+        if item.memory is not None and item.memory.evidence:
+            of_session = f"  {item.memory.cited}"
         where = f"  {row['project'] or 'everywhere'}" if is_everywhere else ""
         done = "  [resolved]" if item.memory is not None and item.memory.status == RESOLVED else ""
         about = f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{done}{of_session}{where}"
@@ -297,7 +299,7 @@ def found_row(item: Found) -> dict[str, object]:
         row |= {"ts": iso_time(event.ts_ms), "type": event.kind, "summary": event.summary}
     elif memory is not None:
         row |= {"ts": iso_time(memory.created_ms), "type": memory.type, "summary": memory.summary}
-        row |= {"status": memory.status}
+        row |= {"status": memory.status, "evidence": memory.evidence}
     row |= {"excerpt": item.passage}
     return row | {"explain": _explanation_row(item.explanation)} if item.explanation else row
 

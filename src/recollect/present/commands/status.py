@@ -87,6 +87,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
         ],
         "last_hook": iso_time(last_hook_ms(machine) or None),
         "spool": spool_counts(home),
+        "distil_batches": app.store.batch_counts(),
         "worker": worker_state(home),
         "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
     }
@@ -159,6 +160,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if facts["quarantine"]["records"]:
         lines.append(("quarantine", _quarantined(facts["quarantine"])))
+    batches = facts["distil_batches"]
+    if batches["pending"] or batches["dead"]:
+        lines.append(("batches", f"{batches['pending']} wait for the model, at {batches['dead']} it failed"))
     if waiting["waiting"] or waiting["dead"]:
         lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
     lines += [("hook error", line) for line in facts["hook_errors"]]

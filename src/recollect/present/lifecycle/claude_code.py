@@ -39,6 +39,7 @@ READ_ONLY_TOOLS = (
     "replay_session",
     "get_timeline",
     "expand_memory",
+    "list_stale",
     "memory_status",
 )
 """Tools that change nothing, which the client may call without asking; the others ask each time."""

@@ -1,0 +1,167 @@
+"""`recollect memories`: what is kept, why, what has faded, what contradicts, and what must not fade."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+
+import click
+
+from recollect.app import App, now_ms, open_app
+from recollect.domain import memories as words
+from recollect.domain.memories import Memory, MemoryFilter, Review
+from recollect.domain.stored import Scope
+from recollect.errors import StoreError, StoreMissingError
+from recollect.present.commands.arguments import clean_argument, scope_of
+from recollect.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
+from recollect.present.render import iso_time, plain
+from recollect.settings import read_settings
+
+_KEEP = ("both", "older", "newer")
+_SAYS = {
+    "number": "another number", "negation": "one says that it is not so", "choice": "another choice",
+    "subject": "said anew about the same", "proposed": "a model would say it otherwise",
+    "outdated": "a model says that it does not hold any more; `--keep older` keeps it, `--keep newer` forgets it",
+}  # fmt: skip
+
+
+@click.command(short_help="List memories, newest first; say why one is there; pin, review.")
+@click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
+@click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
+@click.option("--source", type=click.Choice(words.SOURCES), help="Kept by hand, or distilled by this.")
+@click.option("--agent", metavar="ID", help="Only those that this agent owns.")
+@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
+@click.option("--all-projects", is_flag=True, help="Those of every project.")
+@click.option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
+@click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
+@click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
+@click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
+@click.option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
+@click.option("--review", is_flag=True, help="Pairs that may contradict each other, with their numbers.")
+@click.option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
+@click.option("--keep", type=click.Choice(_KEEP), help="What stays of it; the other one is forgotten.")
+@click.option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
+@click.option("--pin", metavar="ID", help="It does not fade, and nothing distilled supersedes it.")
+@click.option("--unpin", metavar="ID", help="It fades again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def memories(
+    type: str | None, status: str | None, source: str | None, agent: str | None, project: str | None, *,  # noqa: A002 - the option's own word
+    all_projects: bool, is_global: bool, forgotten: bool, superseded: bool, limit: int, stale: bool, review: bool,
+    settle: int | None, keep: str | None, why: str | None, pin: str | None, unpin: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """List the memories of this folder's project and those that hold everywhere, one line each.
+
+    \b
+    Examples:
+      recollect memories --type decision
+      recollect memories --all-projects --forgotten --json
+      recollect memories --why mem-3f9a
+      recollect memories --review
+      recollect memories --settle 12 --keep newer
+    """
+    if all_projects + is_global + (project is not None) > 1:
+        raise click.UsageError("choose one of --all-projects, --global and --project")
+    asked = {"--stale": stale, "--review": review, "--settle": settle is not None, "--why": why, "--pin": pin,
+             "--unpin": unpin}  # fmt: skip
+    if len(chosen := [name for name, value in asked.items() if value]) > 1:
+        raise click.UsageError(f"choose one of {' and '.join(chosen)}")
+    if (settle is None) != (keep is None):
+        raise click.UsageError("--settle NUMBER and --keep belong together")
+    if settle is not None or why or pin or unpin:
+        _about_one(settle, keep or "", why, pin, unpin, as_json=as_json)
+        return
+    wanted = MemoryFilter(
+        type=type, agent=agent, status=status, source=source, with_forgotten=forgotten, with_superseded=superseded,
+        is_global_only=is_global,
+    )  # fmt: skip
+    pairs: list[Review] = []
+    found: list[Memory] = []
+    with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
+        scope = scope_of(app, project, all_projects=all_projects)
+        pairs = app.store.reviews(scope, limit) if review else []
+        found = [] if review else _listed(app, scope, wanted, limit, is_stale=stale)
+    if review:
+        _print_reviews(pairs, as_json=as_json)
+    else:
+        _print(found, as_json=as_json, is_stale=stale)
+
+
+def _listed(app: App, scope: Scope, wanted: MemoryFilter, limit: int, *, is_stale: bool) -> list[Memory]:
+    if not is_stale:
+        return app.memories.listed(scope, wanted, limit)
+    stale = app.memories.stale(scope, limit)
+    return [memory for memory in stale if wanted.type in (None, memory.type)]
+
+
+def _print(found: list[Memory], *, as_json: bool, is_stale: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"memories": [memory_row(memory) for memory in found]}, ensure_ascii=False))
+        return
+    for memory in found:
+        click.echo(plain(memory_line(memory)))
+    if not found:
+        click.echo("Nothing here has faded." if is_stale else 'No memories here. Keep one: recollect remember "…"')
+
+
+def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"reviews": [_review_row(pair) for pair in pairs]}, ensure_ascii=False))
+        return
+    for pair in pairs:
+        click.echo(plain(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}"))
+        click.echo(plain(f"  older  {memory_line(pair.older)}"))
+        if pair.newer.row != pair.older.row:
+            click.echo(plain(f"  newer  {memory_line(pair.newer)}"))
+    settles = "`recollect memories --settle NUMBER --keep both|older|newer` settles one."
+    click.echo(settles if pairs else "Nothing to review.")
+
+
+def _review_row(pair: Review) -> dict[str, object]:
+    return {
+        "number": pair.row, "reason": pair.reason, "older": memory_row(pair.older), "newer": memory_row(pair.newer),
+        "found_at": iso_time(pair.found_ms), "settled_at": iso_time(pair.settled_ms),
+    }  # fmt: skip
+
+
+def _about_one(
+    settle: int | None, keep: str, why: str | None, pin: str | None, unpin: str | None, *, as_json: bool
+) -> None:
+    with open_app(read_settings(os.environ), create=False) as app:
+        if settle is not None:
+            row = _review_row(app.memories.settle(settle, keep))
+            lines = [f"pair {settle} is settled: {'both stay' if keep == 'both' else f'the {keep} one stays'}"]
+        elif why:
+            row, lines = _why(app, app.memories.get(clean_argument(why)))
+        else:
+            memory = app.memories.pin(clean_argument(pin)) if pin else app.memories.unpin(clean_argument(unpin or ""))
+            row, lines = memory_row(memory), [f"{memory.id} is {'pinned' if pin else 'not pinned'}"]
+    if as_json:
+        click.echo(json.dumps(row, ensure_ascii=False))
+        return
+    for line in lines:
+        click.echo(plain(line))
+
+
+def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
+    """Where a memory is from: its chain, every time it was said, in which words, and what bears it out."""
+    chain = app.memories.chain(memory.key.hex())
+    place = [other.row for other in chain].index(memory.row)
+    said, wordings = app.store.memory_said(memory.row), app.store.memory_wordings(memory.row)
+    evidence = borne_out(app, memory)
+    lines = [memory_line(memory), f"  {memory.text}", f"  {memory.source}, {memory.origin}, {memory.level}"]
+    lines += [f"  replaced     {memory_line(other)}" for other in chain[:place]]
+    lines += [f"  replaced by  {memory_line(other)}" for other in chain[place + 1 :]]
+    lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]
+    lines += [f"  also said as {text}" for text in wordings]
+    by_model = app.store.memory_reasons(memory.row)
+    lines += [f"  {op:<6} by a model {str(iso_time(ts_ms))[:10]}  {reason}" for op, reason, ts_ms in by_model]
+    row = memory_row(memory) | {
+        "chain": [memory_row(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
+        "said": [{"ts": iso_time(ts_ms), "event": event} for ts_ms, event in said],
+        "by_model": [{"op": op, "reason": reason, "ts": iso_time(ts_ms)} for op, reason, ts_ms in by_model],
+    }  # fmt: skip
+    if not app.store.is_read_only:
+        with suppress(StoreError):  # losing a count must not lose the answer
+            app.store.record_memory_access([memory.row], now_ms())
+    return row, [*lines, "  borne out by", *evidence_lines(evidence)]

@@ -1,0 +1,41 @@
+"""A distiller for tests: it keeps what the agent says to keep, and calls done what it says is done."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from recollect.domain.candidates import Candidate, Distilled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recollect.ingest.distil.base import Exchange
+
+KEEP = re.compile(r"KEEP (\w+)(?: #([\w-]+))?: (.+)")
+DONE = re.compile(r"DONE #([\w-]+)")
+UNFINISHED = re.compile(r"UNFINISHED: (.+)")
+
+
+class NotingDistiller:
+    """`KEEP <type> [#subject]: <text>` is a candidate, `DONE #subject` closes; UNFINISHED at the end is open."""
+
+    def __init__(self, version: int = 1) -> None:
+        self.name, self.version = "noting", version
+
+    def distil(self, exchange: Exchange, following: Sequence[Exchange]) -> Distilled:
+        """What an exchange says to keep."""
+        found = Distilled()
+        for event in exchange.all_events:
+            text = event.text or ""
+            assert event.text is not None
+            for kind, subject, words in KEEP.findall(text):
+                if len(words) < 10:
+                    found.reject("noise")
+                    continue
+                candidate = Candidate(kind, words, [event.id], event.origin, event.ts_ms or 0, subject=subject)
+                found.candidates.append(candidate)
+            found.closes += tuple(DONE.findall(text))
+            for words in UNFINISHED.findall(text) if not following else ():
+                found.candidates.append(Candidate("context", words, [event.id], event.origin, event.ts_ms or 0))
+        return found
