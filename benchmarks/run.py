@@ -9,6 +9,7 @@
 | section | what is measured |
 |---|---|
 | import  | `recollect import` as a process on one core: MB/s of unpacked input, memory, size of the store, accounts |
+| distil  | `recollect distil` by rules as a process: processor time as a share of the import's, memory |
 | search  | `App.search` in process, and `recollect search` as a process |
 | hooks   | the prompt hook as a process on a store of 100,000 events or more, against `python -c pass` |
 | worker  | the same prompts with a warm server to ask; what the server costs and how it ends |
@@ -35,6 +36,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
+import distilling
 import durability
 import hooking
 import importing
@@ -48,6 +50,7 @@ from bench import Bench
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     "import": importing.run,
+    "distil": distilling.run,
     "search": searching.run,
     "hooks": hooking.run_prompts,
     "worker": working.run,

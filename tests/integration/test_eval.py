@@ -168,6 +168,39 @@ def test_pooled_sets_share_one_store_and_are_asked_there_again(conversations: Pa
     assert [set(figures["pooled"]) for figures in only_own] == [{"own project"}] * 2
 
 
+def test_memories_are_measured_by_what_they_cite(tmp_path: Path) -> None:
+    """They stand for their evidence's session; with a distiller that is off there is nothing to measure."""
+    folder = tmp_path / "queue"
+    (folder / "transcripts").mkdir(parents=True)
+    for name, said in (
+        ("choice", "We decided to use Celery instead of RQ because RQ lacks retries with backoff."),
+        ("other", "The Celery worker logs its retries with backoff to worker.log."),
+    ):
+        talk = Claude(name)
+        write(folder / "transcripts" / f"{name}.jsonl", talk.user(said), talk.text("Fine."))
+    question = {"question": "why was Celery chosen over RQ", "evidence_sessions": ["choice"], "category": "learning"}
+    rows(folder / "questions.jsonl", question)
+    [figures] = evaluate("--memories", folder)
+    found = figures["memories"]
+    assert (found["added"], found["sessions"]) == (1, 2)
+    assert found["shown"]["levels"]["session"]["all"]["any@1"]["mean"] == 1
+    assert found["difference, session"]["learning"]["n"] == 1
+    assert figures["differences"]["with 1 memories against without"]["session"]["any@1"]["mean"] >= 0
+    said = run("--memories", folder).stdout
+    assert "with 1 memories against without" in said
+    assert f"distilled: 1 memories of {found['sessions']} session" in said
+    assert "by category, session" in said
+    assert "learning" in said.splitlines()[-1]
+
+
+def test_without_a_distiller_no_memories_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the remedy is said."""
+    monkeypatch.setenv("RECOLLECT_DISTILLER", "off")
+    done = run("--memories", passages(tmp_path / "one", "ferry", "a ferry"))
+    assert done.returncode == 1
+    assert "RECOLLECT_DISTILLER=rules" in done.stderr
+
+
 def passages(folder: Path, question: str, *texts: str) -> Path:
     """A set of passages d0, d1, …, the first of which answers a question."""
     folder.mkdir(parents=True)

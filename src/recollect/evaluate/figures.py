@@ -14,6 +14,7 @@ HUMAN_CATEGORIES = ("commit", "pr", "branch")
 
 _RANKING = ("any@1", "any@5", "any@20", "R@10", "MRR", "nDCG@10")
 COLUMNS = dict.fromkeys(LEVELS, _RANKING) | {ANSWER: ("coverage@5",)}
+_SHOWN = ("any@5", "nDCG@10", "coverage@5")
 Figures = dict[str, Any]
 
 
@@ -62,6 +63,39 @@ def difference(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Figures:
         if pairs:
             found[level] = {name: _difference(pairs, name) for name in COLUMNS[level]}
     return found
+
+
+def difference_by_category(ours: Sequence[Measured], theirs: Sequence[Measured], level: str) -> Figures:
+    """The same at one level, by category: how many questions, and each metric's difference."""
+    pairs: dict[str, list[tuple[Mapping[str, float], Mapping[str, float]]]] = {}
+    for mine, other in zip(ours, theirs, strict=True):
+        if level in mine.scores and level in other.scores:
+            pairs.setdefault(mine.asked.category, []).append((mine.scores[level], other.scores[level]))
+    return {
+        name: {"n": len(found), **{column: _difference(found, column) for column in COLUMNS[level]}}
+        for name, found in sorted(pairs.items())
+    }
+
+
+def distilled_as_text(sessions: int, types: Mapping[str, int], rejected: Mapping[str, int]) -> str:
+    """What came of distilling for people: how many memories, of which types, and what was left out and why."""
+    count = sum(types.values())
+    shares = ", ".join(f"{name} {number} ({number / count:.0%})" for name, number in types.items())
+    reasons = ", ".join(f"{number} {reason}" for reason, number in sorted(rejected.items(), key=lambda one: -one[1]))
+    return (
+        f"  distilled: {count} memories of {sessions} sessions"
+        + (f", {count / sessions:.2f} a session: {shares}" if count and sessions else "")
+        + (f"; left out: {reasons}" if reasons else "")
+    )
+
+
+def categories_as_text(differences: Figures) -> str:
+    """Differences by category for people: any@5 and nDCG@10, or whatever there is of them."""
+    return "\n".join(
+        f"      {name:<20}{cells['n']:>5}  "
+        + "  ".join(f"{column} {_cell(cells[column], '+')}" for column in _SHOWN if column in cells)
+        for name, cells in differences.items()
+    )
 
 
 def _difference(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]], name: str) -> Figures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from recollect.app import App, open_app
 from recollect.capture.discover import named_transcripts
-from recollect.domain.stored import Found, Scope
+from recollect.domain import events
+from recollect.domain.memories import MemoryFilter
+from recollect.domain.stored import Found, Scope, StoredEvent
 from recollect.domain.text import tokens
 from recollect.errors import ProviderError
 from recollect.evaluate.baseline import Baseline
@@ -23,17 +26,19 @@ from recollect.retrieve.question import Question
 from recollect.settings import home_folder, read_settings
 
 if TYPE_CHECKING:
+    from recollect.ingest.distil.run import DistilReport
     from recollect.retrieve.ranking import Ranking
 
 OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""
 
 RANKED = 50
+MAX_LISTED = 1_000_000
 SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
 set gives in words."""
 
-_CHOSEN = ("RECOLLECT_EMBEDDING", "RECOLLECT_RERANK", "RECOLLECT_LLM")
+_CHOSEN = ("RECOLLECT_EMBEDDING", "RECOLLECT_RERANK", "RECOLLECT_LLM", "RECOLLECT_DISTILLER")
 """What the only settings of the environment that count begin with: by which models, if any, is for the user to say."""
 
 _WARM_UP = "what was said"
@@ -98,6 +103,33 @@ class Pool:
             asked_ms = app.store.last_ms() if asked_ms is None else asked_ms
             return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
 
+    def distil(self) -> DistilReport:
+        """Makes memories of what the store holds, as the settings' distiller does."""
+        with self._open() as app:
+            if app.distillation is None:
+                raise ProviderError("nothing distils here: set distiller to rules (RECOLLECT_DISTILLER=rules)")
+            report = app.distillation.run()
+            app.store.catch_up_memories()
+            return report
+
+    def memory_types(self) -> dict[str, int]:
+        """How many memories there are of each type, most first."""
+        with self._open() as app:
+            found = app.store.list_memories(Scope.everything(), MemoryFilter(), MAX_LISTED)
+        return dict(Counter(memory.type for memory in found).most_common())
+
+    def ask_shown(self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
+        with_memories: bool,
+    ) -> list[Measured]:  # fmt: skip
+        """Every question by what a search shows, one list of events and memories; a memory stands for what it cites.
+
+        Sessions are ranked as they come up in that list, not by a search of their own.
+        """
+        progress(f"{data.name}: asking {'with' if with_memories else 'without'} memories")
+        types = () if with_memories else events.SEARCHED_KINDS
+        with self._open(ranking=ranking) as app:
+            return [_measure_shown(app, types, *parts) for parts in _questions(app, data, app.store.last_ms())]
+
     def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
         """The same questions to FTS5, each of its own project."""
         progress(f"{data.name}: asking the baseline")
@@ -122,7 +154,10 @@ class Pool:
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
         chosen.setdefault("RECOLLECT_RERANK_FOLDER", cross_encoders_folder(home_folder(os.environ)))
         settings = read_settings({**chosen, "RECOLLECT_HOME": self.home, "HOME": self.home})
-        return open_app(settings, fixed_root=root, ranking=ranking)
+        app = open_app(settings, fixed_root=root, ranking=ranking)
+        if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
+            app.store.spend_from(open_app(read_settings(os.environ)).store)
+        return app
 
 
 def _root(data: DataSet, corpus: Corpus) -> str:
@@ -162,6 +197,35 @@ def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: in
     return measured
 
 
+def _measure_shown(
+    app: App, types: Sequence[str], corpus: Corpus, asked: Asked, scope: Scope, before_ms: int
+) -> Measured:
+    measured = Measured(asked)
+    started, worked = time.perf_counter(), time.process_time()
+    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
+    measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
+    measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
+    meant = [event for item in found for event in _meant(app, item)]
+    if asked.sessions:
+        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(event.session for event in meant)))
+    if asked.turns:
+        times = dict.fromkeys((event.session, event.ts_ms or 0) for event in meant)
+        measured.scores[TURN] = _turn_scores(corpus, asked, list(times))
+    elif asked.answer and not _has_evidence(corpus):
+        rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
+        said = [item.memory.text for item in found[:SHOWN] if item.memory is not None]
+        measured.scores[ANSWER] = _answer_scores(app, asked, rows, said)
+    return measured
+
+
+def _meant(app: App, item: Found) -> list[StoredEvent]:
+    """The events that an answer leads to."""
+    if item.event is not None:
+        return [item.event]
+    cited = item.memory.evidence if item.memory is not None else []
+    return [event for ident in cited for event in app.store.events_by_prefix(ident, 1)]
+
+
 def _answers(app: App, question: Question) -> list[Found]:
     """What the product answers.
 
@@ -197,9 +261,9 @@ def _measure_baseline(
     return measured
 
 
-def _answer_scores(app: App, asked: Asked, rows: Sequence[int]) -> dict[str, float]:
+def _answer_scores(app: App, asked: Asked, rows: Sequence[int], said: Sequence[str] = ()) -> dict[str, float]:
     found = app.store.events_by_row(rows, with_text=True)
-    return {f"coverage@{SHOWN}": coverage(asked.answer, [event.text or "" for event in found.values()])}
+    return {f"coverage@{SHOWN}": coverage(asked.answer, [*said, *(event.text or "" for event in found.values())])}
 
 
 def _session_scores(asked: Asked, ranked: Sequence[str]) -> dict[str, float]:

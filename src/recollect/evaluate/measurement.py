@@ -15,8 +15,11 @@ from recollect.evaluate.datasets import DataSet
 from recollect.evaluate.figures import (
     Figures,
     as_text,
+    categories_as_text,
     difference,
     difference_as_text,
+    difference_by_category,
+    distilled_as_text,
     figures_of,
     headline,
     work_difference_ms,
@@ -38,6 +41,7 @@ class Plan:
         with_baseline: FTS5 is asked, too.
         with_ablation: Every variant of the ranking is, too.
         is_pooled: All sets are asked in one store, too; `is_everywhere`: there also of everything.
+        with_memories: Sessions are distilled, too, and asked with and without what came of it.
     """
 
     ranking: Ranking = SHIPPED
@@ -46,6 +50,7 @@ class Plan:
     with_ablation: bool = False
     is_pooled: bool = False
     is_everywhere: bool = False
+    with_memories: bool = False
 
 
 class Measurement:
@@ -108,7 +113,26 @@ class Measurement:
                 self._compare(figures, f"against {named(self._plan.against)}", ours, theirs)
             if self._plan.with_ablation:
                 self._ablate(pool, data, figures, ours)
+            if self._plan.with_memories:
+                self._remember(pool, data, figures)
             return figures, ours, pool.last_ms()
+
+    def _remember(self, pool: Pool, data: DataSet, figures: Figures) -> None:
+        """What memories change in what a search shows, by level and category."""
+        report, types = pool.distil(), pool.memory_types()
+        self._say(distilled_as_text(report.sessions, types, report.rejected))
+        without = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=False)
+        beside = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=True)
+        figures["memories"] = {
+            "added": report.added, "sessions": report.sessions, "types": types, "rejected": report.rejected,
+            "shown": figures_of(beside),
+        }  # fmt: skip
+        self._compare(figures, f"with {report.added} memories against without", beside, without)
+        for level in figures["memories"]["shown"]["levels"]:
+            found = difference_by_category(beside, without, level)
+            figures["memories"][f"difference, {level}"] = found
+            if found:
+                self._say(f"    by category, {level}\n{categories_as_text(found)}")
 
     def _ablate(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured]) -> None:
         figures["ablation"] = {}

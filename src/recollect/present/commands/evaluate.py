@@ -54,12 +54,14 @@ class RankingSpec(click.ParamType["Ranking"]):
 )
 @click.option("--pooled", "is_pooled", is_flag=True, help="Then ask again in one store that holds all sets.")
 @click.option("--everywhere", "is_everywhere", is_flag=True, help="With --pooled: there also of all projects at once.")
+@click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
 @click.option("--into", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the tables there.")
 @click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
 @click.option("--json", "to_json", is_flag=True, help="Print JSON.")
 def evaluate(
     paths: tuple[Path, ...], *, with_baseline: bool, ranking: Ranking | None, against: Ranking | None,
-    with_ablation: bool, is_pooled: bool, is_everywhere: bool, into: Path | None, part: str, to_json: bool,
+    with_ablation: bool, is_pooled: bool, is_everywhere: bool,
+    with_memories: bool, into: Path | None, part: str, to_json: bool,
 ) -> None:  # fmt: skip
     """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
 
@@ -84,6 +86,7 @@ def evaluate(
       recollect eval samples/gaps
       recollect eval data --baseline --ablation --into docs/evaluation.md
       recollect eval data --pooled --everywhere
+      recollect eval data/sessions --memories
       recollect eval data/locomo --against trigram=0,strategy=rrf
     """
     if is_everywhere and not is_pooled:
@@ -91,7 +94,7 @@ def evaluate(
     if into is not None and not _has_part(into, part):
         click.echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
     folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
-    plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere)
+    plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
     measurement = Measurement(plan, _silent if to_json else click.echo, _progress)
     measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
     figures = [*measurement.figures]
@@ -114,7 +117,7 @@ def _command(paths: Sequence[Path], plan: Plan) -> str:
     words += ["--against " + named(plan.against)] if plan.against is not None else []
     flags = {
         "--baseline": plan.with_baseline, "--ablation": plan.with_ablation, "--pooled": plan.is_pooled,
-        "--everywhere": plan.is_everywhere,
+        "--everywhere": plan.is_everywhere, "--memories": plan.with_memories,
     }  # fmt: skip
     return " ".join([*words, *(flag for flag, is_on in flags.items() if is_on)])
 
