@@ -23,14 +23,17 @@ OWN_BYTES = 50_000_000
 
 
 def main() -> None:
-    """Imports, searches, and shows what a new session's model would receive."""
+    """Imports, distils, searches, and shows what a new session's model would receive."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as home:
         environment = {**os.environ, "RECOLLECT_HOME": home}
         step("1. Read the transcripts of two agents about one invented project")
         run(["import", str(SAMPLES)], environment)
-        step("2. Ask")
+        step("2. What the sessions taught, distilled by rules: no model is asked")
+        run(["distil"], environment)
+        run(["memories", "--project", PROJECT], environment)
+        step("3. Ask")
         run(["search", "--project", PROJECT, "--limit", "3", "why not redis for duplicates"], environment)
-        step("3. Start a new session: what its model would receive with each prompt")
+        step("4. Start a new session: what its model would receive with each prompt")
         for what, prompt in PROMPTS:
             print(f"\n   a prompt that {what}:\n   > {prompt}\n")
             print(textwrap.indent(injected(prompt, PROJECT, environment) or "(nothing: it stays silent)", "   | "))
@@ -50,7 +53,7 @@ def own_transcripts() -> None:
         chosen.append(str(path))
     if not chosen:
         return
-    step(f"4. Your own {len(chosen)} newest transcripts, read into a store that is thrown away")
+    step(f"5. Your own {len(chosen)} newest transcripts, read into a store that is thrown away")
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as home:
         environment = {**os.environ, "RECOLLECT_HOME": home}
         run(["import", *chosen], environment)
