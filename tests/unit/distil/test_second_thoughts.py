@@ -140,3 +140,15 @@ def test_a_finding_that_is_told_again_with_most_of_its_names_is_one() -> None:
     assert len(about("recentTides", *steps, (AGENT, "Fixed."))) == 1
     [kept] = about("recentTides", *steps, (AGENT, "Fixed."), (USER, "and?"), (AGENT, second))
     assert "weren't" in kept.text
+
+
+def test_a_rule_without_its_exception_is_not_told() -> None:
+    """The next line of the same edit is the whole rule; an exception from something else changes nothing."""
+    short = "- Always use `quay.Lock()` in tests."
+    whole = "- Every test should call `quay.Lock()` first, unless it changes the tide of the whole process."
+    other = "- Never push to main, unless `make tide` passes."
+    alone = texts(distilled(ASKED, *edit("/p/CLAUDE.md", "# Rules", f"# Rules\n\n{short}\n{other}")))
+    assert any(text.startswith("Always use `quay.Lock()`") for text in alone)
+    both = texts(distilled(ASKED, *edit("/p/CLAUDE.md", "# Rules", f"# Rules\n\n{short}\n{whole}")))
+    assert not any(text.startswith("Always use `quay.Lock()`") for text in both)
+    assert any("unless" in text for text in both)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from recollect.ingest.distil import anchors
 from recollect.ingest.distil.rewriting import impersonal, without_you
@@ -35,6 +36,8 @@ _BINDS = re.compile(
     r"|mandatory|forbidden|not allowed)\b",
     _I,
 )
+_EXCEPTS = re.compile(r"\b(?:unless|except(?:ions?)?|other than|when not to|not (?:when|if|for))\b", _I)
+_NAMES = re.compile(r"\w+(?:[._/-]\w+)+|[a-z]+[A-Z]\w+")
 _LEAD = re.compile(r"(?:important|critical|note|rule|warning|caution|reminder)$", _I)
 _THIS = re.compile(r"\b(?:below|above|following|this (?:section|file|document|guide))\b", _I)
 MAX_RULES = 6
@@ -49,7 +52,9 @@ def find(scene: Scene, _: Distilled) -> list[Draft]:
     for action in scene.actions:
         if not action.is_edit or action.has_failed or _file(action) not in FILES:
             continue
-        rules = [rule for rule in map(_rule, sentences(_added(action))) if rule]
+        added = list(sentences(_added(action)))
+        followed = zip_longest(added, added[1:])
+        rules = [rule for one, after in followed if not _has_exception(one, after) and (rule := _rule(one))]
         drafts += [Draft("pattern", text, [action.call], said=said, is_wish=True) for text, said in rules[:MAX_RULES]]
     return drafts
 
@@ -71,6 +76,13 @@ def _added(action: Action) -> str:
             is_code ^= line.lstrip().startswith("```")
             lines.append("" if line in old and not is_code and not line.lstrip().startswith("```") else line)
     return "\n".join(lines)
+
+
+def _has_exception(sentence: Sentence, after: Sentence | None) -> bool:
+    """Whether the next sentence says of the same thing when it does not hold: that one is the rule."""
+    if after is None or _EXCEPTS.search(sentence.plain) or not _EXCEPTS.search(after.plain):
+        return False
+    return bool(set(_NAMES.findall(sentence.text)) & set(_NAMES.findall(after.text)))
 
 
 def _rule(sentence: Sentence) -> tuple[str, str] | None:
