@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.capture.records import without_own_blocks
+from recollect.domain.memories import Memory
 from recollect.domain.stored import Recollection, StoredEvent
 from recollect.present.render import TAG, escape, iso_time, render_context
 
@@ -205,3 +206,16 @@ def test_times_are_utc_with_milliseconds(
     """ISO 8601 in UTC whatever the machine's zone; no time for what no calendar holds."""
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     assert iso_time(ts_ms) == expected
+
+
+def test_a_memory_says_whether_somebody_kept_it_or_where_it_was_distilled_from() -> None:
+    """Nobody kept what rules distilled; it leads to what was said."""
+    for source, said in (("hand", "kept as a decision"), ("rules", "decision, distilled from ev-1 and 1 more")):
+        values = dict.fromkeys(
+            ("project", "agent", "supersedes", "superseded_by", "deleted_ms", "purged_ms", "said_ms", "pinned_ms",
+             "status_ms", "supersedes_key", "superseded_by_key")
+        ) | {"row": 1, "key": b"k" * 16, "type": "decision", "text": "Celery.", "origin": "user", "status": "open",
+             "created_ms": 1, "access_count": 0, "source": source, "subject": ""}  # fmt: skip
+        memory = Memory(values, ["ev-1", "ev-2"])
+        found = Recollection(None, 0.5, [("decision", "Celery.")], [1], memory)
+        assert f"1970-01-01, {said}\nCelery." in render_context([found], 1000)[0]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 
+from recollect.domain.memories import HAND
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recollect.domain.memories import Memory
     from recollect.domain.stored import Recollection
 
 TAG = "recollect-memory"
@@ -92,11 +95,15 @@ def block(quoted: str, nonce: str) -> str:
     return f'<{TAG} id="{nonce}">\n{HEADING}{quoted}\n</{TAG} id="{nonce}">'
 
 
+def _kept(memory: Memory) -> str:
+    return f"kept as a {memory.type}" if memory.source == HAND else f"{memory.type}, distilled {memory.cited}".rstrip()
+
+
 def _entry(recollection: Recollection) -> str:
     event, memory = recollection.event, recollection.memory
     if event is None:
         day = (iso_time(memory.created_ms) or "undated")[:10] if memory else ""
-        kept = f"\n\n[{memory.id}] {day}, kept as a {memory.type}" if memory else ""
+        kept = f"\n\n[{memory.id}] {day}, {_kept(memory)}" if memory else ""
         return kept + "".join(f"\n{escape(text)}" for _, text in recollection.passages)
     day = (iso_time(event.ts_ms) or "undated")[:10]
     place = f", branch {escape(event.branch)}" if event.branch else ""
