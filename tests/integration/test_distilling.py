@@ -250,6 +250,80 @@ def test_contradictions_are_settled_by_somebody(tmp_path: Path, app: App, keep: 
     assert ask("memories", "--all-projects", "--review")["reviews"] == []
 
 
+def test_a_pair_is_settled_once(tmp_path: Path, app: App) -> None:
+    """Else both could be gone; what was forgotten is named, with what brings it back."""
+    note(app, tmp_path, {"one": ["so?", WAIT], "two": ["hm?", WAIT_LONGER]})
+    [pair] = ask("memories", "--all-projects", "--review")["reviews"]
+    older, newer = pair["older"]["id"], pair["newer"]["id"]
+    settle = ("memories", "--settle", str(pair["number"]), "--keep")
+    ask("forget", older)
+    gone = run(*settle, "older")
+    assert (gone.returncode, f"{older} is forgotten" in gone.stderr) == (2, True)
+    ask("restore", older)
+    said_ = run(*settle, "newer").stdout
+    assert f"{newer} stays, {older} is forgotten (`recollect restore {older}` brings it back)" in said_
+    again = run(*settle, "older")
+    assert (again.returncode, "settled already" in again.stderr) == (2, True)
+    assert [memory.id for memory in memories(app)] == [newer]
+
+
+def test_faded_memories_are_narrowed_before_they_are_counted(tmp_path: Path, app: App) -> None:
+    """Every option that means something holds; the others are wrong usage."""
+    note(app, tmp_path, {"one": ["so?", WAIT, "and?", "KEEP discovery: The old crane of berth 4 lost its brake"]})
+    stale = ("memories", "--all-projects", "--stale")
+    every = {row["type"]: row["id"] for row in ask(*stale)["memories"]}
+    assert every.keys() == {"decision", "discovery"}
+    for kind, ident in every.items():
+        assert [row["id"] for row in ask(*stale, "--type", kind, "--limit", "1")["memories"]] == [ident]
+    for option in (("--source", "hand"), ("--status", "resolved"), ("--agent", "scout")):
+        assert ask(*stale, *option)["memories"] == []
+    assert ask("memories", "--global", "--stale")["memories"] == []
+    assert len(ask(*stale, "--source", "rules", "--status", "open")["memories"]) == 2
+    assert run("memories", "--stale", "--forgotten").returncode == 2
+    refused = run("memories", "--review", "--type", "decision", "--superseded")
+    assert (refused.returncode, "--superseded and --type" in refused.stderr) == (2, True)
+
+
+def test_an_empty_listing_says_what_to_do(tmp_path: Path, store_folder: Path) -> None:
+    """Sessions that wait, and other projects' memories, each only where there are some."""
+    assert store_folder
+    run("import", told(tmp_path, "one", "Which queue?", CHOICE[0]))
+    assert "--all-projects" not in run("memories").stdout
+    assert "`recollect distil` looks for some in 1 new session." in run("memories", "--project", CWD).stdout
+    ask("distil")
+    said_ = run("memories").stdout
+    assert ("--all-projects lists" in said_, "distil" in said_) == (True, False)
+    assert "--all-projects lists" in run("memories", "--stale").stdout
+    assert run("memories", "--type", "pattern").stdout == 'No memories here. Keep one: recollect remember "…"\n'
+
+
+def test_a_run_with_nothing_to_do_says_why(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Nothing new, a folder of no project, no project of that name: each in its own words."""
+    assert store_folder
+    run("import", told(tmp_path, "one", "Which queue?", CHOICE[0]))
+    assert run("distil").stdout.startswith("1 session in ")
+    assert run("distil").stdout == "Nothing new to distil.\n"
+    (tmp_path / "quay").mkdir()
+    monkeypatch.chdir(tmp_path / "quay")
+    for command in ("distil", "rationale"):
+        assert run(command, "--project", ".").stdout.startswith("Nothing is stored of this project yet")
+        refused = run(command, "--project", "nosuch").stderr
+        assert ("--all-projects" in refused, "leave out --project" in refused) == (False, True)
+
+
+def test_what_was_taken_away_is_told(tmp_path: Path, store_folder: Path) -> None:
+    """The session went on: what it ended with is no open task any more."""
+    assert store_folder
+    turns = ["Rotate the crane log?", "Not done yet: the crane log in `logs/crane.py` is still not rotated."]
+    run("import", told(tmp_path, "one", *turns))
+    ask("distil")
+    assert [row["type"] for row in ask("memories", "--all-projects")["memories"]] == ["context"]
+    run("import", told(tmp_path, "one", *turns, "now?", "It is rotated."))
+    assert "1 memory taken away" in run("distil").stdout
+
+
 def test_an_export_carries_what_distillers_and_people_added(
     tmp_path: Path, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -313,6 +313,19 @@ def test_a_rationale_is_found_where_its_type_is_asked_for(tmp_path: Path, store_
     assert store_folder.exists()
 
 
+def test_a_search_for_rationales_before_any_are_written_says_so(tmp_path: Path, store_folder: Path) -> None:
+    """No other words would find one."""
+    claude = Claude("one")
+    ask("import", write(tmp_path / "one.jsonl", *done(claude, WISH, "poller.py", REASON)))
+    asked = ("search", "--project", claude.cwd, "--type", "rationale", "gnomon")
+    assert run(*asked).stdout == "No rationales are written here yet: run `recollect rationale`.\n"
+    both = run(*asked, "--type", "decision").stdout
+    assert ("Other words" in both, "recollect rationale" in both) == (True, True)
+    ask("rationale")
+    assert "Other words" in run(*asked).stdout
+    assert store_folder.exists()
+
+
 def test_what_was_read_later_but_said_earlier_counts(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """A session's newest file is read first: what its first prompt points at comes afterwards."""
     claude = Claude("one")

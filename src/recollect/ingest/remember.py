@@ -282,11 +282,15 @@ class Memories:
             self._index()
         return self._store.memories_by_row([found.row])[found.row]
 
-    def stale(self, scope: Scope, limit: int = 50) -> list[Memory]:
-        """Live memories that have faded and that hardly anybody asked for, those said longest ago first."""
-        now_ms = self._now_ms()
+    def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
+        """Live memories that have faded and that hardly anybody asked for, those said longest ago first.
+
+        Of `wanted` what would show others than live ones is not looked at.
+        """
+        now_ms, wanted = self._now_ms(), wanted or memories.MemoryFilter()
+        wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
         fading = self._store.fading_memories(scope, STALE_READS - 1)
-        return [memory for memory in fading if is_stale(facts_of(memory), now_ms)][:limit]
+        return [one for one in fading if _is_wanted(one, wanted) and is_stale(facts_of(one), now_ms)][:limit]
 
     def settle(self, number: int, keep: str) -> Review:
         """Settles two memories that may contradict each other: `both` stay, or the `older` or the `newer` one only.
@@ -295,10 +299,16 @@ class Memories:
 
         Raises:
             NotFoundError: there is no such pair.
+            UsageError: it is settled already, or what is to stay is not live: then both would be gone.
         """
         review = self._store.review(number)
         if review is None:
             raise NotFoundError(f"no pair {number}; `recollect memories --review` lists them")
+        if review.settled_ms is not None:
+            raise UsageError(f"pair {number} is settled already")
+        for kept in {"older": [review.older], "newer": [review.newer]}.get(keep, [review.older, review.newer]):
+            if not kept.is_live:
+                raise UsageError(f"{kept.id} is {kept.state}, it cannot stay: {self._instead(kept)}")
         is_one = review.older.row == review.newer.row  # does it still hold? Then it is forgotten for `newer` only
         if keep == "newer" or (keep == "older" and not is_one):
             other = review.newer if keep == "older" else review.older
@@ -322,6 +332,14 @@ class Memories:
         from recollect.ingest.memory_import import MemoryImport
 
         return MemoryImport(self._store, self._clean, self._store_new, is_trial=is_trial).run(values)
+
+
+def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:
+    """Whether a filter lets a live memory pass."""
+    narrowed = all(
+        getattr(wanted, name) in (None, getattr(memory, name)) for name in ("type", "status", "source", "agent")
+    )
+    return narrowed and not (wanted.is_global_only if memory.project is not None else wanted.is_own_only)
 
 
 def _known(name: str, value: str, allowed: Sequence[str]) -> str:

@@ -13,12 +13,12 @@ from recollect.app import App, now_ms, open_app
 from recollect.domain.memories import LLM, RULES, Memory
 from recollect.domain.stored import Scope
 from recollect.errors import UsageError
-from recollect.present.commands.arguments import scope_of
+from recollect.present.commands.arguments import clean_argument
 from recollect.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
 from recollect.present.moments import moment_ms
 from recollect.present.render import counted, plain
 from recollect.retrieve.outside import model_known_as
-from recollect.settings import read_settings
+from recollect.settings import current_folder, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _OF_MODEL = (
     "problem",
 )  # fmt: skip
 _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it may spend (docs/reference.md)"
+_EVERY = "or leave out --project: then it is every project's sessions"
+UNKNOWN = "Nothing is stored of this project yet: `recollect import` reads its sessions."
 _OFF = "nothing distils: the setting `distiller` is off (RECOLLECT_DISTILLER=rules turns it on)"
 
 
@@ -63,7 +65,7 @@ def distil(
     """  # noqa: D205 - the first paragraph is what people read first
     since_ms = None if since is None else moment_ms(since, "--since", now_ms())
     with open_app(read_settings(os.environ)) as app:
-        scope = Scope.everything() if project is None else scope_of(app, project, all_projects=False)
+        scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
         by_model = _ask_model(app, scope, since_ms, is_retry=retry, quiet=as_json)
         chosen = _sample(app, scope, sample, seed) if sample else []
@@ -75,8 +77,25 @@ def distil(
             values["sample"] = [memory_row(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
         click.echo(json.dumps(values, ensure_ascii=False))
         return
-    for line in [*_lines(report), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
+    for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
         click.echo(plain(line))
+
+
+def sessions_of(app: App, project: str | None) -> Scope:
+    """Whose sessions a command works on: a named project's (its folder, its name), or everybody's.
+
+    Raises:
+        UsageError: no project has that name, or several have it.
+    """
+    if project is None:
+        return Scope.everything()
+    here = clean_argument(current_folder(os.environ))
+    return Scope.project(app.project_named(clean_argument(project), here, _EVERY)[0])
+
+
+def is_unknown(scope: Scope) -> bool:
+    """Whether it is a folder's of which nothing is stored."""
+    return not scope.is_everything and scope.project_id is None
 
 
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:
@@ -148,12 +167,19 @@ def _model_lines(report: ModelReport | None) -> list[str]:
     return lines
 
 
-def _lines(report: DistilReport) -> list[str]:
+def _lines(report: DistilReport, scope: Scope) -> list[str]:
     """What people read of a run."""
+    if is_unknown(scope):
+        return [UNKNOWN]
+    if not (report.sessions or report.added or report.updated or report.removed or report.contradictions):
+        return ["Nothing new to distil."]
     memories = counted(report.added, "memory", "memories")
     sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
     said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
     lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated"]
+    if report.removed:
+        removed = counted(report.removed, "memory", "memories")
+        lines.append(f"{removed} taken away: no session bears that out any more")
     if report.rejected:
         reasons = sorted(report.rejected.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append("left out: " + ", ".join(f"{count} {reason}" for reason, count in reasons))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 
 import click
@@ -15,7 +16,7 @@ from recollect.domain.stored import Scope
 from recollect.errors import StoreError, StoreMissingError
 from recollect.present.commands.arguments import clean_argument, scope_of
 from recollect.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
-from recollect.present.render import iso_time, plain
+from recollect.present.render import counted, iso_time, plain
 from recollect.settings import read_settings
 
 _KEEP = ("both", "older", "newer")
@@ -71,37 +72,67 @@ def memories(
     if settle is not None or why or pin or unpin:
         _about_one(settle, keep or "", why, pin, unpin, as_json=as_json)
         return
+    _check_narrowed(
+        {"--forgotten": forgotten, "--superseded": superseded},
+        {"--type": type, "--status": status, "--source": source, "--agent": agent, "--global": is_global},
+        is_stale=stale, is_review=review,
+    )  # fmt: skip
     wanted = MemoryFilter(
         type=type, agent=agent, status=status, source=source, with_forgotten=forgotten, with_superseded=superseded,
         is_global_only=is_global,
     )  # fmt: skip
     pairs: list[Review] = []
     found: list[Memory] = []
+    nothing = _nothing([], is_stale=stale)
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
         scope = scope_of(app, project, all_projects=all_projects)
         pairs = app.store.reviews(scope, limit) if review else []
         found = [] if review else _listed(app, scope, wanted, limit, is_stale=stale)
+        if not (found or review or as_json):
+            nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
     if review:
         _print_reviews(pairs, as_json=as_json)
     else:
-        _print(found, as_json=as_json, is_stale=stale)
+        _print(found, nothing, as_json=as_json)
+
+
+def _check_narrowed(
+    of_the_dead: Mapping[str, object], narrowed: Mapping[str, object], *, is_stale: bool, is_review: bool
+) -> None:  # fmt: skip
+    """Options that would do nothing are wrong usage."""
+    useless = {**(of_the_dead if is_stale or is_review else {}), **(narrowed if is_review else {})}
+    if given := [name for name, value in useless.items() if value]:
+        raise click.UsageError(f"{'--review' if is_review else '--stale'} does not go with {' and '.join(given)}")
 
 
 def _listed(app: App, scope: Scope, wanted: MemoryFilter, limit: int, *, is_stale: bool) -> list[Memory]:
-    if not is_stale:
-        return app.memories.listed(scope, wanted, limit)
-    stale = app.memories.stale(scope, limit)
-    return [memory for memory in stale if wanted.type in (None, memory.type)]
+    return app.memories.stale(scope, limit, wanted) if is_stale else app.memories.listed(scope, wanted, limit)
 
 
-def _print(found: list[Memory], *, as_json: bool, is_stale: bool) -> None:
+def _elsewhere(app: App, scope: Scope, wanted: MemoryFilter, *, is_stale: bool) -> list[str]:
+    """What to do where nothing is listed: other projects have some, or sessions wait to be distilled."""
+    hints = []
+    if not scope.is_everything and _listed(app, Scope.everything(), wanted, 1, is_stale=is_stale):
+        hints.append("--all-projects lists those of every project")
+    due = [] if is_stale or app.distillation is None else app.distillation.due(scope)
+    if due:
+        hints.append(f"`recollect distil` looks for some in {counted(len(due), 'new session')}")
+    return hints
+
+
+def _nothing(hints: list[str], *, is_stale: bool) -> str:
+    what = "Nothing here has faded." if is_stale else 'No memories here. Keep one: recollect remember "…"'
+    return what if not hints else f"{what.removesuffix('.')}; {'; '.join(hints)}."
+
+
+def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"memories": [memory_row(memory) for memory in found]}, ensure_ascii=False))
         return
     for memory in found:
         click.echo(plain(memory_line(memory)))
     if not found:
-        click.echo("Nothing here has faded." if is_stale else 'No memories here. Keep one: recollect remember "…"')
+        click.echo(nothing)
 
 
 def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
@@ -129,8 +160,8 @@ def _about_one(
 ) -> None:
     with open_app(read_settings(os.environ), create=False) as app:
         if settle is not None:
-            row = _review_row(app.memories.settle(settle, keep))
-            lines = [f"pair {settle} is settled: {'both stay' if keep == 'both' else f'the {keep} one stays'}"]
+            pair = app.memories.settle(settle, keep)
+            row, lines = _review_row(pair), [f"pair {settle} is settled: {_settled(pair)}"]
         elif why:
             row, lines = _why(app, app.memories.get(clean_argument(why)))
         else:
@@ -141,6 +172,17 @@ def _about_one(
         return
     for line in lines:
         click.echo(plain(line))
+
+
+def _settled(pair: Review) -> str:
+    """What became of the two, which may be one."""
+    both = {memory.id: memory for memory in (pair.older, pair.newer)}.values()
+    stays = [f"{memory.id} stays" for memory in both if memory.is_live]
+    gone = [
+        f"{memory.id} is forgotten (`recollect restore {memory.id}` brings it back)"
+        for memory in both if memory.state == "forgotten"
+    ]  # fmt: skip
+    return ", ".join(stays + gone)
 
 
 def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:

@@ -14,7 +14,7 @@ from recollect.app import App, now_ms, open_app
 from recollect.domain.stored import Scope, StoredEvent
 from recollect.ingest.rationale.opening import open_rationales
 from recollect.ingest.rationale.run import RationaleReport
-from recollect.present.commands.arguments import scope_of
+from recollect.present.commands.distilling import UNKNOWN, is_unknown, sessions_of
 from recollect.present.moments import moment_ms
 from recollect.present.render import counted, iso_time, plain
 from recollect.retrieve.outside import model_known_as
@@ -49,7 +49,7 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
     """
     since_ms = None if since is None else moment_ms(since, "--since", now_ms())
     with open_app(read_settings(os.environ)) as app:
-        scope = Scope.everything() if project is None else scope_of(app, project, all_projects=False)
+        scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)
         shown = app.store.rationales(scope, since_ms, limit)
         prompts = {row: event.id for row, event in app.store.events_by_row([-event.row for event in shown]).items()}
@@ -57,7 +57,8 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
     if as_json:
         click.echo(json.dumps(_values(report, authors, shown, prompts), ensure_ascii=False))
         return
-    for line in [*_lines(report, sum(authors.values())), *(line for event in shown for line in _shown(event))]:
+    lines = [UNKNOWN] if is_unknown(scope) else _lines(report, sum(authors.values()))
+    for line in [*lines, *(line for event in shown for line in _shown(event))]:
         click.echo(plain(line))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from recollect.app import App, now_ms
-from recollect.domain.events import TOOL_CALL, squeeze
+from recollect.domain.events import RATIONALE, TOOL_CALL, squeeze
 from recollect.domain.explanation import Explanation
 from recollect.domain.memories import RESOLVED, Memory
 from recollect.domain.stored import ID_PREFIX, Found, StoredEvent
@@ -110,7 +110,7 @@ def _answers(
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
-    lines = _hits(found, is_everywhere=is_everywhere) or [nothing_found(app, question, narrowed, hints)]
+    lines = _hits(found, is_everywhere=is_everywhere) or _nothing(app, question, narrowed, hints)
     lines += [not_searchable(lag)] if lag else []
     report = {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
@@ -119,6 +119,18 @@ def _answers(
     if problem:
         return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
     return report, lines
+
+
+def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:
+    """What is said instead of hits; no words find rationales before any are written."""
+    is_known = question.scope.is_everything or question.scope.project_id is not None
+    none_written = RATIONALE in question.types and is_known and not is_empty(app)
+    if none_written and not app.store.count_rationales(question.scope):
+        missing = ["No rationales are written here yet: run `recollect rationale`."]
+        if set(question.types) == {RATIONALE}:
+            return missing
+        return [nothing_found(app, question, narrowed, hints), *missing]
+    return [nothing_found(app, question, narrowed, hints)]
 
 
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
