@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,9 @@ from tests.batches import START_MS, Transcript
 from tests.builders import Claude, write
 from tests.endpoint import running
 from tests.hashing import Synonyms
-from tests.others import Chat, said
+from tests.others import BUDGET, Chat, said
+from tests.processes import ask as ask_command
+from tests.processes import run as run_command
 
 from recollect.app import open_app
 from recollect.domain.distil_batches import MAX_RETRIES
@@ -593,3 +596,94 @@ def test_a_budget_ends_it_and_the_rest_waits(store: SqliteStore) -> None:
         assert "llm_daily_calls" in report.problem
         assert store.batch_counts()["dead"] == 0
         assert ask(store, chat).done == 1
+
+
+def findings(check: str) -> list[dict[str, str]]:
+    """What doctor finds there."""
+    found = json.loads(run_command("doctor", "--json").stdout)["findings"]
+    return [one for one in found if one["check"] == check]
+
+
+NOT_ASKED: dict[str, tuple[dict[str, str], str]] = {
+    "off": ({"RECOLLECT_LLM": "off"}, "set llm "),
+    "no budget": ({"RECOLLECT_LLM_DAILY_CALLS": "0", "RECOLLECT_LLM_DAILY_TOKENS": "0"}, "llm_daily_calls and llm_dai"),
+    "no calls": ({"RECOLLECT_LLM_DAILY_CALLS": "0"}, "set llm_daily_calls above 0"),
+    "no tokens": ({"RECOLLECT_LLM_DAILY_TOKENS": "0"}, "set llm_daily_tokens above 0"),
+    "no model": ({"RECOLLECT_LLM_MODEL": ""}, "set llm_model"),
+    "within an agent": ({"RECOLLECT_ACTIVE": "1"}, "RECOLLECT_ACTIVE"),
+}
+
+
+@pytest.mark.parametrize("why", NOT_ASKED)
+def test_who_may_not_ask_is_told_why(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """And which setting changes it; what waits is counted, and waits on."""
+    Transcript(store).say(QUESTION, WAIT)
+    changed, words = NOT_ASKED[why]
+    named = {"RECOLLECT_LLM": "http", "RECOLLECT_LLM_URL": "http://127.0.0.1:9/v1", "RECOLLECT_LLM_MODEL": "small"}
+    for name, value in {"RECOLLECT_DISTILLER": "llm", **named, **BUDGET, **changed}.items():
+        monkeypatch.setenv(name, value)
+    found = ask_command("distil")["model"]
+    assert (found["asked"], words in found["problem"]) == (0, True), found
+    for words_of in (("distil",), ("distil", "--retry")):
+        done = run_command(*words_of)
+        assert (done.returncode, words in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.parametrize("why", ["no budget", "no calls", "no tokens"])
+def test_doctor_says_what_waits_without_a_budget(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """Sessions that nobody looked at, too."""
+    Transcript(store).say(QUESTION, WAIT)
+    with running(Chat()) as chat:
+        for name, value in {"RECOLLECT_DISTILLER": "llm", **chat.settings, **NOT_ASKED[why][0]}.items():
+            monkeypatch.setenv(name, value)
+        [found] = findings("distilling")
+    assert (found["level"], NOT_ASKED[why][1] in found["what"]) == ("warning", True)
+    assert "0 batches and 1 session wait" in found["what"]
+    assert "config.toml" in found["remedy"]
+
+
+def test_doctor_says_what_waits_within_an_agent(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variable to take away: no setting changes it."""
+    Transcript(store).say(QUESTION, WAIT)
+    with running(Chat()) as chat:
+        for name, value in {"RECOLLECT_DISTILLER": "llm", **chat.settings, "RECOLLECT_ACTIVE": "1"}.items():
+            monkeypatch.setenv(name, value)
+        [found] = findings("distilling")
+    assert (found["level"], found["remedy"]) == ("warning", "unset RECOLLECT_ACTIVE")
+
+
+def test_doctor_says_what_waits_while_spending_is_stopped(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that allows it again."""
+    Transcript(store).say(QUESTION, WAIT)
+    store.stop_spending(NOW_MS)
+    with running(Chat()) as chat:
+        for name, value in {"RECOLLECT_DISTILLER": "llm", **chat.settings}.items():
+            monkeypatch.setenv(name, value)
+        [found] = findings("distilling")
+    assert (found["level"], found["remedy"]) == ("warning", "recollect spending --go")
+    assert "0 batches and 1 session wait" in found["what"]
+
+
+def test_a_stop_is_told_before_an_earlier_failure(store: SqliteStore) -> None:
+    """It is what has to be changed first; the failure is told again afterwards."""
+    Transcript(store).say(QUESTION, WAIT)
+    with running(Chat({"status": 503})) as chat:
+        assert "503" in ask(store, chat).problem
+        store.stop_spending(NOW_MS)
+        report = ask(store, chat)
+        assert (report.asked, report.waiting) == (0, 1)
+        assert report.problem.startswith("stopped: `recollect spending --go`")
+        store.resume_spending()
+        assert "503" in ask(store, chat).problem
+
+
+def test_a_retry_ends_the_pause_after_a_failure(store: SqliteStore) -> None:
+    """Who asks for it has mended what failed."""
+    Transcript(store).say(QUESTION, WAIT)
+    with running(Chat({"status": 503}, usual=answer(operation("ADD", WAIT)))) as chat:
+        found = read_settings({"HOME": os.environ["HOME"], **chat.settings})
+        batches = open_batches(store, found, lambda: NOW_MS, model_known_as(found))
+        assert "503" in batches.run().problem
+        assert batches.run().asked == 0
+        batches.retry()
+        assert (batches.run().done, len(chat.asked)) == (1, 2)

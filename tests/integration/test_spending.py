@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,34 @@ def test_tokens_are_capped_too(store: SqliteStore) -> None:
     assert 15 < done < 25  # some 1,100 tokens have to be left for each call
     (charged,) = {each.call.tokens for each in store.receipts(0) if each.outcome == "ok"}
     assert charged == 100
+
+
+@pytest.mark.parametrize("where", ["http://127.0.0.1:{port}/v1", "http://nobody.invalid/v1"])
+def test_where_nobody_listens_no_tokens_are_spent(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:  # fmt: skip
+    """The connection was refused, or the name is none: nothing was sent; the call counts."""
+    with running(Chat()) as server:
+        settings, port = server.settings, server.server_port
+    monkeypatch.setenv("no_proxy", "*")
+    assert _failing(store, {**settings, "RECOLLECT_LLM_URL": where.format(port=port)}) == (1, 0)
+
+
+@pytest.mark.parametrize("failure", [{"close": True}, {"hang_s": 600}, {"status": 503}])
+def test_what_may_have_been_read_is_charged(store: SqliteStore, failure: dict[str, Any]) -> None:
+    """A connection that broke, or an answer that did not come in time."""
+    with running(Chat(failure)) as server:
+        calls, tokens = _failing(store, server.settings)
+    assert (calls, tokens > 1000) == (1, True)
+
+
+def _failing(store: SqliteStore, settings: dict[str, str]) -> tuple[int, int]:
+    """Calls and tokens that are spent by one question that fails."""
+    model = open_model(read_settings({**os.environ, **settings}), store, RERANK, limit_s=0.5)
+    assert model is not None
+    with pytest.raises(ProviderError):
+        model.complete("which?", SCHEMA)
+    return store.spent_on(time.time_ns() // 1_000_000)
 
 
 def test_by_default_a_model_that_is_configured_spends_nothing(project: Path, chat: Chat, store: SqliteStore) -> None:

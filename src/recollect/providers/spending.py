@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from socket import gaierror
 from typing import TYPE_CHECKING, Protocol
+from urllib.error import URLError
 
 from recollect.domain.spending import (
     BAD_ANSWER,
@@ -144,10 +146,23 @@ def _outcome(error: ProviderError, deadline: float) -> str:
 
 
 def _used(error: ProviderError) -> Usage:
-    """What a call used that failed: a refusal by status costs nothing, of everything else the worst is assumed."""
+    """What a call used that failed: a refusal by status, or a call that reached nobody, costs nothing; of everything
+    else the worst is assumed.
+    """  # noqa: D205 - one sentence
     if isinstance(error, DeclinedError):
         return error.usage
+    if _reached_nobody(error):
+        return _NOTHING
     return _NOTHING if isinstance(error, RefusedError) and error.status else Usage()
+
+
+def _reached_nobody(error: ProviderError) -> bool:
+    """Whether nothing can have been sent: no such name, or the connection was refused.
+
+    Only as `URLError`, which is raised up to the end of sending: an answer that is waited for may end as refused, too.
+    """
+    cause = error.__cause__
+    return isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror)
 
 
 if TYPE_CHECKING:

@@ -50,6 +50,7 @@ MOST_FAILURES = 3
 
 MAX_MEMORIES = 1_000_000
 REASON_CHARS = 300
+STOPPED = "stopped: `recollect spending --go` allows the language model to be asked again"
 EMBEDDED_CHARS = 1000
 _ABOUT_THE_QUESTION = (400, 413, 415, 422)
 """Statuses that mean the question itself; others mean the key, the address, or the moment."""
@@ -116,8 +117,8 @@ class ModelDistillation:
         report, scope = ModelReport(), scope or Scope.everything()
         try:
             model = self._open_model()
-        except ProviderError as error:  # a setting is wrong, which `doctor` says, too
-            report.problem = str(error)
+        except ProviderError as error:  # a setting is wrong, or allows nothing, which `doctor` says, too
+            report.problem, report.waiting = str(error), self._store.batch_counts()[PENDING]
             return report
         if model is None:
             return report
@@ -142,7 +143,9 @@ class ModelDistillation:
         return report
 
     def retry(self) -> int:
-        """Lets dead batches be asked for again; how many."""
+        """Lets dead batches be asked for again, and the model at once, if it was left alone; how many."""
+        now_ms = self._now_ms()
+        self._store.pause(self._known_as, now_ms, now_ms, "")  # one that ends now is none
         return self._store.retry_dead_batches()
 
     def _close(self, scope: Scope, since_ms: int | None, rest: Rest) -> bool:
@@ -235,7 +238,9 @@ class ModelDistillation:
         report.problem = problem
 
     def _pause(self) -> str:
-        """Why the model is left alone now, '' when it is not."""
+        """Why the model is left alone now, '' when it is not: a stop before failures, which it outlasts."""
+        if self._store.stopped_ms() is not None:
+            return STOPPED
         now_ms = self._now_ms()
         pause = self._store.pause_of(self._known_as, now_ms)
         return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""

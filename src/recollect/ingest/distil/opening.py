@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from recollect.domain.spending import DISTIL
+from recollect.errors import ProviderError
 from recollect.ingest.distil.model_run import ModelDistillation
-from recollect.providers.llm import open_model
+from recollect.providers.llm import ACTIVE, open_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ def open_batches(
     store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str,
     meaning: Callable[[], Meaning | None] = lambda: None,
 ) -> ModelDistillation:  # fmt: skip
-    """What asks a model for batches; without a budget, or within an agent that recollect started, it asks nobody.
+    """What asks a model for batches; without a budget, or within an agent that recollect started, it asks nobody, and
+    reports why.
 
     Args:
         store: Where events are, and memories go.
@@ -31,11 +35,23 @@ def open_batches(
         now_ms: The clock.
         known_as: What a pause of the model is kept by.
         meaning: As `ModelDistillation` takes it.
-    """
+    """  # noqa: D205 - one sentence
 
     def model() -> LanguageModel | None:
-        if settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:  # the default
-            return None
+        why = not_allowed(settings)
+        if why:
+            raise ProviderError(why)
         return open_model(settings, store, DISTIL, limit_s=ANSWER_LIMIT_S)
 
     return ModelDistillation(store, model, now_ms, known_as, meaning)
+
+
+def not_allowed(settings: Settings) -> str:
+    """Why no model may be asked for batches, and which setting changes it; '' when one may."""
+    if settings.llm == "off":
+        return "distiller is llm, and llm is off: set llm and llm_model, llm_daily_calls and llm_daily_tokens"
+    if os.environ.get(ACTIVE):
+        return f"an agent that recollect started asks no model ({ACTIVE} is set)"
+    caps = ("llm_daily_calls", settings.llm_daily_calls), ("llm_daily_tokens", settings.llm_daily_tokens)
+    zero = " and ".join(name for name, most in caps if most < 1)  # the default
+    return f"the language model may spend nothing: set {zero} above 0" if zero else ""
