@@ -16,6 +16,8 @@ from recollect.settings import current_folder, read_settings
 MAX_INPUT_BYTES = 1 << 20
 _STANDARD_INPUT = ("-",)
 _ALL, _FOLDER = "or --all-projects", "or a folder that is there"
+_EVERY = "or leave out --project: then it is every project's sessions"
+UNKNOWN = "Nothing is stored of this project yet: `recollect import` reads its sessions."
 
 
 def clean_argument(argument: str) -> str:
@@ -54,6 +56,23 @@ def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
     if project is None:
         return app.scope_of(here)
     return Scope.project(app.project_named(clean_argument(project), here, _ALL)[0])
+
+
+def sessions_of(app: App, project: str | None) -> Scope:
+    """Whose sessions a command works on: a named project's (its folder, its name), or everybody's.
+
+    Raises:
+        UsageError: no project has that name, or several have it.
+    """
+    if project is None:
+        return Scope.everything()
+    here = clean_argument(current_folder(os.environ))
+    return Scope.project(app.project_named(clean_argument(project), here, _EVERY)[0])
+
+
+def is_unknown(scope: Scope) -> bool:
+    """Whether it is a folder's of which nothing is stored."""
+    return not scope.is_everything and scope.project_id is None
 
 
 def root_of(app: App, project: str | None) -> str:

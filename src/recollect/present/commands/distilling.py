@@ -13,12 +13,12 @@ from recollect.app import App, now_ms, open_app
 from recollect.domain.memories import LLM, RULES, Memory
 from recollect.domain.stored import Scope
 from recollect.errors import UsageError
-from recollect.present.commands.arguments import clean_argument
+from recollect.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
 from recollect.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
 from recollect.present.moments import moment_ms
 from recollect.present.render import counted, plain
 from recollect.retrieve.outside import model_known_as
-from recollect.settings import current_folder, read_settings
+from recollect.settings import read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _OF_MODEL = (
     "problem",
 )  # fmt: skip
 _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it may spend (docs/reference.md)"
-_EVERY = "or leave out --project: then it is every project's sessions"
-UNKNOWN = "Nothing is stored of this project yet: `recollect import` reads its sessions."
 _OFF = "nothing distils: the setting `distiller` is off (RECOLLECT_DISTILLER=rules turns it on)"
 
 
@@ -79,23 +77,6 @@ def distil(
         return
     for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
         click.echo(plain(line))
-
-
-def sessions_of(app: App, project: str | None) -> Scope:
-    """Whose sessions a command works on: a named project's (its folder, its name), or everybody's.
-
-    Raises:
-        UsageError: no project has that name, or several have it.
-    """
-    if project is None:
-        return Scope.everything()
-    here = clean_argument(current_folder(os.environ))
-    return Scope.project(app.project_named(clean_argument(project), here, _EVERY)[0])
-
-
-def is_unknown(scope: Scope) -> bool:
-    """Whether it is a folder's of which nothing is stored."""
-    return not scope.is_everything and scope.project_id is None
 
 
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:

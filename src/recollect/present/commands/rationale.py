@@ -14,7 +14,7 @@ from recollect.app import App, now_ms, open_app
 from recollect.domain.stored import Scope, StoredEvent
 from recollect.ingest.rationale.opening import open_rationales
 from recollect.ingest.rationale.run import RationaleReport
-from recollect.present.commands.distilling import UNKNOWN, is_unknown, sessions_of
+from recollect.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
 from recollect.present.moments import moment_ms
 from recollect.present.render import counted, iso_time, plain
 from recollect.retrieve.outside import model_known_as
