@@ -35,7 +35,8 @@ GOOD = {"rationale": BETTER}
 
 def written(store: SqliteStore, chat: Chat | None, *, now_ms: int = NOW_MS, **settings: str) -> RationaleReport:
     """What one run does with the settings that name a model."""
-    found = read_settings({"HOME": os.environ["HOME"], **(chat.settings if chat else {}), **settings})
+    chosen = {"RECOLLECT_DISTILLER": "llm", **(chat.settings if chat else {}), **settings}
+    found = read_settings({"HOME": os.environ["HOME"], **chosen})
     return open_rationales(store, found, lambda: now_ms, model_known_as(found)).run()
 
 
@@ -111,6 +112,7 @@ def test_a_budget_ends_it_and_the_rest_is_asked_later(tmp_path: Path, store: Sql
     ingest(write(tmp_path / "one.jsonl", *records))
     with running(Chat(usual=GOOD)) as chat:
         assert written(store, chat, RECOLLECT_LLM_DAILY_CALLS="0").added == 3
+        assert written(store, chat, RECOLLECT_DISTILLER="rules").by_model == 0  # one that is there for searches
         assert not chat.asked
         report = written(store, chat, RECOLLECT_LLM_DAILY_CALLS="2")
         assert (report.by_model, len(chat.asked)) == (2, 2)
@@ -197,7 +199,7 @@ def test_the_command_says_what_the_model_did(
     """How many were asked for and written; within an agent that recollect started, nobody is asked."""
     ask("import", write(tmp_path / "one.jsonl", *done(Claude("one"), WISH, "poller.py", REASON)))
     with running(Chat(usual=GOOD)) as chat:
-        for name, value in chat.settings.items():
+        for name, value in {**chat.settings, "RECOLLECT_DISTILLER": "llm"}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("RECOLLECT_ACTIVE", "1")
         assert ask("rationale")["asked"] == 0

@@ -30,6 +30,8 @@ def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int],
     """
 
     def asking() -> Asking | None:
+        if settings.distiller != "llm":  # a model that is there for searches writes nothing
+            return None
         if settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:  # the default
             return None
         model = open_model(settings, store, RATIONALE, limit_s=ANSWER_LIMIT_S)
