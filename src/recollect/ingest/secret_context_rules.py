@@ -8,12 +8,14 @@ from collections import Counter
 
 from recollect.ingest.secret_rules import Rule
 
-_STAND_IN = re.compile(
-    r"x{3,}|\*{3,}|\.{3}|\$\{|\{\{|\$\(|<%|%\(|#\{|\(\)|://|&lt;|\x00|…|"
-    r"your|example|placeholder|change[_-]?(?:me|it|this)|dummy|redacted|sample|insert|replace|some[_-]|undefined|"
-    r"123456789|abcdefg|a1b2c3|1a2b3c|b2a1|"
-    r"process\.|environ|getenv|import\.meta|not[_-]?(?:a[_-]|set|real)|fake|todo|masked|hidden",
-    re.IGNORECASE,
+_STAND_INS = tuple(
+    """
+    xxx *** ... ${ {{ $( <% %( #{ () :// &lt; \x00 …
+    your example placeholder changeme change_me change-me changeit change_it change-it changethis change_this change-this
+    dummy redacted sample insert replace some_ some- undefined 123456789 abcdefg a1b2c3 1a2b3c b2a1
+    process. environ getenv import.meta nota_ nota- not_a_ not-a- notset not_set not-set notreal not_real not-real
+    fake todo masked hidden
+    """.split(),
 )
 _WORDS = frozenset(
     """
@@ -31,6 +33,11 @@ _NAME_LIKE = re.compile(
     r"[A-Za-z_.#-]*[0-9]?",
     re.IGNORECASE,
 )
+_MAX_NAME_CHARS = 64
+_BRACKETS = re.compile(r"[()\[\]{}<>]")
+_DIGIT = re.compile(r"[0-9]")
+_PARTS = re.compile(r"[_./$@#-]")
+_WORD_WITH_NUMBER = re.compile(r"[A-Za-z_.]*[A-Za-z][._-]?[0-9]{1,2}")
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{16,}")
 _CLASS_RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -54,9 +61,10 @@ def is_filled_in(value: str) -> bool:
     value = value.strip("'\"`")
     if len(value) < 3 or value.startswith(_REFERENCES):
         return False
-    if _STAND_IN.search(value):
+    lowered = value.lower()
+    if any(stand_in in lowered for stand_in in _STAND_INS):
         return False
-    return len(set(value)) > 2 and value.lower().strip(".,:") not in _WORDS
+    return len(set(value)) > 2 and lowered.strip(".,:") not in _WORDS
 
 
 def is_password(value: str) -> bool:
@@ -65,17 +73,20 @@ def is_password(value: str) -> bool:
         return False
     if not is_filled_in(value) or (value[0] in "#." and value[1:].replace("-", "").isalpha()):
         return False
-    has_parts = any(c in "_-./$@#" for c in value) or (value.lower() != value != value.upper())
-    return not (has_parts and _NAME_LIKE.fullmatch(value))
+    has_parts = _PARTS.search(value) is not None or (value.lower() != value != value.upper())
+    return not (has_parts and len(value) <= _MAX_NAME_CHARS and _NAME_LIKE.fullmatch(value))
 
 
 def is_hard_password(value: str) -> bool:
     """Tell whether a bare word can only be a password: letters with digits, no code punctuation."""
-    if len(value) < 6 or any(c in "()[]{}<>" for c in value) or not is_password(value):
+    if len(value) < 6 or not _has_both(value) or _BRACKETS.search(value) or "." in value[1:-1] or "->" in value:
         return False
-    letters, digits = any(c.isalpha() for c in value), any(c.isdigit() for c in value)
-    wordy = re.fullmatch(r"[A-Za-z_.]*[A-Za-z][._-]?[0-9]{1,2}", value) is not None
-    return letters and digits and not wordy and "." not in value[1:-1] and "->" not in value
+    return _WORD_WITH_NUMBER.fullmatch(value) is None and is_password(value)
+
+
+def _has_both(value: str) -> bool:
+    """Whether a value has letters and digits."""
+    return value.lower() != value.upper() and _DIGIT.search(value) is not None
 
 
 def is_random(value: str) -> bool:
@@ -163,9 +174,11 @@ _QUOTED_RANDOM = (
     r"|`([^`\\\r\n \t0-9]{0,40}[0-9][^`\\\r\n \t]{4,200}))"
 )
 _SECRET_LITERALS = (
-    "secret", "token", "credential", "jwt", "bearer", "key", "login", "_pat", "-pat", "webhook", "authorization",
+    "secret", "token", "credential", "jwt", "bearer", "api", "access", "private", "auth", "encrypt", "signing", "license",
+    "account", "subscription", "master", "deploy", "stream", "consumer", "shared", "service", "write", "admin", "server",
+    "app", "storage", "insert", "query", "ingest", "developer", "sonar", "_pat", "-pat", "webhook",
 )  # fmt: skip
-_PASS_LITERALS = ("pass", "pwd")
+_PASS_LITERALS = ("pass", "pwd", "_pass", "-pass")
 _VENDORS = (
     r"(?:adobe|algolia|asana|atlassian|jira|auth0|bitbucket|cloudflare|codeclimate|test_reporter|codecov|coinbase"
     r"|confluent|contentful|coveralls|dropbox|facebook|fastly|flickr|freshbooks|heroku|hubspot|intercom|jfrog"
@@ -180,7 +193,7 @@ CONTEXT_RULES: tuple[Rule, ...] = (
     Rule("aws-secret-key",
          r"(?i)(?:aws[a-z_. -]{0,12}|amazon[a-z_. -]{0,12}|secret_?)(?:secret|access)[a-z_. -]{0,12}key"
          r"(?:[_ ]?id)?[\"'\]]{0,2}[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}[\"']?([A-Za-z0-9/+]{16,128}=?=?)",
-         (("aws_secret_access_key = b7Qx2Lm9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoM"),), ("key",), check=is_storage_key,
+         (("aws_secret_access_key = b7Qx2Lm9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoM"),), ("aws", "amazon", "secret"), check=is_storage_key,
          final=True),
     Rule("password", rf"(?i){_PASS}s?[_-]?[0-9]{{0,3}}{_CLOSE}{_TYPE}{_SEP}{_QUOTED.replace('N', '4')}",
          ("db_password = 'tr0ub4dor-horse'", '"password": "tr0ub4dor-horse"', "'password' => 'tr0ub4dor-horse'",
@@ -190,8 +203,7 @@ CONTEXT_RULES: tuple[Rule, ...] = (
          ("pass = 'swordfish9'",), ("pass",), check=is_password),
     Rule("password-env", r"(?:PASSWORD|PASSWD|PASSPHRASE|PWD|_PASS)[A-Z0-9_]{0,24}=([^ \t\r\n\"'`,;|()<>{}$]{4,200})",
          ("DB_PASSWORD=swordfish",), ("passw", "passphrase", "pwd", "_pass"), check=is_password, tail=_TAIL),
-    Rule("password-line",
-         r"(?im)^[ \t]{0,16}[a-z0-9_.-]{0,40}pass(?:word|wd)?=([^ \t\r\n\"'`,;|(){}\[\]<>$]{6,100})[ \t]{0,4}$",
+    Rule("password-line", r"(?im)pass(?:word|wd)?=([^ \t\r\n\"'`,;|(){}\[\]<>$]{6,100})[ \t]{0,4}(?:$|[\"'`*|])",
          ("[db]\nPassword=opensesameplease",), ("pass",), check=is_filled_in),
     Rule("password-plain", rf"(?i){_PASS}s?[_-]?[0-9]{{0,2}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}"
          rf"([^ \t\r\n\"'`,;|()]{{6,72}})", ("password: tr0ub4dor&3x",), _PASS_LITERALS, check=is_hard_password,
@@ -203,7 +215,7 @@ CONTEXT_RULES: tuple[Rule, ...] = (
          ("username = operator\npassword = swordfish_1x",), ("user",), check=is_password),
     Rule("password-said",
          r"(?i)(?:password|passphrase)(?: for [^\r\n.]{1,60}?)? is:? [\"'`]([^\"'`\r\n \t]{4,60})[\"'`]",
-         ("The default password for the admin is 'swordfish'.",), ("passw", "passphrase"), check=is_filled_in),
+         ("The default password for the admin is 'swordfish'.",), ("password", "passphrase"), check=is_filled_in),
     Rule("secret-compared", rf"(?i)secret[ \t]{{0,4}}[=!]={{1,2}}[ \t]{{0,4}}{_QUOTED.replace('N', '6')}",
          ('if creds.secret != "swordfish-9" {',), ("secret",), check=is_password),
     Rule("secret", rf"(?i){_SECRET}[A-Za-z0-9_]{{0,24}}{_CLOSE}{_TYPE}(?:{_SEP}|\({{1,2}}){_QUOTED_RANDOM}",
@@ -212,7 +224,7 @@ CONTEXT_RULES: tuple[Rule, ...] = (
     Rule("secret-plain",
          rf"(?i){_SECRET}[A-Za-z0-9_]{{0,24}}{_CLOSE}[ \t]{{0,16}}(?::=|=>|=|:)[ \t]{{0,16}}({_WITH_DIGIT})",
          (("API_TOKEN=q9Zt4Kc8Rv1W" "p6Hd3Ys5"), ("client_secret: q9Zt4Kc8Rv1W" "p6Hd3Ys5")), _SECRET_LITERALS,
-         check=is_random, tail=_TAIL, reach=400),
+         check=is_random, tail=_TAIL),
     Rule("vendor-key",
          rf"(?i){_VENDORS}[A-Za-z0-9_.]{{0,30}}{_CLOSE}{_SEP}[\"']?([0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f-]{{22,23}}"
          rf"|[A-Za-z0-9]{{14,80}})\b", ('config.facebook.key = "3f9a1c7e5b2d8046a9e1c3f57b0d2846"',
@@ -223,25 +235,24 @@ CONTEXT_RULES: tuple[Rule, ...] = (
          ("<dbPassword>swordfish9</dbPassword>",), ("<",), check=is_password),
     Rule("xml-attribute",
          r"(?i)(?:key|name)=\"[a-z0-9_.:-]{0,60}(?:password|pwd|secret|token|api_?key)\"[ \t]{1,8}value=\""
-         r"([^\"\r\n]{4,300})", ('<add key="MailPassword" value="swordfish9"/>',), ("value=",), check=is_filled_in),
-    Rule("connection-password",
-         r"(?i)=[^;=\r\n\"']{0,100};[ \"&]{0,8}(?:password|pwd)[ ]?=[ ]?([^;&\"'<>{}$\r\n]{2,128})",
-         ("Server=db;User Id=app;Password=swordfish;",), ("password", "pwd"), check=is_connection_password),
+         r"([^\"\r\n]{4,300})", ('<add key="MailPassword" value="swordfish9"/>',), ('key="', 'name="'), check=is_filled_in),
+    Rule("connection-password", r"(?i)[;&][ \"]?(?:password|pwd)[ ]?=[ ]?([^;&\"'<>{}$\r\n]{2,128})",
+         ("Server=db;User Id=app;Password=swordfish;",), (";password", ";pwd", "; password", "; pwd", ';"password', ';"pwd',
+         "&password", "&pwd", "& password", "& pwd"), check=is_connection_password),
     Rule("query-password", r"(?i)[?&](?:password|passwd|pwd)=([^&\"'<>{}$ \t\r\n]{4,128})",
-         ("https://example.com/?user=a&password=swordfish",), ("password=", "passwd=", "pwd="), check=is_password),
+         ("https://example.com/?user=a&password=swordfish",), ("?password=", "?passwd=", "?pwd=", "&password=", "&passwd=", "&pwd="), check=is_password),
     Rule("account-key", r"(?i)(?:accountkey|sharedaccesskey|sharedaccesssignature|;secret)=([A-Za-z0-9+/=%]{20,200})",
          ("AccountName=x;AccountKey=" + "q9Zt4Kc8Rv1W" "p6Hd3Ys5Nj0GfTaEuBiOoM==",),
          ("accountkey", "sharedaccess", ";secret"), check=is_filled_in),
     Rule("sas-signature", r"[?&]sig=([A-Za-z0-9%/+]{40,120}=?)",
-         (("?sv=2022-11-02&sig=" "q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD%3D"),), ("sig=",)),
-    Rule("url-password",
-         r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^ \t\r\n:/@\"'<>`]{0,80}:([^ \t\r\n/\"'<>,`]{1,128})@[A-Za-z0-9\[_.-]",
-         ("postgres://app:swordfish@db.internal:5432/app", "redis://:swordfish@cache"), ("://",),
-         check=is_url_password),
+         (("?sv=2022-11-02&sig=" "q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD%3D"),), ("?sig=", "&sig=")),
+    Rule("url-password", r"://[^ \t\r\n:/@\"'<>`]{0,80}:([^ \t\r\n/\"'<>,`]{1,128})@[A-Za-z0-9\[_.-]",
+         ("postgres://app:swordfish@db.internal:5432/app", "redis://:swordfish@cache"), ("://",), check=is_url_password),
     Rule("url-token", r"https?://([A-Za-z0-9_.~-]{20,200})(?::x-oauth-basic)?@[a-z0-9.-]{3,80}",
-         (("https://q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0@git.example.com/a/b"),), ("://",), check=is_random),
+         (("https://q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0@git.example.com/a/b"),), ("http",), check=is_random),
     Rule("url-query-key", r"[?&](?:key|code|auth|sign|signature)=([A-Za-z0-9_%.-]{20,300})",
-         (("https://maps.example.com/api?key=q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0"),), ("=",), check=is_random),
+         (("https://maps.example.com/api?key=q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0"),), ("?key=", "?code=", "?auth=", "?sign", "&key=", "&code=", "&auth=",
+         "&sign"), check=is_random),
     Rule("authorization",
          r"(?i)authorization[\"'`\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}\\{0,2}[\"'`]?(?:bearer|basic|token|apikey|api-key"
          r"|ssws|digest|key|bot|oauth)?[ \t=:]{1,3}([A-Za-z0-9_.~+/=:-]{8,1000})",
@@ -254,20 +265,23 @@ CONTEXT_RULES: tuple[Rule, ...] = (
          (("basic dXNlcjpzd29y" "ZGZpc2g="),), ("basic",), check=is_credential_pair),
     Rule("docker-auth", r"\"auth\"[ \t]{0,4}:[ \t]{0,4}\"([A-Za-z0-9+/]{12,400}={0,2})\"",
          (('"auth": "dXNlcjpzd29y' 'ZGZpc2g="'),), ('"auth"',), check=is_credential_pair),
-    Rule("cookie", r"(?i)\b[a-z_.-]{0,24}(?:sess|session|sessid|session_?id|sid|csrftoken|xsrf-token|authtoken"
+    Rule("cookie", r"(?i)(?:sess|session|sessid|session_?id|sid|csrftoken|xsrf-token|authtoken"
          r"|remember_token)=([A-Za-z0-9%._+/=:-]{16,400})", (("Cookie: PHPSESSID=q9zt4kc8rv1w" "p6hd3ys5nj"),),
-         ("sess", "sid=", "token="), check=lambda v: is_random(v) and not _UUID.fullmatch(v), tail=_TAIL),
-    Rule("user-option", r"(?m)(?:^|[ \t\"'])(?:-u|--user|--proxy-user)[ \t=]{0,2}[\"']?[^ \t\r\n:\"'/$]{1,80}:"
-         r"([^ \t\r\n\"'@:/]{3,200})", ("curl -u admin:swordfish https://example.com",),
-         ("-u", "--user", "--proxy-user"), check=lambda v: is_url_password(v) and is_filled_in(v)),
+         ("sess", "sid=", "csrftoken=", "xsrf-token=", "authtoken=", "remember_token="),
+         check=lambda v: is_random(v) and not _UUID.fullmatch(v), tail=_TAIL),
+    Rule("user-option", r"(?:[ \t\r\n\"',](?:-u|--user|--proxy-user)|--user|--proxy-user)(?:[ \t=]{0,2}|[\"'],[ \t\r\n]{0,20})[\"']?"
+         r"[^ \t\r\n:\"'/$]{1,80}:([^ \t\r\n\"'@:/]{3,200})", ("curl -u admin:swordfish https://example.com",),
+         (" -", "\t-", "\r-", "\n-", '"-', "'-", ",-", "--user", "--proxy-user"),
+         check=lambda v: is_url_password(v) and is_filled_in(v)),
     Rule("secret-option",
-         r"(?i)(?:^|[ \t\"'])--?[a-z0-9-]{0,30}(?:password|passwd|pass|token|secret|api-?key|access-?key"
-         r"|key)[ \t=:]{1,4}[\"']?([^ \t\r\n\"'`,;|()<>\[\]]{4,300})", ("mysql --password swordfish9x db",
-         ("tool --api-key=q9Zt4Kc8Rv1W" "p6Hd3Ys5")), ("-",), check=is_hard_password, tail=_TAIL),
+         r"(?i)(?:[ \t\r\n\"',]-|--)[a-z0-9-]{0,30}(?:password|passwd|pass|token|secret|api-?key|access-?key|key)"
+         r"(?:[ \t=:]{1,4}|[\"'],?[ \t\r\n]{0,20}-?[ \t]{0,4})[\"']?([^ \t\r\n\"'`,;|()<>\[\]]{4,300})",
+         ("mysql --password swordfish9x db", ("tool --api-key=q9Zt4Kc8Rv1W" "p6Hd3Ys5"), '["--token", "q9Zt4Kc8Rv1W" "p6"]'),
+         (" -", "\t-", "\r-", "\n-", '"-', "'-", ",-", "--"), check=is_hard_password, tail=_TAIL),
     Rule("login-option", r"(?i)(?:psexec|sshpass|docker login|podman login|helm registry login|mysql|mysqldump|plink"
          r"|smbclient)[^\r\n]{0,160}?[ \t]-p[ \t]?([^ \t\r\n\"'`;|()<>-][^ \t\r\n\"'`;|()<>]{2,200})",
          ("sshpass -p swordfish ssh host", "docker login -u me -p swordfish9"),
-         ("psexec", "sshpass", "login", "mysql", "plink", "smbclient"),
+         ("psexec", "sshpass", "docker login", "podman login", "helm registry login", "mysql", "plink", "smbclient"),
          check=lambda v: is_filled_in(v) and not v.isdigit()),
     Rule("netrc",
          r"(?i)machine[ \t]{1,8}[^ \t\r\n]{1,100}[ \t\r\n]{1,8}login[ \t]{1,8}[^ \t\r\n]{1,100}[ \t\r\n]{1,8}passwor"
@@ -283,12 +297,13 @@ CONTEXT_RULES: tuple[Rule, ...] = (
          ("credentials {\n  username 'me'\n  password 'swordfish'\n}",), ("credentials",)),
     Rule("okta-token", r"(?i)(?:okta|ssws)[ -~\r\n\t]{0,60}?[\"'` :=](00[A-Za-z0-9_-]{39}[A-Za-z0-9_])",
          (("okta_api_token: 00q9Zt4Kc8Rv1Wp6" "Hd3Ys5Nj0GfTaEuBiOoMkXqPzC"),), ("okta", "ssws"), closed=True),
-    Rule("announced-password", r"(?i)password[^:\r\n]{0,60}:[\r\n]{1,6}[ \t]{0,8}([0-9a-f]{32})\b",
+    Rule("announced-password",
+         r"(?i)password[^:\r\n]{0,60}:[^\r\na-f0-9]{0,8}[\r\n]{1,2}(?:[^\r\n]{0,16}[\r\n]{1,2}){0,2}[^\r\n]{0,24}?([0-9a-f]{32})\b",
          (("Use the following password to proceed:\n\n3f9a1c7e5b2d8046" "a9e1c3f57b0d2846\n"),), ("password",)),
     Rule("unseal-key", r"(?i)unseal(?: key)?[ 0-9]{0,4}[: ]{1,3}([A-Za-z0-9+/]{43,44}=?)",
          (("Unseal Key 1: q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVhD"),), ("unseal",)),
     Rule("wireguard-key", r"(?i)(?:private_?key|preshared_?key)[ \t]{0,8}[=:][ \t]{0,8}([A-Za-z0-9+/]{42,43}=)",
-         (("PrivateKey = q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw="),), ("key",)),
+         (("PrivateKey = q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw="),), ("private", "preshared")),
     Rule("kubeconfig-key", r"client-key-data:[ \t]{1,4}([A-Za-z0-9+/=]{40,1000})",
          (("client-key-data: q9Zt4Kc8Rv1Wp6Hd3Ys5" "Nj0GfTaEuBiOoMkXqPzCgVw="),), ("client-key-data",),
          tail=r"[A-Za-z0-9+/=]*"),

@@ -14,11 +14,10 @@ from typing import NamedTuple
 class Rule(NamedTuple):
     """One kind of secret.
 
-    `literals` are lower-case strings, at least one of which occurs (ignoring case) wherever the pattern matches.
+    `literals` are lower-case strings: one of them occurs (ignoring case) wherever the pattern matches.
     The last group that matched is the secret (without groups: the whole match). `check` may refuse a value, `tail`
     continues an accepted value, `closed` refuses a value inside a longer token, `final` makes a refusal hold
-    against the other rules. `reach` (where not 0) is how many characters before and after one of its literals a match
-    can lie at most: a long text is then searched only there.
+    against the other rules. A match begins with one of the literals, or at least and at most `before` characters before one.
     """
 
     name: str
@@ -29,7 +28,7 @@ class Rule(NamedTuple):
     tail: str = ""
     closed: bool = False
     final: bool = False
-    reach: int = 0
+    before: tuple[int, int] = (0, 0)
 
 
 # Invented material for samples: spelled in pieces, so that no sample is a token in this file.
@@ -47,12 +46,6 @@ _DOCUMENTED_ID = "AKIAIOSFODNN7"
 _HEX_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _B64 = r"[A-Za-z0-9+/]"
 _URL64 = r"[A-Za-z0-9_-]"
-_GAP = r"(?:\\[rn]|[^A-Za-z0-9])"
-_BLOCK_END = rf"{_GAP}{{0,24}}-----END [A-Z0-9 ]{{0,40}}-----"
-_BLOCK_LINES = (
-    rf"(?:{_GAP}{{0,24}}[A-Za-z0-9+/=]{{24,}})*"
-    rf"(?:{_BLOCK_END}|{_GAP}{{1,24}}[A-Za-z0-9+/=]{{1,60}}(?:{_BLOCK_END}|(?=[\"'`]|\Z)))?"
-)
 
 
 def is_encoded_private_key(value: str) -> bool:
@@ -88,18 +81,17 @@ def is_scattered(value: str) -> bool:
 
 # fmt: off
 PROVIDER_RULES: tuple[Rule, ...] = (
-    # Private keys: the whole block goes, header included.
-    Rule("private-key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-         rf"{_GAP}{{1,24}}(?:[A-Z][A-Za-z-]{{2,20}}: [ -~]{{1,120}}{_GAP}{{1,24}}){{0,4}}{_B64}{{40,}}",
+    # Private keys: the pattern only says that there may be one, `secret_keys` where it is.
+    Rule("private-key", r"(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY|Private-Lines: [0-9]|IBA(?:AK|DAN)|HcCAQEE|MIGkAgEBBD"
+         r"|MI[GH][A-Za-z0-9+/]AgEAM|MC4CAQAwBQYDK2Vw|b3BlbnNzaC1rZXkt",
          ("-----BEGIN RSA PRIVATE " + "KEY-----\n" + _A[:64] + "\n" + _A[:64] + "\n-----END RSA PRIVATE " + "KEY-----",
          "-----BEGIN PRIVATE " + "KEY-----\\n" + _A[:64] + "\\n" + _A[9:40] + "\\n-----END PRIVATE " + "KEY-----",
-         "-----BEGIN PGP PRIVATE " + "KEY BLOCK-----\nVersion: GnuPG v2\n\n" + _A[:64] + "\n" + _A[:30]),
-         ("private key",), tail=_BLOCK_LINES),
+         "-----BEGIN PGP PRIVATE " + "KEY BLOCK-----\nVersion: GnuPG v2\n\n" + _A[:64] + "\n" + _A[:30],
+         "Private-Lines: 8\n" + _A[:64], "MIIEpA" "IBAAKCAQEA" + _A[:48]),
+         ("begin", "end", "private-lines:", "iba", "hccaqee", "mi", "mc4caqawbqydk2vw", "b3blbnnzac1rzxkt")),
     Rule("private-key-base64", r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/=]{60,}",
          ("LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQpN" + _A[:64],), ("ls0tls1crudjti",),
          check=is_encoded_private_key),
-    Rule("putty-private-key", rf"\bPrivate-Lines: [0-9]{{1,3}}{_GAP}{{1,8}}({_B64}{{40,}})",
-         ("Private-Lines: 8\n" + _A[:64],), ("private-lines:",), tail=_BLOCK_LINES),
     Rule("age-secret-key", r"\b(?i:AGE-SECRET-KEY-1[A-Z0-9]{40,60})", ("AGE-SECRET-" + "KEY-1" + _U[:58],),
          ("age-secret-key-",)),
     # Cloud platforms.
@@ -110,20 +102,21 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("aws-appsync-key", r"\bda2-[a-z0-9]{26}\b", ("da" "2-" + _N[:26],), ("da2-",)),
     Rule("aws-bedrock-key", rf"\bABSK{_B64}{{80,}}=*", ("AB" "SK" + _A[:110],), ("absk",), closed=True),
     Rule("azure-ad-secret", r"\b[A-Za-z0-9_.-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}", (_A[:3] + "8Q" "~" + _A[:34],),
-         ("q~",)),
-    Rule("azure-devops-pat", r"\b[A-Za-z0-9]{70,76}AZDO[A-Za-z0-9]{4}\b", (_A[:76] + "AZ" "DO" + _A[:4],), ("azdo",)),
+         ("q~",), before=(4, 4)),
+    Rule("azure-devops-pat", r"\b[A-Za-z0-9]{70,76}AZDO[A-Za-z0-9]{4}\b", (_A[:76] + "AZ" "DO" + _A[:4],), ("azdo",), before=(70, 76)),
     Rule("azure-key-signature",
          rf"\b{_B64}{{33,76}}(?:AzFu|\+ASt|\+ABa|AzSe|\+AMC|ACDb|ACRDB?|AAAYI)[A-Za-z0-9+/]{{4,8}}==?",
          (_A[:44] + "Az" "Fu" + _A[:6] + "=", _A[:76] + "+A" "St" + _A[:6] + "=="),
-         ("azfu", "+ast", "+aba", "azse", "+amc", "acdb", "acrd", "aaayi"), check=has_two_cases),
+         ("azfu", "+ast", "+aba", "azse", "+amc", "acdb", "acrd", "aaayi"), check=has_two_cases,
+         before=(33, 76)),
     Rule("google-api-key", r"\bAIza[A-Za-z0-9_-]{35}", ("AI" "za" + _A[:35],), ("aiza",)),
     Rule("google-oauth-secret", r"\bGOCSPX-[A-Za-z0-9_-]{28}", ("GOC" "SPX-" + _A[:28],), ("gocspx-",)),
     Rule("google-oauth-token", r"\bya29\.[A-Za-z0-9_.-]{20,500}", ("ya" "29." + _A[:60],), ("ya29.",)),
     Rule("google-refresh-token", r"\b1//0[A-Za-z0-9_-]{38,120}", ("1//" "0" + _A[:60],), ("1//0",), check=is_mixed),
     Rule("google-oauth-client", r"\b([0-9]{6,16}-[a-z0-9]{32})\.apps\.googleusercontent\.com",
-         (_D[:12] + "-" + _N[:32] + ".apps.google" "usercontent.com",), (".apps.googleusercontent.com",)),
+         (_D[:12] + "-" + _N[:32] + ".apps.google" "usercontent.com",), (".apps.googleusercontent.com",), before=(39, 49)),
     Rule("firebase-server-key", r"\bAAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}",
-         ("AAAA" + _A[:7] + ":APA" "91b" + _A[:140],), (":apa91b",)),
+         ("AAAA" + _A[:7] + ":APA" "91b" + _A[:140],), ("aaaa",)),
     Rule("alibaba-access-key", r"\bLTAI[A-Za-z0-9]{12,20}\b", ("LT" "AI" + _A[:20],), ("ltai",), check=is_mixed,
          closed=True),
     Rule("tencent-secret-id", r"\bAKID[A-Za-z0-9]{28,40}\b", ("AK" "ID" + _A[:32],), ("akid",), check=has_two_cases,
@@ -132,7 +125,8 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("yandex-token",
          r"\b(?:t1\.[A-Za-z0-9_-]{10,200}={0,2}\.[A-Za-z0-9_-]{86}|AQVN[A-Za-z0-9_-]{35,38}|y0_[A-Za-z0-9_-]{50,70})",
          ("AQ" "VN" + _A[:36],), ("t1.", "aqvn", "y0_"), check=is_mixed),
-    Rule("digitalocean-token", r"\bdo[opr]_v1_[0-9a-f]{64}\b", ("dop_" "v1_" + _H[:64],), ("_v1_",)),
+    Rule("digitalocean-token", r"\bdo[opr]_v1_[0-9a-f]{64}\b", ("dop_" "v1_" + _H[:64],),
+         ("doo_v1_", "dop_v1_", "dor_v1_")),
     Rule("heroku-token", r"\bHRKU-[A-Za-z0-9_-]{36,70}", ("HR" "KU-AA" + _A[:58],), ("hrku-",)),
     Rule("cloudflare-token", r"\b(?:cfat|cfut|cfk)_[A-Za-z0-9]{40,48}\b", ("cf" "at_" + _A[:48],),
          ("cfat_", "cfut_", "cfk_")),
@@ -197,7 +191,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("semgrep-infracost", r"\bico-[A-Za-z0-9]{32}\b", ("ic" "o-" + _A[:32],), ("ico-",), check=is_mixed),
     Rule("pulumi-token", r"\bpul-[0-9a-f]{40}\b", ("pu" "l-" + _H[:40],), ("pul-",)),
     Rule("terraform-token", r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", (_A[:14] + ".atlas" "v1." + _A[:67],),
-         (".atlasv1.",)),
+         (".atlasv1.",), before=(14, 14)),
     Rule("vault-token", r"\bhv[sbr]\.[A-Za-z0-9_-]{24,500}", ("hv" "s." + _A[:95],), ("hvs.", "hvb.", "hvr."),
          check=is_mixed),
     Rule("vault-legacy-token", r"\b[sbr]\.(?:[A-Za-z]{0,20}[0-9][A-Za-z0-9]{3,25}|CAES[A-Za-z0-9_-]{60,200})\b",
@@ -210,13 +204,13 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          (("A3" "-Q3EGRI-Z7T2WKMNVB5-YHXJC-4DAS6-LPFUO"),), ("a3-",)),
     Rule("infisical-token", r"\bst\.[0-9a-f]{8}-[0-9a-f-]{27}\.[0-9a-f]{32}\.[0-9a-f]{32}",
          ("st." + _UUID + "." + _H[:32] + "." + _H[:32],), ("st.",)),
-    Rule("tailscale-key", r"(?:^|[^A-Za-z])(tskey-[a-z]{2,12}-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{18,40})",
+    Rule("tailscale-key", r"\btskey-[a-z]{2,12}-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{18,40}",
          ("ts" "key-auth-" + _A[:12] + "-" + _A[:24],), ("tskey-",)),
     # Models and data services.
     Rule("anthropic-key", r"\bsk-ant-[a-z]{3,8}[0-9]{2}-[A-Za-z0-9_-]{60,130}", ("sk-" "ant-api03-" + _A[:93] + "AA",),
          ("sk-ant-",)),
     Rule("openai-key", r"\bsk-[A-Za-z0-9_-]{18,160}T3BlbkFJ[A-Za-z0-9_-]{16,120}",
-         ("sk-" + _A[:20] + "T3Blbk" "FJ" + _A[:20],), ("t3blbkfj",)),
+         ("sk-" + _A[:20] + "T3Blbk" "FJ" + _A[:20],), ("sk-",)),
     Rule("openrouter-key", r"\bsk-(?:or-v1|lf|cp)-[A-Za-z0-9_-]{32,200}", ("sk-" "or-v1-" + _H[:64],),
          ("sk-or-v1-", "sk-lf-", "sk-cp-"), check=is_mixed),
     Rule("sk-key", r"\bsk-[0-9a-f]{32}\b", ("sk" "-" + _H[:32],), ("sk-",), check=is_mixed, closed=True),
@@ -248,19 +242,19 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          r"[A-Za-z0-9/]{16,80})", ("https://hooks." "slack.com/services/T" + _U[:8] + "/B" + _U[:9] + "/" + _A[:24],),
          ("hooks.slack.com/",)),
     Rule("discord-webhook", r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/([0-9]{17,20}/[A-Za-z0-9_-]{60,80})",
-         ("https://discord" ".com/api/webhooks/" + _D[:18] + "/" + _A[:68],), ("/webhooks/",)),
+         ("https://discord" ".com/api/webhooks/" + _D[:18] + "/" + _A[:68],), ("discord",)),
     Rule("discord-token", r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b",
-         ("M" + _A[:23] + "." + "Gx3" "kQz." + _A[:38],), (".",), check=has_two_cases),
+         ("M" + _A[:23] + "." + "Gx3" "kQz." + _A[:38],), (".",), check=has_two_cases, before=(24, 28)),
     Rule("teams-webhook",
          r"\.(?:office|office365)\.com/webhook(?:b2)?/([0-9a-f-]{36}@[0-9a-f-]{36}/[A-Za-z]{3,40}/[0-9a-f]{32}/"
          r"[0-9a-f-]{36})", ("https://example.webhook." "office.com/webhookb2/" + _UUID + "@" + _UUID
-         + "/IncomingWebhook/" + _H[:32] + "/" + _UUID,), (".com/webhook",)),
+         + "/IncomingWebhook/" + _H[:32] + "/" + _UUID,), (".office",)),
     Rule("telegram-bot-token", r"\b[0-9]{7,11}:A[A-Za-z][A-Za-z0-9_-]{32,34}", (_D[:10] + ":AA" "E" + _A[:32],),
-         (":a",), check=has_two_cases),
+         (":a",), check=has_two_cases, before=(7, 11)),
     Rule("telegram-bot-path", r"api\.telegram\.org/bot([0-9]{6,12}:[A-Za-z0-9_-]{30,40})",
          ("https://api.telegram.org/bot" + _D[:9] + ":" + _A[:35],), ("api.telegram.org/bot",)),
     Rule("stripe-key", r"\b(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{24,250}\b", ("sk_" "live_" + _A[:24],
-         "rk_" "test_" + _A[:99]), ("k_live_", "k_test_", "k_prod_")),
+         "rk_" "test_" + _A[:99]), ("sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_")),
     Rule("webhook-signing-secret", r"\bwhsec_[A-Za-z0-9+/=]{24,80}", ("wh" "sec_" + _A[:32],), ("whsec_",)),
     Rule("square-token", r"\b(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,50}|EAAA[A-Za-z0-9_-]{58,62}\b)",
          ("sq0" "atp-" + _A[:22], "EA" "AA" + _A[:60]), ("sq0atp-", "sq0csp-", "sq0idp-", "eaaa"), check=is_mixed,
@@ -278,7 +272,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("razorpay-key", r"\brzp_(?:live|test)_[A-Za-z0-9]{14,20}\b", ("rzp" "_live_" + _A[:14],), ("rzp_",)),
     Rule("sendgrid-key", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", ("S" "G." + _A[:22] + "." + _A[:43],), ("sg.",)),
     Rule("mailgun-key", r"\bkey-[0-9a-f]{32}\b", ("ke" "y-" + _H[:32],), ("key-",)),
-    Rule("mailchimp-key", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b", (_H[:32] + "-u" "s13",), ("-us",)),
+    Rule("mailchimp-key", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b", (_H[:32] + "-u" "s13",), ("-us",), before=(32, 32)),
     Rule("brevo-key", r"\bxkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}\b", ("xkey" "sib-" + _H[:64] + "-" + _A[:16],),
          ("xkeysib-",)),
     Rule("resend-key", r"\bre_[A-Za-z0-9]{8,12}_[A-Za-z0-9]{20,30}\b", ("re" "_" + _A[:8] + "_" + _A[:24],), ("re_",),
@@ -287,7 +281,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("newrelic-key", r"\bNR(?:AK|AA|II|IQ|RA|BR|JS)-[A-Za-z0-9_-]{18,40}", ("NR" "AK-" + _U[:27],),
          ("nrak-", "nraa-", "nrii-", "nriq-", "nrra-", "nrbr-", "nrjs-"), check=is_mixed),
     Rule("newrelic-licence", r"\b(?:[a-z]{2}[0-9]{2}xx)?[0-9a-f]{30,36}(?:FFFF)?NRAL\b", (_H[:36] + "NR" "AL",),
-         ("nral",)),
+         ("nral",), before=(30, 46)),
     Rule("pixie-key", r"\bpx-(?:api|dep)-[0-9a-f]{8}-[0-9a-f-]{27}", ("px-" "api-" + _UUID,), ("px-api-", "px-dep-")),
     Rule("grafana-token",
          r"\b(?:glc_eyJ[A-Za-z0-9+/=]{30,400}|glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|eyJrIjoi[A-Za-z0-9+/=]{40,300})",
@@ -295,7 +289,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          ("glc_eyj", "glsa_", "eyjrijoi")),
     Rule("sentry-token", r"\bsntry[su]_[A-Za-z0-9+/=_]{60,400}", ("sntr" "yu_" + _H[:64],), ("sntrys_", "sntryu_")),
     Rule("sentry-dsn", r"\bhttps://([0-9a-f]{32}(?::[0-9a-f]{32})?)@[A-Za-z0-9.-]{1,60}sentry\.io",
-         ("https://" + _H[:32] + "@o123.ingest.sentry.io/42",), ("sentry.io",)),
+         ("https://" + _H[:32] + "@o123.ingest.sentry.io/42",), ("https://",)),
     Rule("dynatrace-token", r"\bdt0[a-zA-Z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}\b",
          ("dt0" "c01." + _U[:24] + "." + _U[:64],), ("dt0",)),
     Rule("honeycomb-key", r"\bhc[abc]i[ck]_[A-Za-z0-9]{58}\b", ("hca" "ik_" + _A[:58],),
@@ -321,7 +315,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("duffel-key", r"\bduffel_(?:test|live)_[A-Za-z0-9_=-]{43}", ("duf" "fel_test_" + _A[:43],), ("duffel_",)),
     Rule("adafruit-key", r"\baio_[A-Za-z0-9]{28}\b", ("ai" "o_" + _A[:28],), ("aio_",)),
     Rule("mapbox-token", r"\b[pst]k\.eyJ[A-Za-z0-9_-]{30,300}\.[A-Za-z0-9_-]{20,40}",
-         ("sk." "eyJ" + _A[:60] + "." + _A[:22],), ("k.eyj",)),
+         ("sk." "eyJ" + _A[:60] + "." + _A[:22],), ("pk.eyj", "sk.eyj", "tk.eyj")),
     Rule("dropbox-token", r"\bsl\.(?:u\.)?[A-Za-z0-9_-]{80,1000}", ("s" "l." + _A[:140],), ("sl.",), check=is_mixed),
     Rule("facebook-token", r"\bEAA(?:[A-Za-z0-9]{6}){10,60}[A-Za-z0-9]{0,6}\b", ("EA" "ACEdEose0cBA" + _A[:120],),
          ("eaa",), check=is_mixed, closed=True),
@@ -356,15 +350,19 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          "$apr1" "$" + _A[:8] + "$" + _A[:22]), ("$",)),
     Rule("bcrypt-hash", r"\$2[abxy]?\$[0-9]{2}\$[A-Za-z0-9./]{53}", ("$2" "b$12$" + _A[:53],), ("$2",)),
     Rule("modern-password-hash",
-         r"\$?(?:argon2(?:id|i|d)\$v=[0-9]{1,3}\$m=[0-9]{1,9},t=[0-9]{1,4},p=[0-9]{1,4}|scrypt\$[A-Za-z0-9=,:]{3,40}"
+         r"(?:argon2(?:id|i|d)\$v=[0-9]{1,3}\$m=[0-9]{1,9},t=[0-9]{1,4},p=[0-9]{1,4}|scrypt\$[A-Za-z0-9=,:]{3,40}"
          r"|pbkdf2[_-]sha(?:1|256|512)\$[0-9]{1,9})" r"\$[A-Za-z0-9+/=.-]{4,90}\$[A-Za-z0-9+/=.-]{16,180}",
          ("$argon2id" "$v=19$m=65536,t=3,p=4$" + _A[:22] + "$" + _A[:43],), ("argon2", "scrypt", "pbkdf2")),
     Rule("kerberos-hash", r"\$krb5(?:asrep|tgs|pa)\$[0-9]{2}\$[A-Za-z0-9@.:*$/_-]{0,200}[0-9a-f]{32,1000}",
          ("$krb5" "asrep$23$user@example.com:" + _H[:32] + "$" + _H,), ("$krb5",), tail=r"[0-9a-f]*"),
     Rule("ldap-hash", r"\{S?(?:SHA|MD5|SSHA|SHA256|SHA512|SSHA512)\}([A-Za-z0-9+/]{20,100}={0,2})",
-         ("{SS" "HA}" + _A[:32],), ("sha}", "md5}", "sha256}", "sha512}")),
-    Rule("ansible-vault", r"\$ANSIBLE_VAULT;1\.[0-9];AES256[A-Za-z0-9;_-]{0,60}[ \t\r\n\\nr]{1,12}([0-9a-f]{60,100})",
+         ("{SS" "HA}" + _A[:32],), ("{sha", "{ssha", "{md5", "{smd5")),
+    Rule("ansible-vault",
+         r"\$ANSIBLE_VAULT;1\.[0-9];AES256[A-Za-z0-9;_-]{0,60}[^0-9a-f]{1,16}[^\r\n]{0,40}?([0-9a-f]{60,100})",
          ("$ANSIBLE_" "VAULT;1.1;AES256\n" + _H[:80],), ("$ansible_vault",),
-         tail=r"(?:[ \t\r\n]{1,24}[0-9a-f]{10,100})*"),
+         tail=r"(?:[^0-9a-f\r\n]{0,8}[\r\n]{1,2}[^\r\n]{0,40}?[0-9a-f]{10,100})*"),
+    # Base64 of printable text: which letters stand where is given by the bits that ASCII leaves 0. What it says decides.
+    Rule("encoded-secret", r"(?:^|[^A-Za-z0-9+/])((?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/])"
+         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2})", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),)),
 )
 # fmt: on

@@ -1,44 +1,47 @@
-"""Finds secrets in text and puts keyed placeholders in their place, before anything is stored or indexed."""
+"""Finds secrets in text and puts keyed placeholders in their place, before anything is stored or indexed.
 
+All rules look at the normal view of a text (`secret_view`), piece by piece (`secret_search`): what a display or an
+encoding puts between the characters of a secret hides nothing, and the time grows with the size of a text alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
 import hashlib
-import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.ingest.secret_context_rules import CONTEXT_RULES, is_secret_name_for
-from recollect.ingest.secret_rules import PROVIDER_RULES, Rule
+from recollect.ingest.secret_context_rules import is_secret_name_for
+from recollect.ingest.secret_keys import key_blocks
+from recollect.ingest.secret_rules import is_mixed
+from recollect.ingest.secret_search import ENCODED, FORMATS, KEY, RULES, Piece, Search, bytes_of, pieces, selection
+from recollect.ingest.secret_view import View, joined_views, normal_view
 
-RULES: tuple[Rule, ...] = PROVIDER_RULES + CONTEXT_RULES
+if TYPE_CHECKING:
+    from recollect.ingest.secret_search import Selection
+
+    Place = tuple[int, int, int]
+    """Where a secret begins and ends, and the number of its rule."""
+
+TOO_DENSE = "too-dense"
+"""In place of a rule's name: a piece of text with more candidates than can be looked at, taken out whole."""
 
 _BETWEEN_WORDS = re.compile(r"""[=:,;"'`()<>{}\[\]]+""")
 _PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9-]{1,60}:[0-9a-f]{8}\]")
 _PRIVATE_TAG = re.compile(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE)
-_REPEAT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
-_TOKEN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
-_TOKEN_REST = re.compile(r"[A-Za-z0-9+=_-]*")
-_BASE64_ONLY = frozenset("+/")
-# A trigger asks for at most this many repetitions: more would only make the automaton larger, locating counts them.
-_TRIGGER_REPEATS = 4
 # Two passes settle real text; the bound is for text made to be slow.
-_MAX_PASSES = 12
-_TRIGGER_MEMORY = 64 << 20
-# Shorter values would be replaced where they mean nothing.
-_MIN_ESCAPED_CHARS = 6
+_MAX_PASSES = 4
 _MAX_NAME_CHARS = 24
 # No format and no assignment is shorter ("pwd=abc1").
 _MIN_TEXT_CHARS = 8
+_OPTION = re.compile(r"--?[A-Za-z]")
 _MIN_TOGETHER = 2
 _MAX_TOGETHER_CHARS = 16_000
 _TOGETHER = '\n"'
 # Paths, commands and the like come again and again: what was clean once need not be searched again.
 _REMEMBERED_CHARS = 256
 _REMEMBERED_TEXTS = 50_000
-
-_LONG_TEXT_CHARS = 2000
-
-_Selection = Callable[[str], Iterable[int]]
-_Patterns = tuple[re.Pattern[str], re.Pattern[str] | None]
 
 
 class Finding(NamedTuple):
@@ -59,9 +62,8 @@ class Redactor:
             raise ValueError(message)
         self._key = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.blake2b(key).digest()
         self._engine = engine
-        self._select: _Selection | None = None
+        self._select: Selection | None = None
         self._clean: set[str] = set()
-        self._patterns: dict[int, _Patterns] = {}
 
     def redact(self, text: str) -> str:
         """Replace every secret; a placeholder already in the text stays as it is."""
@@ -75,33 +77,23 @@ class Redactor:
         return redacted
 
     def _redact_anew(self, text: str) -> str:
-        if '\\"' in text or (text[:1] in ("{", "[") and "\\n" in text):
-            unescaped = _unescaped(text)
-            if not self._selected(unescaped):  # what hits the text hits this too: nothing in a format is a backslash
-                return text
-            text = self._redact_escaped(text, unescaped)
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
-        for _ in range(_MAX_PASSES):
-            if not (findings := self.scan(text)):
+        for attempt in range(_MAX_PASSES + 1):
+            view = normal_view(text)
+            if not (found := self._scan(view, again=attempt > 0)):
                 break
-            pieces: list[str] = []
-            end = 0
-            for finding in findings:
-                secret = text[finding.start : finding.end]
-                pieces += (text[end : finding.start], self._placeholder(finding.rule, secret))
-                end = finding.end
-            pieces.append(text[end:])
-            text = "".join(pieces)
-        return text
-
-    def _redact_escaped(self, text: str, unescaped: str) -> str:
-        """Replace what only shows once JSON within the text (a log line, an API's answer) is unescaped."""
-        variants = [unescaped, unescaped.replace('"', "\n")] if text[:1] in ("{", "[") else [unescaped]
-        for variant in variants:
-            for finding in self.scan(variant):
-                secret = variant[finding.start : finding.end]
-                if len(secret) >= _MIN_ESCAPED_CHARS and secret in text:
-                    text = text.replace(secret, self._placeholder(finding.rule, secret))
+            kept: list[str] = []
+            done = 0
+            for finding in found:
+                start, end = view.span(finding.start, finding.end)
+                if attempt == _MAX_PASSES:  # made to have no end: the rest of it goes whole
+                    end = len(text)
+                if start < done:
+                    continue
+                kept += (text[done:start], self._placeholder(finding.rule, view.text[finding.start : finding.end]))
+                done = end
+            kept.append(text[done:])
+            text = "".join(kept)
         return text
 
     def reveals(self, text: str, shown: str) -> bool:
@@ -121,30 +113,67 @@ class Redactor:
         if len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
             return False
         # The quote stands for the start of a line or of a value, which some rules ask for.
-        return not self._selected('"' + _TOGETHER.join(texts))
+        text = '"' + _TOGETHER.join(texts)
+        view = normal_view(text)
+        return not self._selected(bytes_of(view.text)) and not any(joined_views(view.text))
 
     def scan(self, text: str) -> list[Finding]:
         """List the secrets of a text in order, without overlaps."""
-        selected = self._selected(text)
-        if not selected:
-            return []
+        view = normal_view(text)
+        return [Finding(rule, *view.span(start, end)) for rule, start, end in self._scan(view)]
+
+    def _scan(self, view: View, *, again: bool = False) -> list[Finding]:
+        """The secrets of a view, at the places of the view; `again`: only around what was replaced."""
+        text = view.text
         if "[redacted:" in text:
             text = _PLACEHOLDER.sub(lambda match: "\0" * len(match[0]), text)
-        found: list[tuple[int, int, int]] = []
+        found = self._found_in(text, len(RULES), again=again)
+        ends = {start: end for start, end, _ in found}
+        for begin, joined in joined_views(text):  # formats only: other rules go by lines
+            for place, stop, index in self._found_in(joined.text, FORMATS):
+                start, end = (begin + offset for offset in joined.span(place, stop))
+                if start not in ends or is_mixed(text[ends[start] : end]):  # else it is a word of the next line
+                    found.append((start, end, index))
+        return _merge(found)
+
+    def _selected(self, data: bytes) -> list[int]:
+        if self._select is None:
+            self._select = selection(self._engine)
+        return sorted(self._select(data))
+
+    def _found_in(self, text: str, rules: int, *, again: bool = False) -> list[Place]:
+        """Where the first so many rules find something."""
+        found: list[Place] = []
+        has_key, data = False, bytes_of(text)
+        for piece in pieces(data):
+            part = data[piece.begin : piece.reach]
+            if (not again or b"\0" in part) and (selected := self._selected(part)):
+                has_key = has_key or KEY in selected
+                found += self._found_in_piece(text, data, piece, [index for index in selected if KEY < index < rules])
+        return found + [(start, end, KEY) for start, end in key_blocks(text)] if has_key else found
+
+    def _found_in_piece(self, text: str, data: bytes, piece: Piece, selected: list[int]) -> list[Place]:
+        found: list[Place] = []
         refused: set[tuple[int, int]] = set()
+        search = Search(text, data, piece)
         for index in selected:
-            for start, end, accepted in self._locate(index, text):
+            for start, end, accepted in search.locate(index, self._hides if index == ENCODED else None):
                 if accepted:
                     found.append((start, end, index))
                 elif RULES[index].final:
                     refused.add((start, end))
+            if search.budget < 0:
+                return [(piece.begin, piece.stop, len(RULES))]
         # A value refused by its own context is no generic secret either; a provider's format is one anywhere.
-        return _merge([item for item in found if item[2] < len(PROVIDER_RULES) or item[:2] not in refused])
+        return [item for item in found if item[2] < FORMATS or item[:2] not in refused]
 
-    def _selected(self, text: str) -> list[int]:
-        if self._select is None:
-            self._select = self._make_selection()
-        return list(self._select(text))
+    def _hides(self, value: str) -> bool:
+        """Whether what looks like base64 of text holds a secret."""
+        try:
+            decoded = base64.b64decode(value[: len(value) // 4 * 4]).decode("ascii")
+        except (binascii.Error, ValueError):
+            return False
+        return bool(self._found_in(decoded, len(RULES)))
 
     def _redact_under(self, name: str, value: object, *, is_clean: bool) -> object:
         if isinstance(value, str):
@@ -152,89 +181,54 @@ class Redactor:
                 return self._placeholder("named-value", value)
             return value if is_clean else self.redact(value)
         if isinstance(value, dict):
+            named = _named_by_neighbour(value)
             return {
                 k if is_clean or _is_plain_name(k) else self.redact(k): self._redact_under(
-                    k if isinstance(k, str) else "", v, is_clean=is_clean
+                    named if k == "value" and named else k if isinstance(k, str) else "", v, is_clean=is_clean
                 )
                 for k, v in value.items()
             }
         if isinstance(value, list):
-            return [self._redact_under(name, item, is_clean=is_clean) for item in value]
+            return self._redact_list(name, value, is_clean=is_clean)
         return value
+
+    def _redact_list(self, name: str, items: list[object], *, is_clean: bool) -> list[object]:
+        """A list; lines of a key and the words of a command belong together."""
+        words = [item for item in items if isinstance(item, str)]
+        whole = len(words) == len(items) > 1
+        if whole and any("PRIVATE KEY" in word and "\n" not in word for word in words):
+            items = self._redact_joined(words, "\n")
+        elif whole and any(_OPTION.match(word) for word in words[:-1]):
+            items = self._redact_joined(words, " ")
+        return [self._redact_under(name, item, is_clean=is_clean) for item in items]
+
+    def _redact_joined(self, words: list[str], joint: str) -> list[object]:
+        """Strings that are redacted as one text: what a finding touches is replaced in each."""
+        found = self.scan(joint.join(words))
+        redacted: list[object] = []
+        begin = 0
+        for word in words:
+            kept: list[str] = []
+            done = 0
+            for rule, start, end in found:
+                first, last = max(start - begin, done), min(end - begin, len(word))
+                is_alone = joint == "\n" and begin <= start and end <= begin + len(word)
+                if first < last and not is_alone:
+                    kept += (word[done:first], self._placeholder(rule, word[first:last]))
+                    done = last
+            redacted.append("".join(kept) + word[done:])
+            begin += len(word) + len(joint)
+        return redacted
 
     def _placeholder(self, rule: str, secret: str) -> str:
         digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=4)
         return f"[redacted:{rule}:{digest.hexdigest()}]"
 
-    def _make_selection(self) -> _Selection:
-        if self._engine != "re":
-            try:
-                return _select_by_automaton(importlib.import_module("re2"))
-            except ImportError:
-                if self._engine == "re2":
-                    raise
-        return _select_by_literals()
 
-    def _locate(self, index: int, text: str) -> Iterator[tuple[int, int, bool]]:
-        rule = RULES[index]
-        if index not in self._patterns:
-            tail = re.compile(rule.tail, re.ASCII) if rule.tail else None
-            self._patterns[index] = re.compile(rule.pattern, re.ASCII), tail
-        pattern, tail = self._patterns[index]
-        for begin, stop in _places(rule, text):
-            yield from self._locate_between(rule, (pattern, tail), text, begin, stop)
-
-    def _locate_between(
-        self, rule: Rule, patterns: _Patterns, text: str, position: int, stop: int
-    ) -> Iterator[tuple[int, int, bool]]:
-        pattern, tail = patterns
-        while match := pattern.search(text, position, stop):
-            start, end = match.span(match.lastindex or 0)
-            if _is_accepted(rule, text, start, end):
-                if tail and (more := tail.match(text, end)):
-                    end = more.end()
-                # Never leave behind the rest of a token that is longer than its format says.
-                if text[end - 1] in _TOKEN_CHARACTERS and (more := _TOKEN_REST.match(text, end)):
-                    end = more.end()
-                yield start, end, True
-                position = end
-            else:
-                yield start, end, False
-                # The refused value may itself name a secret, as in `token: password = "..."`.
-                position = start if start > match.start() else match.end()
-
-
-def _places(rule: Rule, text: str) -> list[tuple[int, int]]:
-    """Where a rule can match at all: everywhere, or around its literals."""
-    if not rule.reach or len(text) < _LONG_TEXT_CHARS:
-        return [(0, len(text))]
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few characters change their length: the places would be off
-        return [(0, len(text))]
-    found: list[tuple[int, int]] = []
-    for place in sorted(place for literal in rule.literals for place in _occurrences(literal, lowered)):
-        begin, stop = max(0, place - rule.reach), min(len(text), place + rule.reach)
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], stop
-        else:
-            found.append((begin, stop))
-    return found
-
-
-def _occurrences(literal: str, lowered: str) -> Iterator[int]:
-    place = lowered.find(literal)
-    while place >= 0:
-        yield place
-        place = lowered.find(literal, place + len(literal))
-
-
-def _unescaped(text: str) -> str:
-    """JSON within a text, up to three levels of it, without its escapes (chained replacements: the fastest way)."""
-    for _ in range(2):
-        text = text.replace("\\\\", "\\")
-    for escaped, plain in (('\\"', '"'), ("\\/", "/"), ("\\n", "\n"), ("\\r", "\n"), ("\\t", "\t")):
-        text = text.replace(escaped, plain)
-    return text
+def _named_by_neighbour(value: dict[object, object]) -> str:
+    """The name that stands beside a value: `{"name": "DB_PASSWORD", "value": "..."}`."""
+    names = (value.get(name) for name in ("name", "key", "header", "Key", "Name"))
+    return next((name for name in names if isinstance(name, str)), "") if "value" in value else ""
 
 
 def _is_plain_name(name: object) -> bool:
@@ -281,73 +275,12 @@ def strip_private_value(value: object) -> object:
     return [strip_private_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _is_accepted(rule: Rule, text: str, start: int, end: int) -> bool:
-    if rule.closed and (text[end : end + 1] in _TOKEN_CHARACTERS or text[start - 1 : start] in _BASE64_ONLY):
-        return False
-    value = text[start:end]
-    return "\0" not in value and (rule.check is None or rule.check(value))
-
-
-def _merge(found: list[tuple[int, int, int]]) -> list[Finding]:
-    merged: list[tuple[int, int, int]] = []
+def _merge(found: list[Place]) -> list[Finding]:
+    merged: list[Place] = []
     for start, end, index in sorted(found):
         if merged and start < merged[-1][1]:
             last = merged.pop()
             merged.append((last[0], max(end, last[1]), min(index, last[2])))
         else:
             merged.append((start, end, index))
-    return [Finding(RULES[index].name, start, end) for start, end, index in merged]
-
-
-def _trigger(pattern: str) -> bytes:
-    """Loosen a pattern to a smaller one that still matches wherever the pattern does."""
-
-    def loosen(match: re.Match[str]) -> str:
-        least = int(match[1])
-        if least == 0:
-            return "*"
-        return f"{{{min(least, _TRIGGER_REPEATS)},}}"
-
-    return _REPEAT.sub(loosen, pattern).encode("ascii")
-
-
-def _select_by_automaton(re2: Any) -> _Selection:  # noqa: ANN401 - re2 has no type information
-    options = re2.Options()
-    options.max_mem = _TRIGGER_MEMORY
-    # Bytes instead of characters: lone surrogates pass, and negated classes need no UTF-8 automaton.
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.never_capture = True
-    options.log_errors = False
-    matchers: list[tuple[int, Callable[[bytes], list[int] | None]]] = []
-    offset = 0
-    # One automaton per table: the states of both together would multiply.
-    for table in (PROVIDER_RULES, CONTEXT_RULES):
-        automaton = re2.Set.SearchSet(options)
-        for rule in table:
-            automaton.Add(_trigger(rule.pattern))
-        automaton.Compile()
-        matchers.append((offset, automaton.Match))
-        offset += len(table)
-
-    def select(text: str) -> Iterable[int]:
-        encoded = text.encode("utf-8", "surrogatepass")
-        selected: list[int] = []
-        for first, match in matchers:
-            if hits := match(encoded):
-                selected += [first + index for index in hits]
-        return selected
-
-    return select
-
-
-def _select_by_literals() -> _Selection:
-    users: dict[str, set[int]] = {}
-    for index, rule in enumerate(RULES):
-        for literal in rule.literals:
-            users.setdefault(literal, set()).add(index)
-
-    def select(text: str) -> Iterable[int]:
-        lowered = text.lower()
-        return sorted({index for literal, indexes in users.items() if literal in lowered for index in indexes})
-
-    return select
+    return [Finding(RULES[index].name if index < len(RULES) else TOO_DENSE, start, end) for start, end, index in merged]

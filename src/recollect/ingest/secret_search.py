@@ -1,0 +1,254 @@
+"""Where the rules for secrets hit a text, in time that grows with its size alone.
+
+A text is looked at piece by piece. One search by automaton says which rules hit a piece; these are located around their
+literals, at a cost that is counted. A piece that costs more than its budget is given up, to be taken out whole.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect.ingest.secret_context_rules import CONTEXT_RULES
+from recollect.ingest.secret_rules import PROVIDER_RULES, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Selection = Callable[[bytes], Iterable[int]]
+
+RULES: tuple[Rule, ...] = PROVIDER_RULES + CONTEXT_RULES
+FORMATS = len(PROVIDER_RULES)
+"""The rules before this one are formats, which are secrets anywhere; the others need their context."""
+
+KEY = 0
+"""The rule of private keys, which `secret_keys` locates."""
+
+ENCODED = next(index for index, rule in enumerate(RULES) if rule.name == "encoded-secret")
+
+_REPEAT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
+_TOKEN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
+_TOKEN_REST = re.compile(rb"[A-Za-z0-9+=_-]*")
+_BASE64_ONLY = frozenset("+/")
+# A plus sign that begins a line is a diff's.
+_DIFF_BEFORE = frozenset(("", "\n"))
+_BOUNDARY = r"\b"
+# An underscore is no part of what it emphasises, nor of a token behind a name.
+_WIDE_BOUNDARY = r"(?:\b|(?<=_)|(?=_))"
+# A trigger asks for at most this many repetitions: more would only make the automaton larger, locating counts them.
+_TRIGGER_REPEATS = 4
+_TRIGGER_MEMORY = 64 << 20
+_PIECE_CHARS = 16_000
+_OVERLAP_CHARS = 1_000
+_UNBROKEN_OVERLAP_CHARS = 16_000
+_LINE_CHARS = 4_000
+_BREAK = re.compile(rb"[ \t\r\n,;\"'<>(){}|\[\]]")
+# Units of about a microsecond: an attempt is one, looking at a candidate more. A full budget is some 8 ms for a piece:
+# room for a secret in every 32 characters, ten times what the densest real texts hold.
+_BUDGET_PER_CHAR = 0.65
+_CHECK_COST = 4
+_FOUND_COST = 6
+_RULE_COST = 10
+_CHECKED_CHARS_PER_UNIT = 10
+
+
+class Piece(NamedTuple):
+    """A piece of a text: a match begins from `begin` on before `stop`, and lies before `reach`."""
+
+    begin: int
+    stop: int
+    reach: int
+
+
+class Search:
+    """Locates rules in one piece of a text, as long as its budget lasts."""
+
+    def __init__(self, text: str, data: bytes, piece: Piece) -> None:
+        self._text, self._data, self._piece = text, data, piece
+        self._lowered = data[piece.begin : piece.reach].lower()
+        self._taken: dict[int, int] = {}
+        self.budget = int(max(piece.stop - piece.begin, _PIECE_CHARS) * _BUDGET_PER_CHAR)
+
+    def locate(self, index: int, hides: Callable[[str], bool] | None) -> Iterator[tuple[int, int, bool]]:
+        """The places of a rule's values, each with whether it is one."""
+        rule, (_, tail) = RULES[index], _patterns(index)
+        cursor = self._piece.begin
+        for match in self._matches(index):
+            start, end = match.span(match.lastindex or 0)
+            if match.start() < cursor:
+                continue
+            if taken := self._taken.get(start):  # another rule found it
+                cursor = max(end, taken)
+                continue
+            self.budget -= _CHECK_COST + (end - start) // _CHECKED_CHARS_PER_UNIT
+            if accepted := self._is_accepted(rule, start, end, hides):
+                self.budget -= _FOUND_COST
+                cursor = end = self._end_of(end, tail)
+                self._taken[start] = end
+            else:  # the refused value may itself name a secret, as in `token: password = "..."`
+                cursor = start if start > match.start() else match.end()
+            yield start, end, accepted
+            if self.budget < 0:
+                return
+
+    def _matches(self, index: int) -> Iterator[re.Match[bytes]]:
+        """The matches of a rule, those that overlap as well."""
+        rule, (pattern, _) = RULES[index], _patterns(index)
+        begin, stop, reach = self._piece
+        if not rule.literals:
+            yield from pattern.finditer(self._data, begin, reach)
+            return
+        least, most = rule.before
+        for place in self._places(rule.literals):
+            for first in range(max(begin, place - most), min(place - least + 1, stop)):
+                self.budget -= 1
+                if match := pattern.match(self._data, first, reach):
+                    yield match
+                    break
+            if self.budget < 0:
+                return
+
+    def _places(self, literals: tuple[str, ...]) -> list[int]:
+        """Where one of some literals begins, in order."""
+        places: set[int] = set()
+        for literal in literals:
+            sought = literal.encode()
+            place = self._lowered.find(sought)
+            while place >= 0:
+                places.add(self._piece.begin + place)
+                place = self._lowered.find(sought, place + len(sought))
+        self.budget -= _RULE_COST + len(places) // 4
+        return sorted(places)
+
+    def _end_of(self, end: int, tail: re.Pattern[bytes] | None) -> int:
+        if tail and (more := tail.match(self._data, end)):
+            end = more.end()
+        # Never leave behind the rest of a token that is longer than its format says.
+        if self._text[end - 1] in _TOKEN_CHARACTERS and (more := _TOKEN_REST.match(self._data, end)):
+            end = more.end()
+        return end
+
+    def _is_accepted(self, rule: Rule, start: int, end: int, hides: Callable[[str], bool] | None) -> bool:
+        text = self._text
+        after = text[end : end + 2]
+        if rule.closed and after[:1] in _TOKEN_CHARACTERS and not (after[:1] == "_" and not after[1:].isalnum()):
+            return False
+        if rule.closed and text[start - 1 : start] in _BASE64_ONLY and text[start - 2 : start - 1] not in _DIFF_BEFORE:
+            return False
+        value = text[start:end]
+        if "\0" in value or (rule.check is not None and not rule.check(value)):
+            return False
+        return hides is None or hides(value)
+
+
+_COMPILED: dict[int, tuple[re.Pattern[bytes], re.Pattern[bytes] | None]] = {}
+
+
+def _patterns(index: int) -> tuple[re.Pattern[bytes], re.Pattern[bytes] | None]:
+    """A rule's patterns on bytes, made on first use."""
+    if index not in _COMPILED:
+        rule = RULES[index]
+        pattern = re.compile(rule.pattern.replace(_BOUNDARY, _WIDE_BOUNDARY).encode("ascii"))
+        _COMPILED[index] = pattern, re.compile(rule.tail.encode("ascii")) if rule.tail else None
+    return _COMPILED[index]
+
+
+def bytes_of(text: str) -> bytes:
+    """One byte a character, so that offsets are the same: patterns are of ASCII alone."""
+    return text.encode("ascii", "replace")
+
+
+def pieces(data: bytes) -> Iterator[Piece]:
+    """A text cut at the ends of lines, or else between words; each piece reaches a few lines into the next."""
+    begin, size = 0, len(data)
+    while size - begin > _PIECE_CHARS + _OVERLAP_CHARS:
+        stop = _break_after(data, begin + _PIECE_CHARS)
+        if stop:
+            reach = _break_after(data, stop + _OVERLAP_CHARS) or stop + _OVERLAP_CHARS
+        else:
+            stop = begin + _PIECE_CHARS
+            reach = stop + _UNBROKEN_OVERLAP_CHARS
+        yield Piece(begin, min(stop, size), min(reach, size))
+        begin = stop
+    if begin < size or not size:
+        yield Piece(begin, size, size)
+
+
+def _break_after(data: bytes, place: int) -> int:
+    """The end of the line at a place, or of the word; 0 where there is none near."""
+    if end := data.find(b"\n", place, place + _LINE_CHARS) + 1:
+        return end
+    found = _BREAK.search(data, place, place + _LINE_CHARS)
+    return found.end() if found else 0
+
+
+def selection(engine: str) -> Selection:
+    """What says which rules hit some text: an automaton of google-re2, or ("re", or without it) their literals.
+
+    Raises:
+        ImportError: "re2" is asked for and not there.
+    """
+    if engine != "re":
+        try:
+            return _select_by_automaton(importlib.import_module("re2"))
+        except ImportError:
+            if engine == "re2":
+                raise
+    return _select_by_literals()
+
+
+def _trigger(pattern: str) -> bytes:
+    """Loosen a pattern to a smaller one that still matches wherever the pattern does."""
+    pattern = pattern.replace(_BOUNDARY, r"(?:\b|_)")
+
+    def loosen(match: re.Match[str]) -> str:
+        least = int(match[1])
+        if least == 0:
+            return "*"
+        return f"{{{min(least, _TRIGGER_REPEATS)},}}"
+
+    return _REPEAT.sub(loosen, pattern).encode("ascii")
+
+
+def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no type information
+    options = re2.Options()
+    options.max_mem = _TRIGGER_MEMORY
+    # Bytes instead of characters: negated classes need no UTF-8 automaton.
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    options.log_errors = False
+    matchers: list[tuple[int, Callable[[bytes], list[int] | None]]] = []
+    offset = 0
+    # An automaton for each: together their states multiply.
+    for table in (PROVIDER_RULES[:ENCODED], PROVIDER_RULES[ENCODED:], CONTEXT_RULES):
+        automaton = re2.Set.SearchSet(options)
+        for rule in table:
+            automaton.Add(_trigger(rule.pattern))
+        automaton.Compile()
+        matchers.append((offset, automaton.Match))
+        offset += len(table)
+
+    def select(data: bytes) -> Iterable[int]:
+        selected: list[int] = []
+        for first, match in matchers:
+            if hits := match(data):
+                selected += [first + index for index in hits]
+        return selected
+
+    return select
+
+
+def _select_by_literals() -> Selection:
+    always = {index for index, rule in enumerate(RULES) if not rule.literals}
+    users: dict[bytes, set[int]] = {}
+    for index, rule in enumerate(RULES):
+        for literal in rule.literals:
+            users.setdefault(literal.encode(), set()).add(index)
+
+    def select(data: bytes) -> Iterable[int]:
+        lowered = data.lower()
+        hit = {index for literal, indexes in users.items() if literal in lowered for index in indexes}
+        return sorted(always | hit)
+
+    return select

@@ -1,0 +1,196 @@
+"""The normal view of a text: what it says without the marks that displays and encodings put between its characters.
+
+Colour codes, escapes of JSON and shells, percent signs, entities and soft line breaks tear a secret apart for a
+pattern. They are masked at equal length, so that every offset is one of the original; the view leaves the mask out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MASK = "\x01"
+_LEVELS = 3
+"""What percent signs and entities stand for may be noise again; runs of backslashes are taken out at once."""
+
+_WRAPPED_CHARS = 1000
+"""The longest line that a terminal shows as several."""
+
+_BLOCK = 64
+"""Characters between two known places: what has to be counted to find a place."""
+
+_ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "equals": "=", "colon": ":",
+             "lowbar": "_", "period": ".", "commat": "@", "sol": "/", "plus": "+", "dollar": "$"}  # fmt: skip
+_WIDTHS_OF_RUNS = (8, 4, 3, 2)
+_ESCAPES = {
+    **{"\\" * width: "\\" for width in _WIDTHS_OF_RUNS},
+    "\\n": "\n", "\\r": "\n", "\\t": "\t", "\\u001b": "\x1b", "\\u001B": "\x1b", "\\x1b": "\x1b", "\\x1B": "\x1b",
+    "\\033": "\x1b", "\\e[": "\x1b[", '\\"': '"', "\\'": "'", "\\/": "/",
+}  # fmt: skip
+_CHAIN = tuple((code, said.rjust(len(code), MASK)) for code, said in _ESCAPES.items())
+_QUOTES = (
+    ("\u2018\u2019\u201a\u201b\u2032\u2039\u203a\uff07", "'"),
+    ("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\uff02", '"'),
+    ("\u00a0\u3000", " "), ("\uff1a", ":"), ("\uff1d", "="),
+    # Not seen at all: soft hyphens, joiners, marks of direction.
+    ("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff", MASK),
+    ("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", MASK),
+)  # fmt: skip
+
+# Markdown's and a shell's, which are rarer: "\_" and the like.
+_ESCAPED_MARK = re.compile(r"\\([ -.:-@\[\]-`{-~])")
+_COLOUR = re.compile(r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\r\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_=>])")
+_CARET_COLOUR = re.compile(r"\^\[\[[0-9;]{0,40}m")
+_CODED = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|x([2-7][0-9a-fA-F]))")
+_PERCENT = re.compile(r"%(?:25){0,2}(0[9aAdD]|[2-7][0-9a-fA-F])")
+# In an encoded form a plus sign is a blank.
+_WORD = re.compile(r"[^\s\"'<>]+")
+_ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
+# A shell's continued line, and quoted-printable: a line of its full width that ends in "=".
+_SOFT_BREAK = re.compile(r"\\\r?\n[ \t]{0,40}|=(?<=\n[^\r\n]{74}[^\r\n=]=)\r?\n(?=[A-Za-z0-9])")
+# A line of a terminal's width whose last token goes on in the next line.
+_WRAPPED = re.compile(r"\n(?=[A-Za-z0-9+/=_.-]{4})(?<=[A-Za-z0-9+/=_.-]\n)(?<=[^\n]{60}\n)")
+
+
+class View:
+    """A text to look for secrets in, with the places of its characters in the original."""
+
+    __slots__ = ("_above", "_masked", "_places", "text")
+
+    def __init__(self, text: str, masked: str = "", above: View | None = None) -> None:
+        self.text, self._masked, self._above = text, masked, above
+        self._places: list[int] = []
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The place in the original of what stands between two places of the view (not an empty one).
+
+        Noise before the first character belongs to it: the code of an encoded character is noise before it.
+        """
+        if self._above is None:
+            return start, end
+        return self._above.span(self._origin(start - 1) + 1 if start else 0, self._origin(end - 1) + 1)
+
+    def _origin(self, place: int) -> int:
+        """Where the character at a place stands in the masked text."""
+        if not self._places:
+            masked = self._masked
+            sizes = (_BLOCK - masked.count(MASK, at, at + _BLOCK) for at in range(0, len(masked), _BLOCK))
+            self._places = list(accumulate(sizes, initial=0))
+        block = bisect_right(self._places, place) - 1
+        origin, left = block * _BLOCK, place - self._places[block]
+        while left or self._masked[origin] == MASK:
+            left -= self._masked[origin] != MASK
+            origin += 1
+        return origin
+
+    def below(self, masked: str) -> View:
+        """The view of this one with some of it masked; itself where nothing is."""
+        return self if masked == self.text else View(masked.replace(MASK, ""), masked, self)
+
+
+def normal_view(text: str) -> View:
+    """The normal view of a text."""
+    view = View(text)
+    if "\\" not in text and text.isascii() and not _is_noisy(text):
+        return view
+    for _ in range(_LEVELS):
+        shown = _shown(view.text)
+        decoded = _decoded(shown)
+        view = view.below(decoded)
+        if decoded is shown:
+            break
+    return view
+
+
+def _is_noisy(text: str) -> bool:
+    return (
+        "%" in text or "&" in text or "\x1b" in text or "^[[" in text or "=\n" in text or "\r\n" in text or MASK in text
+    )
+
+
+def joined_views(text: str) -> Iterator[tuple[int, View]]:
+    """The lines of a normal view's text that a terminal's width has cut, put together; each with where it begins."""
+    first = last = -1
+    for wrap in (match.start() for match in _WRAPPED.finditer(text)):
+        if first >= 0 and wrap - last > _WRAPPED_CHARS:
+            yield _joined(text, first, last)
+            first = -1
+        first, last = first if first >= 0 else wrap, wrap
+    if first >= 0:
+        yield _joined(text, first, last)
+
+
+def _joined(text: str, first: int, last: int) -> tuple[int, View]:
+    begin = max(text.rfind("\n", 0, first) + 1, first - _WRAPPED_CHARS)
+    end = text.find("\n", last + 1, last + _WRAPPED_CHARS)
+    lines = text[begin : end if end >= 0 else last + _WRAPPED_CHARS]
+    return begin, View(lines).below(_WRAPPED.sub(MASK, lines))
+
+
+def _shown(text: str) -> str:
+    """A text of the same length without what displays, quotations and breaks put in."""
+    if "\\\n" in text or "\\\r" in text or "=\n" in text or "=\r" in text:
+        text = _SOFT_BREAK.sub(_hidden, text)
+    if "\\" in text:
+        text = _unescaped(text)
+    if "\r\n" in text:
+        text = text.replace("\r\n", f"{MASK}\n")
+    if "\x1b" in text:
+        text = _COLOUR.sub(_hidden, text)
+    if "^[[" in text:
+        text = _CARET_COLOUR.sub(_hidden, text)
+    if not text.isascii():
+        for characters, said in _QUOTES:
+            for character in characters:
+                text = text.replace(character, said)
+    return text
+
+
+def _unescaped(text: str) -> str:
+    """A text of the same length without the escapes of JSON, shells and Markdown (chained replacements are fast)."""
+    for code, said in _CHAIN:
+        text = text.replace(code, said)
+    text = _ESCAPED_MARK.sub(rf"{MASK}\1", text)
+    if "\\u00" in text or "\\x" in text:
+        text = _CODED.sub(lambda match: chr(int(match[1] or match[2], 16)).rjust(len(match[0]), MASK), text)
+    return text
+
+
+def _decoded(text: str) -> str:
+    """A text of the same length with what addresses and markup encode; itself where there is nothing."""
+    if "%" in text and _PERCENT.search(text):
+        if "+" in text:
+            text = _WORD.sub(lambda word: word[0].replace("+", " ") if _PERCENT.search(word[0]) else word[0], text)
+        text = _PERCENT.sub(_percent, text)
+    if "&" in text and _ENTITY.search(text):
+        text = _ENTITY.sub(_entity, text)
+    return text
+
+
+def _hidden(match: re.Match[str]) -> str:
+    return MASK * len(match[0])
+
+
+_said: dict[str, str] = {}
+
+
+def _percent(match: re.Match[str]) -> str:
+    code = match[0]
+    if code not in _said:
+        _said[code] = chr(int(match[1], 16)).rjust(len(code), MASK)
+    return _said[code]
+
+
+def _entity(match: re.Match[str]) -> str:
+    if match[0] in _said:
+        return _said[match[0]]
+    name, decimal, hexadecimal = match.groups()
+    code = int(decimal) if decimal else int(hexadecimal or "20", 16)
+    said = _ENTITIES[name] if name else chr(code) if 0x20 <= code < 0xD800 else " "
+    _said[match[0]] = said.rjust(len(match[0]), MASK)  # at most 70,000: two, three or four digits
+    return _said[match[0]]

@@ -1,0 +1,69 @@
+"""The normal view: noise is masked, and every place is one of the original."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.ingest.secret_view import joined_views, normal_view
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[1;31mtoken\x1b[0m", "token"),
+        ("\x1b]8;;https://example.com\x07link\x1b]8;;\x07", "link"),
+        (r"\u001b[31mtoken\x1b[0m", "token"),
+        ("a%3Db%26c", "a=b&c"),
+        ("a%253Db", "a=b"),
+        ("a=%27b+c%27", "a='b c'"),
+        ("&quot;a&quot; &#61; &#x3d; &amp;lt;", '"a" = = <'),
+        (r"{\"a\": \"b\\n\"}", '{"a": "b\n"}'),
+        (r"{\\\"a\\\": 1}", '{"a": 1}'),
+        (r"a\_b \$c", "a_b $c"),
+        ("one \\\n    two", "one two"),
+        ("\u201ca\u201d \u2018b\u2019 \u00abc\u00bb", '"a" \'b\' "c"'),
+        ("to\u200bken \ufeffx", "token x"),
+        ("plain text, 100 % of it & more", "plain text, 100 % of it & more"),
+        (r"C:\dev\app", r"C:\dev\app"),
+    ],
+)
+def test_what_is_shown(text: str, shown: str) -> None:
+    """Colour, escapes, percent signs, entities, breaks, quotes and unseen characters."""
+    assert normal_view(text).text == shown
+
+
+_NOISY = st.lists(
+    st.one_of(
+        st.text('abc=:\n" é→', max_size=5),
+        st.sampled_from(["\x1b[31m", "%41", "%2541", "&quot;", "&amp;gt;", "\\n", '\\\\\\"', "\\\n  ", "\u200b"]),
+    ),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(_NOISY, _NOISY, _NOISY)
+def test_places_are_those_of_the_original(before: str, inside: str, after: str) -> None:
+    """A word stands in the original where the view says, with the noise inside it."""
+    text = f"{before} wo{inside}rd {after}"
+    view = normal_view(text)
+    spans = [view.span(place, place + 1) for place in range(len(view.text))]
+    assert all(first[0] <= second[0] and first[1] <= second[0] + 1 for first, second in itertools.pairwise(spans))
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    for place, (_, end) in enumerate(spans):
+        if view.text[place] in "abcdefghijklmnopqrstuvwxyz=:":
+            assert text[end - 1] == view.text[place] or text[end - 1] in "0123456789ABCDEFabcdef;"
+
+
+def test_a_token_that_a_terminal_cut_is_put_together() -> None:
+    """A line of full width that ends in a token, and the next line; other lines are not joined."""
+    text = "short\n" + "x" * 30 + " " + "a" * 45 + "\nbbbb cc\nlast"
+    ((begin, view),) = joined_views(text)
+    place = view.text.index("a")
+    assert view.text[place:] == "a" * 45 + "bbbb cc"
+    start, end = view.span(place, place + 49)
+    assert text[begin + start : begin + end] == "a" * 45 + "\nbbbb"
