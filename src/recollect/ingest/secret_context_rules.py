@@ -179,13 +179,22 @@ _SECRET_LITERALS = (
     "app", "storage", "insert", "query", "ingest", "developer", "sonar", "_pat", "-pat", "webhook",
 )  # fmt: skip
 _PASS_LITERALS = ("pass", "pwd", "_pass", "-pass")
-_VENDORS = (
-    r"(?:adobe|algolia|asana|atlassian|jira|auth0|bitbucket|cloudflare|codeclimate|test_reporter|codecov|coinbase"
-    r"|confluent|contentful|coveralls|dropbox|facebook|fastly|flickr|freshbooks|heroku|hubspot|intercom|jfrog"
-    r"|kraken|kucoin|launchdarkly|linkedin|mailchimp|mailgun|messagebird|netlify|new_?relic|nytimes|okta"
-    r"|pagerduty|plaid|postmark|rapidapi|sauce|sendbird|shodan|sonar|squarespace|sumologic|travis|trello|twilio"
-    r"|twitch|twitter|zendesk|crumb)"
+# Services whose keys have no form of their own (names from public rule files, `secret_token_rules` says which).
+_VENDORS = tuple(
+    """
+    adafruit adobe airtable algolia alibaba aliyun asana assemblyai atlassian auth0 beamer bitbucket bitly bittrex box civo
+    clickhouse clickup cloudflare cloudinary codeclimate codecov cohere coinbase confluence confluent configcat contentful
+    couchbase coveralls crumb data.gov datadog deepgram discord disqus dnkey droneci dropbox elevenlabs etsy exoscale
+    facebook fastly finicity finnhub flickr freshbooks gitea gitter gocardless greptile gumroad heroku honeycomb hubspot
+    ibm_cloud infomaniak influx intercom jfrog jira jumpcloud kagi kimi klaviyo kraken kucoin launchdarkly lighton linear
+    linked-in linked_in linkedin lob looker mailchimp mailgun mapbox mattermost meraki messagebird message-bird
+    message_bird mistral moonshot netlify new-relic new_relic newrelic new-york-times nytimes okta ollama ovh pagerduty
+    paradigm plaid polykey postmark private-ai private_ai rapidapi sauce sendbird sentry shodan sonar squarespace stability
+    sumo telegram test_reporter travis trello twilio twitch twitter upstage vercel wandb weightsandbiases yandex z.ai
+    zendesk
+    """.split()
 )
+_ANY_VENDOR = "(?:" + "|".join(vendor.replace(".", r"\.") for vendor in _VENDORS) + ")"
 _TAIL = r"[A-Za-z0-9+/=_.~%-]*"
 
 # fmt: off
@@ -226,10 +235,13 @@ CONTEXT_RULES: tuple[Rule, ...] = (
          (("API_TOKEN=q9Zt4Kc8Rv1W" "p6Hd3Ys5"), ("client_secret: q9Zt4Kc8Rv1W" "p6Hd3Ys5")), _SECRET_LITERALS,
          check=is_random, tail=_TAIL),
     Rule("vendor-key",
-         rf"(?i){_VENDORS}[A-Za-z0-9_.]{{0,30}}{_CLOSE}{_SEP}[\"']?([0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f-]{{22,23}}"
-         rf"|[A-Za-z0-9]{{14,80}})\b", ('config.facebook.key = "3f9a1c7e5b2d8046a9e1c3f57b0d2846"',
-         ("TWITTER_ID: 'q9Zt4Kc8Rv1W" "p6Hd3Ys5'")),
-         ("new_relic", *_VENDORS[3:-1].replace("_?", "").split("|")), check=is_random),
+         rf"(?i){_ANY_VENDOR}[A-Za-z0-9_.-]{{0,30}}{_CLOSE}{_SEP}[\"'`]?([A-Za-z0-9][A-Za-z0-9_.:/+=~-]{{13,120}})",
+         ('config.facebook.key = "3f9a1c7e5b2d8046a9e1c3f57b0d2846"', ("TWITTER_ID: 'q9Zt4Kc8Rv1W" "p6Hd3Ys5'")),
+         _VENDORS, check=is_random),
+    Rule("vendor-key-said",
+         rf"(?i){_ANY_VENDOR}[^\r\n]{{0,24}}(?:secret|private|access|key|token)[^\r\nA-Za-z0-9]{{0,4}}[^\r\n]{{0,16}}?[ \t:=\"'`]"
+         r"([0-9a-f]{32,64}|[A-Za-z0-9_-]{40})\b", (("my bitly access key is 3f9a1c7e5b2d8046" "a9e1c3f57b0d28463f9a1c7e"),),
+         _VENDORS, check=is_random),
     Rule("xml-secret",
          r"(?i)<[a-z0-9_.:-]{0,40}(?:password|passwd|passphrase|secret|token|api-?_?key)>([^<\r\n]{4,200})</",
          ("<dbPassword>swordfish9</dbPassword>",), ("<",), check=is_password),

@@ -253,7 +253,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          (":a",), check=has_two_cases, before=(7, 11)),
     Rule("telegram-bot-path", r"api\.telegram\.org/bot([0-9]{6,12}:[A-Za-z0-9_-]{30,40})",
          ("https://api.telegram.org/bot" + _D[:9] + ":" + _A[:35],), ("api.telegram.org/bot",)),
-    Rule("stripe-key", r"\b(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{24,250}\b", ("sk_" "live_" + _A[:24],
+    Rule("stripe-key", r"\b(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}\b", ("sk_" "live_" + _A[:24],
          "rk_" "test_" + _A[:99]), ("sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_")),
     Rule("webhook-signing-secret", r"\bwhsec_[A-Za-z0-9+/=]{24,80}", ("wh" "sec_" + _A[:32],), ("whsec_",)),
     Rule("square-token", r"\b(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,50}|EAAA[A-Za-z0-9_-]{58,62}\b)",
@@ -263,7 +263,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          ("access_" "token$production$" + _N[:16] + "$" + _H[:32],), ("access_token$",)),
     Rule("shopify-token", r"\bshp(?:at|ca|pa|ss|tka|ut)_[A-Za-z0-9]{32,40}\b", ("sh" "pat_" + _H[:32],),
          ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shput_"), check=is_mixed),
-    Rule("shippo-token", r"\bshippo_(?:live|test)_[0-9a-f]{40}\b", ("shippo" "_live_" + _H[:40],), ("shippo_",)),
+    Rule("shippo-token", r"\bshippo_(?:live|test)_[0-9a-fA-F]{40}\b", ("shippo" "_live_" + _H[:40],), ("shippo_",)),
     Rule("easypost-key", r"\bEZ[AT]K[A-Za-z0-9]{54}\b", ("EZ" "AK" + _A[:54],), ("ezak", "eztk"), closed=True),
     Rule("flutterwave-key", r"\bFLW(?:PUB|SEC)K(?:_TEST)?-[A-Za-z0-9-]{12,50}", ("FLW" "SECK_TEST-" + _H[:32] + "-X",),
          ("flwpubk", "flwseck")),
@@ -339,6 +339,18 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("kubernetes-bootstrap-token",
          r"(?i:bootstrap|join|kubeadm)[A-Za-z _.:=\"'-]{0,40}\b([a-z0-9]{6}\.[a-z0-9]{16})\b",
          ("kubeadm join --token " + "k3v9x1." "m7q5z2w8c4t6p0ab",), ("bootstrap", "join", "kubeadm"), check=is_mixed),
+    Rule("mailgun-signing", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b", (_H[:32] + "-" + _H[:8] + "-" + _H[8:16],), ("-",), before=(32, 32)),
+    Rule("dropbox-long-lived", r"\b[A-Za-z0-9]{11,15}AAAAAAAAAA[A-Za-z0-9_-]{40,60}", (_N[:11] + "A" * 10 + _A[:43],), ("aaaaaaaaaa",),
+         before=(11, 15)),
+    Rule("maxmind-key", r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b", (_A[:6] + "_" + _A[:29] + "_mm" "k",), ("_mmk",), before=(36, 36)),
+    Rule("authress-key", r"(?i)\b(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[a-z0-9+/_=-]{30,120}",
+         (("sc_" + _N[:10] + "." + _N[:5] + ".ac" "c_" + _N[:12] + "." + _A[:40]),), ("sc_", "ext_", "scauth_", "authress_")),
+    Rule("facebook-app-token", r"\b[0-9]{15,16}(?:\||%7C)[A-Za-z0-9_-]{27,40}\b", (_D[:15] + "|" + _A[:27],), ("|", "%7c"), before=(15, 16),
+         check=has_two_cases),
+    Rule("bundler-key", r"(?i)BUNDLE_[A-Z_]{0,20}CONTRIBSYS__COM[\"'` ]{0,4}[=:][\"'` ]{0,4}([0-9a-f]{8}:[0-9a-f]{8})",
+         (("BUNDLE_GEMS__CONTRIBSYS__COM: 3f9a1c7e:" "5b2d8046"),), ("bundle_",)),
+    Rule("sidekiq-address", r"https?://([0-9a-f]{8}:[0-9a-f]{8})@(?:gems|enterprise)\.contribsys\.com",
+         (("https://3f9a1c7e:" "5b2d8046@gems.contribsys.com/"),), ("http",)),
     Rule("jwt", r"\b(?:ey[JI][A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{16,1000})",
          ("ey" "JhbGciOiJIUzI1NiJ9." "eyJ" + _A[:60] + "." + _A[:43],), ("eyj", "eyi"), tail=r"[A-Za-z0-9_-]*"),
     Rule("jwe", r"\beyJ[A-Za-z0-9_-]{16,2000}\.[A-Za-z0-9_-]{0,1000}\.[A-Za-z0-9_-]{8,100}\.[A-Za-z0-9_-]{8,8000}\."
@@ -361,8 +373,9 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          r"\$ANSIBLE_VAULT;1\.[0-9];AES256[A-Za-z0-9;_-]{0,60}[^0-9a-f]{1,16}[^\r\n]{0,40}?([0-9a-f]{60,100})",
          ("$ANSIBLE_" "VAULT;1.1;AES256\n" + _H[:80],), ("$ansible_vault",),
          tail=r"(?:[^0-9a-f\r\n]{0,8}[\r\n]{1,2}[^\r\n]{0,40}?[0-9a-f]{10,100})*"),
-    # Base64 of printable text: which letters stand where is given by the bits that ASCII leaves 0. What it says decides.
-    Rule("encoded-secret", r"(?:^|[^A-Za-z0-9+/])((?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/])"
-         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2})", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),)),
 )
+
+# Base64 of printable text: which letters stand where is given by the bits that ASCII leaves 0. What it says decides.
+ENCODED_RULE = Rule("encoded-secret", r"(?:^|[^A-Za-z0-9+/])((?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/])"
+         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2})", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),))
 # fmt: on

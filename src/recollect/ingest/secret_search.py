@@ -11,21 +11,24 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.ingest.secret_context_rules import CONTEXT_RULES
-from recollect.ingest.secret_rules import PROVIDER_RULES, Rule
+from recollect.ingest.secret_rules import ENCODED_RULE, PROVIDER_RULES, Rule
+from recollect.ingest.secret_token_rules import TOKEN_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     Selection = Callable[[bytes], Iterable[int]]
 
-RULES: tuple[Rule, ...] = PROVIDER_RULES + CONTEXT_RULES
-FORMATS = len(PROVIDER_RULES)
+FORMAT_RULES: tuple[Rule, ...] = (*PROVIDER_RULES, *TOKEN_RULES, ENCODED_RULE)
+RULES: tuple[Rule, ...] = FORMAT_RULES + CONTEXT_RULES
+FORMATS = len(FORMAT_RULES)
 """The rules before this one are formats, which are secrets anywhere; the others need their context."""
 
 KEY = 0
 """The rule of private keys, which `secret_keys` locates."""
 
-ENCODED = next(index for index, rule in enumerate(RULES) if rule.name == "encoded-secret")
+ENCODED = FORMATS - 1
+"""The rule of base64, in which any other may hit."""
 
 _REPEAT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
 _TOKEN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
@@ -78,8 +81,8 @@ class Search:
             start, end = match.span(match.lastindex or 0)
             if match.start() < cursor:
                 continue
-            if taken := self._taken.get(start):  # another rule found it
-                cursor = max(end, taken)
+            if (taken := self._taken.get(start, -1)) >= end:  # another rule found as much
+                cursor = taken
                 continue
             self.budget -= _CHECK_COST + (end - start) // _CHECKED_CHARS_PER_UNIT
             if accepted := self._is_accepted(rule, start, end, hides):
@@ -221,7 +224,7 @@ def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no ty
     matchers: list[tuple[int, Callable[[bytes], list[int] | None]]] = []
     offset = 0
     # An automaton for each: together their states multiply.
-    for table in (PROVIDER_RULES[:ENCODED], PROVIDER_RULES[ENCODED:], CONTEXT_RULES):
+    for table in (FORMAT_RULES[:ENCODED], FORMAT_RULES[ENCODED:], CONTEXT_RULES):
         automaton = re2.Set.SearchSet(options)
         for rule in table:
             automaton.Add(_trigger(rule.pattern))
