@@ -15,9 +15,9 @@ from recollect.ingest.secret_rules import ENCODED_RULE, PROVIDER_RULES, Rule
 from recollect.ingest.secret_token_rules import TOKEN_RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-    Selection = Callable[[bytes], Iterable[int]]
+    Selection = Callable[[bytes], list[int]]
 
 FORMAT_RULES: tuple[Rule, ...] = (*PROVIDER_RULES, *TOKEN_RULES, ENCODED_RULE)
 RULES: tuple[Rule, ...] = FORMAT_RULES + CONTEXT_RULES
@@ -232,7 +232,7 @@ def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no ty
         matchers.append((offset, automaton.Match))
         offset += len(table)
 
-    def select(data: bytes) -> Iterable[int]:
+    def select(data: bytes) -> list[int]:
         selected: list[int] = []
         for first, match in matchers:
             if hits := match(data):
@@ -249,7 +249,7 @@ def _select_by_literals() -> Selection:
         for literal in rule.literals:
             users.setdefault(literal.encode(), set()).add(index)
 
-    def select(data: bytes) -> Iterable[int]:
+    def select(data: bytes) -> list[int]:
         lowered = data.lower()
         hit = {index for literal, indexes in users.items() if literal in lowered for index in indexes}
         return sorted(always | hit)

@@ -21,9 +21,13 @@ _LEVELS = 3
 _WRAPPED_CHARS = 1000
 """The longest line that a terminal shows as several."""
 
+_LEAST_WIDTH = 60
+
 _BLOCK = 64
 """Characters between two known places: what has to be counted to find a place."""
 
+# In ASCII without any of these nothing is noise, but for quoted-printable.
+_SIGN = re.compile(r"[\\%&\r\x1b\x01]|\^\[\[")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "equals": "=", "colon": ":",
              "lowbar": "_", "period": ".", "commat": "@", "sol": "/", "plus": "+", "dollar": "$"}  # fmt: skip
 _WIDTHS_OF_RUNS = (8, 4, 3, 2)
@@ -96,7 +100,7 @@ class View:
 def normal_view(text: str) -> View:
     """The normal view of a text."""
     view = View(text)
-    if "\\" not in text and text.isascii() and not _is_noisy(text):
+    if text.isascii() and not _SIGN.search(text) and "=\n" not in text:
         return view
     for _ in range(_LEVELS):
         shown = _shown(view.text)
@@ -107,10 +111,9 @@ def normal_view(text: str) -> View:
     return view
 
 
-def _is_noisy(text: str) -> bool:
-    return (
-        "%" in text or "&" in text or "\x1b" in text or "^[[" in text or "=\n" in text or "\r\n" in text or MASK in text
-    )
+def has_wraps(text: str) -> bool:
+    """Whether a normal view's text has lines that a terminal's width has cut."""
+    return len(text) > _LEAST_WIDTH and "\n" in text and _WRAPPED.search(text) is not None
 
 
 def joined_views(text: str) -> Iterator[tuple[int, View]]:

@@ -16,10 +16,11 @@ from recollect.ingest.secret_context_rules import is_secret_name_for
 from recollect.ingest.secret_keys import key_blocks
 from recollect.ingest.secret_rules import is_mixed
 from recollect.ingest.secret_search import ENCODED, FORMATS, KEY, RULES, Piece, Search, bytes_of, pieces, selection
-from recollect.ingest.secret_view import View, joined_views, normal_view
+from recollect.ingest.secret_view import has_wraps, joined_views, normal_view
 
 if TYPE_CHECKING:
     from recollect.ingest.secret_search import Selection
+    from recollect.ingest.secret_view import View
 
     Place = tuple[int, int, int]
     """Where a secret begins and ends, and the number of its rule."""
@@ -36,6 +37,7 @@ _MAX_NAME_CHARS = 24
 # No format and no assignment is shorter ("pwd=abc1").
 _MIN_TEXT_CHARS = 8
 _OPTION = re.compile(r"--?[A-Za-z]")
+_SHORT_CHARS = 16_000
 _MIN_TOGETHER = 2
 _MAX_TOGETHER_CHARS = 16_000
 _TOGETHER = '\n"'
@@ -77,6 +79,8 @@ class Redactor:
         return redacted
 
     def _redact_anew(self, text: str) -> str:
+        if len(text) <= _SHORT_CHARS and self._is_clean(text):
+            return text
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
         for attempt in range(_MAX_PASSES + 1):
             view = normal_view(text)
@@ -96,6 +100,11 @@ class Redactor:
             text = "".join(kept)
         return text
 
+    def _is_clean(self, text: str) -> bool:
+        """Whether no rule hits a short text: what nearly all texts are, at the price of one search."""
+        view = normal_view(text)
+        return not self._hit(bytes_of(view.text)) and not has_wraps(view.text)
+
     def reveals(self, text: str, shown: str) -> bool:
         """Whether a word of a text is a secret that stands as a placeholder in another."""
         digests = {mark[-9:-1] for mark in _PLACEHOLDER.findall(shown)}
@@ -114,8 +123,7 @@ class Redactor:
             return False
         # The quote stands for the start of a line or of a value, which some rules ask for.
         text = '"' + _TOGETHER.join(texts)
-        view = normal_view(text)
-        return not self._selected(bytes_of(view.text)) and not any(joined_views(view.text))
+        return self._is_clean(text)
 
     def scan(self, text: str) -> list[Finding]:
         """List the secrets of a text in order, without overlaps."""
@@ -136,10 +144,11 @@ class Redactor:
                     found.append((start, end, index))
         return _merge(found)
 
-    def _selected(self, data: bytes) -> list[int]:
+    def _hit(self, data: bytes) -> list[int]:
+        """The rules that hit some bytes, in any order."""
         if self._select is None:
             self._select = selection(self._engine)
-        return sorted(self._select(data))
+        return self._select(data)
 
     def _found_in(self, text: str, rules: int, *, again: bool = False) -> list[Place]:
         """Where the first so many rules find something."""
@@ -147,7 +156,7 @@ class Redactor:
         has_key, data = False, bytes_of(text)
         for piece in pieces(data):
             part = data[piece.begin : piece.reach]
-            if (not again or b"\0" in part) and (selected := self._selected(part)):
+            if (not again or b"\0" in part) and (selected := sorted(self._hit(part))):
                 has_key = has_key or KEY in selected
                 found += self._found_in_piece(text, data, piece, [index for index in selected if KEY < index < rules])
         return found + [(start, end, KEY) for start, end in key_blocks(text)] if has_key else found
