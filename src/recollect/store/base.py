@@ -32,11 +32,26 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
+class Gate(Protocol):
+    """What every text goes through before it rests; `version` says by which rules."""
+
+    version: int
+
+    def text(self, text: str) -> str:
+        """A text as it may rest; one that rests already stays as it is."""
+        ...
+
+    def value(self, value: object) -> object:
+        """Decoded JSON as it may rest."""
+        ...
+
+
 class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, DistilBatchRows, Spending, Protocol):
     """What is remembered."""
 
     path: str
     is_read_only: bool
+    gate: Gate | None
 
     # -- cursors and rows ------------------------------------------------------------------------------------------
     def source(self, path: str) -> SourceState | None:
