@@ -18,6 +18,7 @@ from recollect.store.distil_batch_rows import DistilBatchRows
 from recollect.store.memory_rows import DistilledRows, MemoryRows
 from recollect.store.rationale_rows import RationaleRows
 from recollect.store.spending import Spending
+from recollect.store.text_rows import TextRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,9 @@ class Gate(Protocol):
         ...
 
 
-class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, DistilBatchRows, Spending, Protocol):
+class Store(
+    CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, DistilBatchRows, Spending, TextRows, Protocol
+):  # fmt: skip
     """What is remembered."""
 
     path: str

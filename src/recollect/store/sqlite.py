@@ -21,7 +21,7 @@ from recollect.store.sqlite_answers import SqliteAnswers
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
 from recollect.store.sqlite_reads import as_text, one
-from recollect.store.sqlite_search import SqliteSearch
+from recollect.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from recollect.store.sqlite_spending import SqliteSpending
 from recollect.store.sqlite_turns import SqliteTurns
 
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 9
 BUSY_TIMEOUT_MS = 5000
-RULES_VERSION = "rules_version"
-"""The name of the store's own value that says which rules for secrets its texts have been through."""
-
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
 
@@ -49,7 +46,7 @@ _INSERT_EVENT = (
 )
 
 
-class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
+class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(
