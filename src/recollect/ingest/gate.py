@@ -27,8 +27,8 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _HEX = rf"(?>{_UUID}|(?:ev-|mem-)?[0-9a-f]{{1,32}}(?![0-9A-Za-z])|[0-9A-F]{{1,32}}(?![0-9A-Za-z]))"
 _WORD = r"(?>[A-Z]?[a-z]{1,14}[0-9]{0,4}|[A-Z]{1,15}[0-9]{0,4}|[0-9]{1,8})"
 _PLAIN = re.compile(
+    r"(?:toolu|call|msg)_[A-Za-z0-9]{8,32}|"
     rf"""[\[\]{{}}",: ]*+(?:{_HEX}[\[\]{{}}",: ]+)*+(?:{_HEX})?+|[/._~@-]*+(?:{_WORD}[/._~@-]+)*+(?:{_WORD})?+"""
-    r"|(?:toolu|call|msg)_[A-Za-z0-9]{8,32}"
 )
 """UUIDs and hexadecimal digits (also as JSON), words with what stands between them in paths, ids of calls.
 
@@ -83,12 +83,13 @@ class Gate:
 
     def name(self, text: str | None) -> str | None:
         """The same for a field that may be empty."""
-        return self.text(text) if text else text
+        return self._known.get(text) or self.text(text) if text else text
 
     def value(self, value: object) -> object:
         """Decoded JSON as it may rest on disk; a name in it may be anything, too."""
-        redacted = self.redactor.redact_value(value)
-        return self._renamed(redacted) if any(self.text(name) != name for name in _names(redacted)) else redacted
+        redacted, known = self.redactor.redact_value(value), self._known
+        is_clean = all(known.get(name) == name or self.text(name) == name for name in _names(redacted))
+        return redacted if is_clean else self._renamed(redacted)
 
     def line(self, text: str) -> str:
         """A text that may be JSON: each of its strings as it may rest, paths part by part."""
