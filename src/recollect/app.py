@@ -68,10 +68,12 @@ def open_app(
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
     """
+    from recollect.ingest.gate import Gate
     from recollect.store.sqlite import SqliteStore
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
-    store = SqliteStore(settings.home, busy_ms=busy_ms, create=create)
+    gate = Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
+    store = SqliteStore(settings.home, busy_ms=busy_ms, create=create, gate=gate)
     return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder, opener=opener)
 
 
@@ -209,7 +211,7 @@ class App:
                 from recollect.retrieve.vectors import EmbeddedTurns
                 from recollect.store.vector_index import VectorIndex
 
-                folder, name = os.path.join(self.settings.home, "index"), self.embedder.name
+                folder, name = os.path.join(self.settings.home, "index"), self._redact(self.embedder.name)
                 index = VectorIndex(folder, name, self.embedder.dimensions, self.store.key_of_row)
                 redact = self._redact if self.settings.embedding == "http" else str
                 self._vector_index, self._vectors = index, EmbeddedTurns(self.embedder, index, redact)
@@ -223,10 +225,7 @@ class App:
 
     def _redact(self, text: str) -> str:
         """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""
-        from recollect.ingest.secrets import Redactor
-
-        key = self.store.meta("key")
-        return Redactor(key if isinstance(key, bytes) else b"").redact(text)
+        return self.store.gate.text(text) if self.store.gate is not None else text
 
     def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
         """What is new in a session's transcripts (its own and its subagents'), within the time."""

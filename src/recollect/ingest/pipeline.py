@@ -14,11 +14,11 @@ import time
 from recollect.capture.decode import OVERSIZE, TOO_DEEP, TORN, clean_text, decode_record
 from recollect.capture.discover import FIELDS, READERS
 from recollect.capture.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, LineReader, digest_of
-from recollect.capture.records import ReaderState
-from recollect.capture.unfold import holds_sessions, is_plain, is_there, open_lines, place_of, sessions_in, status_of
+from recollect.capture.unfold import holds_sessions, is_plain, is_there, open_lines, sessions_in, status_of
 from recollect.domain.sources import COUNTERS, Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, TranscriptError
 from recollect.ingest.prepare import Preparer
+from recollect.ingest.reader_memory import kept, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from recollect.capture.files import Line
+    from recollect.capture.records import ReaderState
     from recollect.capture.unfold import Status
     from recollect.domain.events import Event
     from recollect.domain.sources import NewEvent
@@ -146,7 +147,8 @@ class Ingester:
         with open_lines(path, client, is_idle=is_idle) as stream:
             state, head, window = self._position(state, path, client, stream)
             reader = LineReader(stream, state.offset)
-            work = _Pass(self, state, head, window, report)
+            memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
+            work = _Pass(self, state, memory, head, window, report)
             try:
                 for line in reader:
                     work.add(line)
@@ -212,12 +214,10 @@ class Ingester:
             self._decoders[client] = _fast_decoder(client)
         return decode_record(data, self._decoders[client])
 
-    def redact_state(self, state: ReaderState) -> dict[str, object]:
-        """What a reader remembers, fit to be stored: a call waits there for its result with its file's name."""
-        return self.preparer().redact_state(state) if state.calls else state.to_values()
-
     def store_batch(self, batch: Batch) -> dict[str, int]:
-        """Commits a batch; hands the new rows on to the index."""
+        """Commits a batch, its folders as its events name them; hands the new rows on to the index."""
+        gated = self.preparer().gate.text
+        batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
         counts, new_rows = self._store.add_batch(batch)
         if self._on_rows is not None and new_rows:
             self._on_rows(new_rows)
@@ -236,11 +236,14 @@ class Ingester:
 class _Pass:
     """The records of one file that are read but not yet committed."""
 
-    def __init__(self, ingester: Ingester, state: SourceState, head: bytes, window: bytes, report: FileReport) -> None:
+    def __init__(
+        self, ingester: Ingester, state: SourceState, memory: ReaderState, head: bytes, window: bytes,
+        report: FileReport,
+    ) -> None:  # fmt: skip
         self._ingester, self._head, self._window, self._report = ingester, head, window, report
         self.state = state.copy()
         self._reader = READERS[state.client]
-        self._reader_state = ReaderState(state.reader_state or place_of(state.path, state.client))
+        self._reader_state = memory
         self._fallback_session = clean_text(os.path.basename(state.path)).split(".")[0]
         self._records: list[NewRecord] = []
         self._bytes = 0
@@ -324,7 +327,7 @@ class _Pass:
         state.head_digest = digest_of(self._head[: state.head_bytes]) if state.head_bytes else ""
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
-        state.reader_state = self._ingester.redact_state(self._reader_state)
+        state.reader_state = kept(self._reader_state, self._ingester.preparer().gate)
         after = state.copy()
         counts = self._ingester.store_batch(Batch(after, self._records, self._roots, self._ingester.now_ms()))
         state.id = after.id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from hashlib import blake2b
 
@@ -9,11 +10,14 @@ import zstandard
 
 from recollect.domain import events
 from recollect.domain.sources import NewEvent
-from recollect.ingest.secrets import Redactor, strip_private, strip_private_value
+from recollect.ingest.gate import Gate
+from recollect.ingest.secrets import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from recollect.capture.records import ReaderState
+    from collections.abc import Mapping
+    from typing import Any
+
     from recollect.domain.events import Event
 
 KEY_BYTES = 16
@@ -29,7 +33,7 @@ class Preparer:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._redactor = Redactor(key)
+        self.gate = Gate(lambda: key)
         self._compress = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
 
     def prepare(self, event: Event, order_ms: int) -> NewEvent:
@@ -38,21 +42,17 @@ class Preparer:
         if event.input is not None:
             said = json.dumps(event.input, ensure_ascii=False, separators=(",", ":"), default=str)
         key = self._identify(event, said)
-        text, words = self._redact(event, said)
+        name = self.gate.name
+        tool, file = name(event.tool), name(event.file)
+        text, words = self._redact(said, event.input, event.tool)
         excerpt = events.cut(words, events.excerpt_limit(event.kind))
-        file = self._redactor.redact(event.file) if event.file else event.file
         columns = (
-            _KIND_NUMBERS[event.kind], _ORIGIN_NUMBERS[event.origin], event.ts_ms, order_ms, event.tool,
-            event.tool_use_id, file, event.branch, event.agent_id, event.failed, event.exit_code, len(text), excerpt,
-            self._pack(event.kind, text, excerpt),
+            _KIND_NUMBERS[event.kind], _ORIGIN_NUMBERS[event.origin], event.ts_ms, order_ms, tool,
+            name(event.tool_use_id), file, name(event.branch), name(event.agent_id), event.failed, event.exit_code,
+            len(text), excerpt, self._pack(event.kind, text, excerpt),
         )  # fmt: skip
-        search_text = events.searchable(event.kind, event.tool, file, words)
-        return NewEvent(key, event.session_id, event.cwd, columns, search_text)
-
-    def redact_state(self, state: ReaderState) -> dict[str, object]:
-        """What a reader remembers, without the secrets of the calls in it; their ids stay as they are."""
-        calls = {call_id: self._redactor.redact_value(call) for call_id, call in state.calls.items()}
-        return {**state.to_values(), "calls": calls}
+        search_text = events.searchable(event.kind, tool, file, words)
+        return NewEvent(key, self.gate.text(event.session_id), name(event.cwd), columns, search_text)
 
     def _identify(self, event: Event, said: str) -> bytes:
         """Identity is what was said, by whom, in which record: never the envelope, never the session (forks copy)."""
@@ -61,16 +61,35 @@ class Preparer:
             head += f"{event.session_id}\0{event.ts_ms}\0"
         return blake2b((head + said).encode("utf-8", "replace"), digest_size=KEY_BYTES, key=self._key).digest()
 
-    def _redact(self, event: Event, said: str) -> tuple[str, str]:
-        """The whole text to keep, and the words of it that are shown and searched."""
-        if event.input is None:
-            text = self._redactor.redact(strip_private(said))
+    def prepare_again(
+        self, kind: str, tool: str | None, said: str, excerpt: str
+    ) -> tuple[str, str, bytes | str | None] | None:
+        """Text, excerpt and payload of a stored event by the rules as they are now; None when they may stay."""
+        values = None
+        if kind == events.TOOL_CALL and said.startswith("{"):
+            with contextlib.suppress(ValueError):
+                values = json.loads(said)
+        text, words = self._redact(said, values, tool)
+        if text == said and self.gate.redactor.redact(excerpt) == excerpt:
+            return None
+        excerpt = events.cut(words, events.excerpt_limit(kind))
+        return text, excerpt, self._pack(kind, text, excerpt)
+
+    def _redact(self, said: str, values: Mapping[str, object] | None, tool: str | None) -> tuple[str, str]:
+        """The whole text to keep, and the words of it that are shown and searched; `values` are a call's input."""
+        if values is None:
+            text = self.gate.redactor.redact(strip_private(said))
             return text, text
-        values = self._redactor.redact_value(strip_private_value(event.input) if "<private" in said else event.input)
+        given: Any = strip_private_value(values) if "<private" in said else values
+        gated = self.gate.text  # a part of a path may be a secret where the whole is none
+        given = {
+            name: gated(item) if isinstance(item, str) and item[:1] == "/" else item for name, item in given.items()
+        }  # fmt: skip
+        redacted = self.gate.value(given)
         text = said
-        if values != event.input:
-            text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
-        return text, events.call_text(event.tool, values)  # type: ignore[arg-type]
+        if redacted != values:
+            text = json.dumps(redacted, ensure_ascii=False, separators=(",", ":"), default=str)
+        return text, events.call_text(self.gate.name(tool), redacted)  # type: ignore[arg-type]
 
     def _pack(self, kind: str, text: str, excerpt: str) -> bytes | str | None:
         """Turns stay plain: a prompt hook cuts passages from them and must not load a decompressor for it."""

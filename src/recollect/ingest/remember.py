@@ -12,6 +12,7 @@ from recollect.domain.events import squeeze
 from recollect.domain.memories import NewMemory
 from recollect.domain.ranking import STALE_READS, facts_of, is_stale
 from recollect.errors import NotFoundError, OwnerError, StoreError, UsageError
+from recollect.ingest.gate import Gate
 from recollect.ingest.memory_reports import ImportReport, PurgeReport
 from recollect.ingest.secrets import Redactor, strip_private
 
@@ -44,7 +45,7 @@ class Memories:
         self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root
     ) -> None:
         self._store, self._now_ms, self._root_of = store, now_ms, root_of
-        self._redactor: Redactor | None = None
+        self._gate = Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def add(
@@ -68,8 +69,8 @@ class Memories:
         """
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type, memories.TYPES), text=text,
-            project=None if project is None else self._root_of(clean_text(project)), agent=owner(agent), origin=origin,
-            status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
+            project=None if project is None else self._root_of(clean_text(project)), agent=self._owner(agent),
+            origin=origin, status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
             evidence=self._evidence(evidence),
         )  # fmt: skip
         return self._keep(new)
@@ -187,9 +188,10 @@ class Memories:
         return self._store.add_memory(new)
 
     def _clean(self, text: str) -> str:
-        if self._redactor is None:
-            self._redactor = Redactor(bytes(self._store.meta("key")))  # type: ignore[call-overload]
-        return _cleaned(text, self._redactor)
+        return _cleaned(text, self._gate.redactor)
+
+    def _owner(self, agent: str | None) -> str | None:
+        return self._gate.name(owner(agent))
 
     def _evidence(self, ids: Sequence[str]) -> list[str]:
         if len(ids) > memories.MAX_EVIDENCE:
@@ -240,7 +242,7 @@ class Memories:
         return self._store.list_memories(scope, wanted, limit)
 
     def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
-        found, agent = self.get(prefix), owner(agent)
+        found, agent = self.get(prefix), self._owner(agent)
         if found.agent is not None and agent != found.agent and not (is_person and agent is None):
             raise OwnerError(
                 f"{found.id} belongs to {squeeze(found.agent, 60)}: only its owner changes or forgets it"

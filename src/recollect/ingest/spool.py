@@ -18,7 +18,8 @@ from recollect.capture.observed import check_observation, read_observation
 from recollect.domain.sources import Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from recollect.ingest.exclusion import Places
-from recollect.ingest.secrets import Redactor, strip_private, strip_private_value
+from recollect.ingest.gate import Gate
+from recollect.ingest.secrets import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ def take_in(
         StoreError: the spool cannot be written; nothing was kept.
     """
     intake, places, wanted = Intake(), Places(settings.exclude), []
+    gate = Gate(lambda: spool.key_of(settings.home))
     for number, value in observations:
         try:
-            checked = check_observation(value, agent=agent, cwd=cwd)
+            checked = check_observation(value, agent=_named(value, agent, gate), cwd=cwd)
         except UsageError as error:
             intake.problems.append((number, str(error)))
             continue
@@ -85,16 +87,24 @@ def take_in(
             intake.excluded += 1
         else:
             wanted.append((number, checked))
-    intake.kept = spool.append(settings.home, _fit_to_rest(settings.home, wanted, intake)) if wanted else 0
-    intake.problems.sort()
+    intake.kept = spool.append(settings.home, _fit_to_rest(gate, wanted, intake)) if wanted else 0
+    intake.problems = sorted((number, gate.text(reason)) for number, reason in intake.problems)
     return intake
 
 
-def _fit_to_rest(home: str, wanted: list[tuple[int, Observation]], intake: Intake) -> list[Observation]:
+def _named(value: object, agent: str, gate: Gate) -> str:
+    """The agent where an observation names none; one that is named as a secret is, is refused before it is folded."""
+    named = value.get("agent", agent) if isinstance(value, dict) else agent
+    if isinstance(named, str) and gate.text(named) != named:
+        raise UsageError("agent: the agent's name, not a secret")
+    return agent
+
+
+def _fit_to_rest(gate: Gate, wanted: list[tuple[int, Observation]], intake: Intake) -> list[Observation]:
     """What may rest on disk: redacted, and not larger than a line may be."""
-    redactor, kept = Redactor(spool.key_of(home)), []
+    kept = []
     for number, checked in wanted:
-        redacted = _redacted(checked, redactor)
+        redacted = _redacted(checked, gate)
         try:
             size = len(spool.encode(redacted))
         except ValueError:
@@ -107,13 +117,14 @@ def _fit_to_rest(home: str, wanted: list[tuple[int, Observation]], intake: Intak
     return kept
 
 
-def _redacted(checked: Observation, redactor: Redactor) -> Observation:
-    redacted = dict(checked)
+def _redacted(checked: Observation, gate: Gate) -> Observation:
+    """Every field; what a person may have marked as private is where people write."""
+    redacted = {name: gate.text(value) if isinstance(value, str) else value for name, value in checked.items()}
     for name in ("text", "file"):
         if isinstance(text := checked.get(name), str):
-            redacted[name] = redactor.redact(strip_private(text))
+            redacted[name] = gate.text(strip_private(text))
     if "tool_input" in checked:
-        redacted["tool_input"] = redactor.redact_value(strip_private_value(checked["tool_input"]))
+        redacted["tool_input"] = gate.value(strip_private_value(checked["tool_input"]))
     return redacted
 
 
@@ -154,7 +165,7 @@ class _Pass:
         self._ingester, self._store, self._home = ingester, store, home
         self._deadline, self._report = deadline, report
         self._roots: dict[str, tuple[str, bool]] = {}
-        self._made: Redactor | None = None
+        self._gate = Gate(lambda: spool.key_of(home))  # for lines that did not come by `take_in`, or not whole
 
     def run(self, *, retry_all: bool) -> None:
         work = [(path, 0) for path in spool.claim(self._home)]
@@ -220,18 +231,12 @@ class _Pass:
                 kept.setdefault("id", digest_of(line))  # a line that somebody wrote by hand
                 rows = self._prepare(read_observation(kept))
             except (RecordError, UsageError) as error:
-                refused.append((str(error), self._redactor().redact(line.decode("utf-8", "replace"))))
+                refused.append((self._gate.text(str(error)), self._gate.text(line.decode("utf-8", "replace"))))
             else:
                 records.setdefault(str(kept["agent"]), []).append((len(line) + 1, rows))
         for agent, found in records.items():
             self._commit(agent, found)
         return refused
-
-    def _redactor(self) -> Redactor:
-        """For lines that did not come by `take_in`, or not whole."""
-        if self._made is None:
-            self._made = Redactor(spool.key_of(self._home))
-        return self._made
 
     def _prepare(self, found: list[Event]) -> list[NewEvent]:
         """The rows of an observation; none when its folder has been excluded since."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 
 import click
 
 from recollect import __version__
 from recollect.errors import RecollectError, UsageError
 from recollect.present.next_step import next_step
+from recollect.present.unsaid import without_secrets
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
@@ -75,10 +77,11 @@ def main() -> int:
     try:
         code = cli.main(prog_name="recollect", standalone_mode=False)  # what a command exits with, else None
     except RecollectError as error:
-        click.echo(f"recollect: {error}{next_step(error)}", err=True)
+        click.echo(without_secrets(f"recollect: {error}{next_step(error)}"), err=True)
         return 2 if isinstance(error, UsageError) else 1
     except click.ClickException as error:
-        error.show()
+        error.show(shown := io.StringIO())
+        click.echo(without_secrets(shown.getvalue()), nl=False, err=True)
         return error.exit_code
     except click.Abort as stop:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)

@@ -17,6 +17,7 @@ from recollect.present.checks import (
     embedding,
     folder,
     programs,
+    redaction,
     storage,
 )
 from recollect.present.checks.base import Finding, Machine, quoted
@@ -42,6 +43,7 @@ CHECKS: tuple[Check, ...] = (
     agents.check_alive,
     storage.check_store,
     storage.check_integrity,
+    redaction.check_redaction,
     storage.check_index,
     storage.check_memory_index,
     embedding.check_vectors,

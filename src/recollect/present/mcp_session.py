@@ -12,6 +12,7 @@ from recollect.present.hooks import GUARD, guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
 from recollect.present.next_step import next_step
 from recollect.present.render import escape
+from recollect.present.unsaid import without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +193,8 @@ class Session:
                 return tool.run(self, Arguments(tool, arguments))
             except RecollectError as error:
                 is_error = True
-                return escape(str(error))[:MAX_ERROR_CHARS] + next_step(error)  # it may quote what is stored
+                said = without_secrets(str(error))  # it may quote what was asked, and what is stored
+                return escape(said)[:MAX_ERROR_CHARS] + next_step(error)
 
         text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)

@@ -18,6 +18,7 @@ from recollect.store.distil_batch_rows import DistilBatchRows
 from recollect.store.memory_rows import DistilledRows, MemoryRows
 from recollect.store.rationale_rows import RationaleRows
 from recollect.store.spending import Spending
+from recollect.store.text_rows import TextRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,11 +33,28 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, DistilBatchRows, Spending, Protocol):
+class Gate(Protocol):
+    """What every text goes through before it rests; `version` says by which rules."""
+
+    version: int
+
+    def text(self, text: str) -> str:
+        """A text as it may rest; one that rests already stays as it is."""
+        ...
+
+    def value(self, value: object) -> object:
+        """Decoded JSON as it may rest."""
+        ...
+
+
+class Store(
+    CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, DistilBatchRows, Spending, TextRows, Protocol
+):  # fmt: skip
     """What is remembered."""
 
     path: str
     is_read_only: bool
+    gate: Gate | None
 
     # -- cursors and rows ------------------------------------------------------------------------------------------
     def source(self, path: str) -> SourceState | None:

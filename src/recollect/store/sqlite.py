@@ -16,11 +16,12 @@ import apsw
 from recollect.domain.sources import COUNTERS
 from recollect.errors import CursorMovedError, StoreError, StoreMissingError, StoreNewerError
 from recollect.store.driver import driver_errors
+from recollect.store.gated import GatedConnection, Kept
 from recollect.store.sqlite_answers import SqliteAnswers
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
 from recollect.store.sqlite_reads import as_text, one
-from recollect.store.sqlite_search import SqliteSearch
+from recollect.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from recollect.store.sqlite_spending import SqliteSpending
 from recollect.store.sqlite_turns import SqliteTurns
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recollect.domain.sources import Batch, NewEvent, NewRecord
-    from recollect.store.base import Store
+    from recollect.store.base import Gate, Store
 
 SCHEMA_VERSION = 9
 BUSY_TIMEOUT_MS = 5000
@@ -45,22 +46,27 @@ _INSERT_EVENT = (
 )
 
 
-class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
+class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
-    def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
+    def __init__(
+        self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True, gate: Gate | None = None
+    ) -> None:
         """Opens the store in `folder`, creating it (0700, files 0600) unless told not to, or migrating it when needed.
+
+        Every text that is written goes through the `gate`; without one it is as it comes (for tests of the store).
 
         Raises:
             StoreError: it cannot be opened; StoreNewerError when a newer version wrote it, StoreMissingError when it is
                 not there and must not be created.
         """
-        self.folder = folder
+        self.folder, self.gate = folder, gate
         self.path = os.path.join(folder, DATABASE_NAME)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
         with driver_errors():
             self.connection, self.is_read_only = _connect(folder, self.path, busy_ms, create=create)
+            self.connection.gate = None if gate is None else gate.text
             version = _user_version(self.connection)
             if version != SCHEMA_VERSION:
                 if self.is_read_only and version < SCHEMA_VERSION:
@@ -102,6 +108,8 @@ class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, S
                 "INSERT OR IGNORE INTO meta (name, value) VALUES ('key', ?), ('created_ms', ?)",
                 (os.urandom(32), int(time.time() * 1000)),
             )
+            if not version and self.gate is not None:  # an older store says nothing: its texts are to be gated again
+                self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
             self.connection.pragma("user_version", SCHEMA_VERSION)
 
     @contextlib.contextmanager
@@ -183,7 +191,7 @@ class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, S
         self, event: NewEvent, record: NewRecord, source_id: int, batch: Batch, new_rows: dict[int, str]
     ) -> bool:
         session_id, project_id = self._place(batch, event)
-        self.connection.execute(
+        self.connection.execute_gated(  # by `ingest.prepare`
             _INSERT_EVENT, (event.key, session_id, project_id, source_id, record.offset, *event.columns)
         )
         if self.connection.changes():
@@ -260,7 +268,7 @@ class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, S
             f" mtime_ns = ?, tail_bytes = ?, reader_state = ?, order_ms = ?, read_ms = ?, {adds} WHERE id = ?",
             (
                 after.offset, after.head_bytes, after.head_digest, after.tail_digest, after.size_bytes, after.mtime_ns,
-                after.tail_bytes, json.dumps(after.reader_state), after.order_ms, batch.now_ms, source_id,
+                after.tail_bytes, Kept(json.dumps(after.reader_state)), after.order_ms, batch.now_ms, source_id,
             ),
         )  # fmt: skip
 
@@ -282,7 +290,7 @@ class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, S
             )
 
 
-def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[apsw.Connection, bool]:
+def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[GatedConnection, bool]:
     try:
         if create:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -296,7 +304,7 @@ def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[aps
         if not os.path.exists(path):
             raise StoreError(f"{path}: {error.strerror or error}") from error
         return _connect_read_only(path, busy_ms), True
-    connection = apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE)
+    connection = GatedConnection(path, apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA secure_delete = ON")  # what is purged must not rest in a freed page
@@ -317,16 +325,16 @@ def _is_there(path: str) -> bool:
     return True
 
 
-def _connect_read_only(path: str, busy_ms: int) -> apsw.Connection:
+def _connect_read_only(path: str, busy_ms: int) -> GatedConnection:
     """A store in a folder that cannot be written is still read: as it is, without its write-ahead log if need be."""
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    connection = GatedConnection(path, flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(busy_ms)
     try:
         _user_version(connection)
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         connection.close()
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        connection = apsw.Connection("file:" + path.replace("%", "%25").replace("?", "%3f") + "?immutable=1", flags)
+        connection = GatedConnection("file:" + path.replace("%", "%25").replace("?", "%3f") + "?immutable=1", flags)
     return connection
 
 

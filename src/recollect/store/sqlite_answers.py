@@ -6,6 +6,7 @@ import contextlib
 import json
 
 from recollect.errors import StoreError
+from recollect.store.gated import Kept
 from recollect.store.sqlite_reads import SqliteReads
 
 TYPE_CHECKING = False
@@ -35,9 +36,10 @@ class SqliteAnswers(SqliteReads):
 
     def keep_model_answer(self, key: bytes, answer: Mapping[str, object], since_ms: int, now_ms: int) -> None:
         """Keeps what was said now under a key; what is older than `since_ms` goes, and what is dated later than now."""
+        gated = answer if self.gate is None else self.gate.value(answer)
         self._note(
             ("DELETE FROM model_answers WHERE said_ms < ? OR said_ms > ?", (since_ms, now_ms)),
-            ("INSERT OR REPLACE INTO model_answers VALUES (?, ?, ?)", (key, json.dumps(answer), now_ms)),
+            ("INSERT OR REPLACE INTO model_answers VALUES (?, ?, ?)", (key, Kept(json.dumps(gated)), now_ms)),
         )
 
     def pause_of(self, name: str, now_ms: int) -> tuple[int, str] | None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    import apsw
-
     from recollect.domain.stored import Scope
+    from recollect.store.base import Gate
+    from recollect.store.gated import GatedConnection
 
 _EVENT_SELECT = (
     "SELECT e.id, e.key, e.kind, e.origin, s.name, s.client, p.root, e.ts_ms, e.order_ms, e.tool, e.file, e.branch,"
@@ -114,12 +114,16 @@ def as_text(path: str) -> str:
 class SqliteReads:
     """The reading half of the SQLite store."""
 
-    connection: apsw.Connection
+    connection: GatedConnection
+    gate: Gate | None = None
     path: str
 
     def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """The rows of a query; what is not found by its own name may be there by what the gate made of that."""
         with driver_errors():
-            return list(self.connection.execute(sql, values))
+            found = list(self.connection.execute_gated(sql, values))
+            kept = None if found else self.connection.as_kept(values)
+            return found if kept is None else list(self.connection.execute_gated(sql, kept))
 
     def _row(self, sql: str, values: tuple[object, ...] = ()) -> Any:  # noqa: ANN401 - whatever the query selects
         rows = self._rows(sql, values)

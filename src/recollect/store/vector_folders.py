@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recollect.store.base import Store
     from recollect.store.vector_head import Head
 
-_PREFIX = f"vectors-{FORMAT}-"
+PREFIX = f"vectors-{FORMAT}-"
 
 
 class VectorFolder:
@@ -31,14 +31,14 @@ class VectorFolder:
     __slots__ = ("count", "dimensions", "model", "name", "problem", "size_bytes", "turns_behind")
 
     def __init__(self, name: str, size_bytes: int) -> None:
-        self.name, self.model, self.size_bytes = name, name.removeprefix(_PREFIX), size_bytes
+        self.name, self.model, self.size_bytes = name, name.removeprefix(PREFIX), size_bytes
         self.dimensions, self.count, self.turns_behind, self.problem = 0, 0, 0, ""
 
 
 def vector_folders(folder: str, store: Store) -> list[VectorFolder]:
     """Every model's vectors in the folder of a store's indexes, by name."""
     try:
-        names = sorted(name for name in os.listdir(folder) if name.startswith(_PREFIX))
+        names = sorted(name for name in os.listdir(folder) if name.startswith(PREFIX))
     except OSError:
         return []
     return [_looked_at(os.path.join(folder, name), name, store) for name in names]

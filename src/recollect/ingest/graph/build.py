@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from recollect.domain.code import CodeFile, GraphChange
+from recollect.ingest.gate import Gate
 from recollect.ingest.graph.golang import Go
 from recollect.ingest.graph.java import Java
 from recollect.ingest.graph.javascript import JavaScript
@@ -21,7 +22,6 @@ from recollect.ingest.graph.python import Python
 from recollect.ingest.graph.rust import Rust
 from recollect.ingest.graph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
 from recollect.ingest.graph.tree import Language, SourceTree
-from recollect.ingest.secrets import Redactor
 from recollect.store.code_graph import CodeGraph
 
 READER_VERSION = 1
@@ -70,7 +70,7 @@ class GraphBuilder:
         self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES
     ) -> None:
         self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files
-        self._redactor = Redactor(key)
+        self._gate = Gate(lambda: key)
         self._grammars: dict[str, Grammar] = {}
 
     def build(
@@ -156,12 +156,12 @@ class GraphBuilder:
     def _kept(self, imports: Sequence[str]) -> list[str]:
         """What may be stored: names, each once, and nothing that looks like a secret."""
         plain = {one for one in imports if len(one) <= MAX_IMPORT_CHARS and _PLAIN.fullmatch(one) and "://" not in one}
-        if not self._is_clean("\n".join(plain)):
+        if not self._is_clean("\n".join(plain).replace("/", "\n")):
             plain = {one for one in plain if self._is_clean(one)}
         return sorted(plain)[:MAX_IMPORTS]
 
     def _is_clean(self, text: str) -> bool:
-        return self._redactor.redact(text) == text
+        return self._gate.text(text) == text
 
     def _edges(self, files: Mapping[str, CodeFile], listing: Listing) -> set[tuple[str, str]]:
         edges: set[tuple[str, str]] = set()

@@ -11,6 +11,7 @@ import click
 from recollect.present.checks.base import Finding, Machine, counted
 from recollect.present.doctor import examine, repair
 from recollect.present.render import plain
+from recollect.present.unsaid import values_without_secrets, without_secrets
 
 _COLORS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 _WIDTH = 110
@@ -56,18 +57,21 @@ def _count(findings: list[Finding], level: str) -> int:
 def _print_json(findings: list[Finding], fixed: list[str]) -> None:
     shown = [{name: value for name, value in vars(finding).items() if name != "repair"} for finding in findings]
     counts = {level: _count(findings, level) for level in _COLORS}
-    click.echo(json.dumps({"findings": shown, "fixed": fixed, "counts": counts}, ensure_ascii=False))
+    said = values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})
+    click.echo(json.dumps(said, ensure_ascii=False))
 
 
 def _print(findings: list[Finding], fixed: list[str]) -> None:
     for line in fixed:
-        click.echo(f"fixed    {plain(line)}")
+        click.echo(f"fixed    {without_secrets(plain(line))}")
     for finding in findings:
         head = click.style(f"{finding.level:<9}", fg=_COLORS[finding.level]) + f"{finding.check:<13}"
-        lines = textwrap.wrap(plain(finding.what), _WIDTH - 22, break_long_words=False, break_on_hyphens=False)
+        lines = textwrap.wrap(
+            without_secrets(plain(finding.what)), _WIDTH - 22, break_long_words=False, break_on_hyphens=False
+        )
         click.echo(head + f"\n{'':22}".join(lines))
         if finding.remedy:
-            click.echo(f"{'':22}-> {plain(finding.remedy)}")
+            click.echo(f"{'':22}-> {without_secrets(plain(finding.remedy))}")
     errors, warnings = _count(findings, "error"), _count(findings, "warning")
     hint = "; `recollect doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
     click.echo(f"\n{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from recollect.app import App, open_app
 from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
+from recollect.present.unsaid import without_secrets
 from recollect.settings import read_settings
 
 _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
@@ -48,7 +49,7 @@ def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bo
     else:
         print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
-        click.echo(f"recollect: {problem}", err=True)
+        click.echo(without_secrets(f"recollect: {problem}"), err=True)
     if problems and len(problems) == len(transcripts):
         raise TranscriptError("nothing could be read")
 

@@ -18,10 +18,12 @@ from recollect.present import lifecycle
 from recollect.present.checks.base import counted, in_units
 from recollect.present.commands.asking import confirm
 from recollect.present.commands.importing import print_import_report, read_transcripts
+from recollect.present.commands.redacting import print_redacted, redact_store
 from recollect.present.lifecycle import FileReport, Owner, claude_code
 from recollect.present.lifecycle.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 from recollect.present.own_files import RECORDS
 from recollect.present.render import plain
+from recollect.present.unsaid import without_secrets
 from recollect.settings import CONFIG_NAME, read_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -131,7 +133,8 @@ def init(
 def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Bring the store and every install up to this version of recollect.
 
-    Migrates the store, makes what is missing from its index searchable, and refreshes the commands and files of every
+    Migrates the store, redacts again what older rules for secrets let through (it goes on where it was stopped), makes
+    what is missing from its index searchable, and refreshes the commands and files of every
     agent that `recollect init` connected. Files of ours that you edited stay as they are.
     """
     home = lifecycle.recollect_home()
@@ -145,13 +148,15 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
         return
     confirm(*_if_any(planned, "Bring this up to date"), yes=yes, err=as_json)
     has_store = (home / DATABASE_NAME).exists()
-    indexed = _upgrade_store() if has_store else 0
+    indexed, redacted = _upgrade_store(quiet=as_json) if has_store else (0, None)
     reports = _install(owners, home, force=force)
     if as_json:
-        _finish(as_json, reports, home, indexed=indexed, notes=notes)
+        _finish(as_json, reports, home, indexed=indexed, redacted=redacted, notes=notes)
         return
     rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
     click.echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
+    if redacted:
+        print_redacted(redacted)
     _say_installed(reports, notes)
     if not recorded:
         click.echo("No agent is connected: recollect init")
@@ -246,16 +251,21 @@ def _first_import(owners: Sequence[Owner], *, as_json: bool) -> dict[str, object
     if not as_json:
         print_import_report(report, found_any=bool(report["files"] or problems))
     for problem in problems:
-        click.echo(f"recollect: {problem}", err=True)
+        click.echo(without_secrets(f"recollect: {problem}"), err=True)
     return {**report, **({"problems": problems} if problems else {})}
 
 
-def _upgrade_store() -> int | None:
-    """Migrates the store (opening it does) and catches its index up; the rows that were added to it."""
+def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None]:
+    """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
+
+    Returns:
+        How many rows were added to the index, None when another process is at it; and what was redacted.
+    """
     with open_app(read_settings(os.environ), create=False) as app:
+        redacted = redact_store(app, app.settings.home, quiet=quiet)
         added = app.index_new_rows()
         app.store.release_index()
-    return added
+    return added, redacted
 
 
 def _connected(agents: Sequence[str]) -> list[Owner]:

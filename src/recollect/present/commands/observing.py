@@ -18,6 +18,7 @@ from recollect.ingest.spool import Intake, SpoolReport, take_in
 from recollect.present.commands.asking import confirm
 from recollect.present.hooks import GUARD
 from recollect.present.render import counted
+from recollect.present.unsaid import without_secrets
 from recollect.settings import Settings, read_settings
 
 MAX_INPUT_BYTES = 64 << 20
@@ -136,7 +137,7 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
 
 def _complain(problems: _Problems) -> NoReturn:
     for number, reason in problems[:_SHOWN_PROBLEMS]:
-        click.echo(f"recollect: observation {number}: {reason}", err=True)
+        click.echo(without_secrets(f"recollect: observation {number}: {reason}"), err=True)
     if len(problems) > _SHOWN_PROBLEMS:
         click.echo(f"recollect: and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
     click.echo(f"recollect: a right one looks like {EXAMPLE}", err=True)

@@ -22,6 +22,7 @@ from recollect.present.commands.asking import confirm
 from recollect.present.commands.memory_rows import memory_line, memory_row
 from recollect.present.memory_files import read_export, write_export
 from recollect.present.render import counted, plain
+from recollect.present.unsaid import without_secrets
 from recollect.settings import read_settings
 
 _SHOWN_PROBLEMS = 20
@@ -322,6 +323,6 @@ def _print_import(report: ImportReport, *, is_trial: bool, as_json: bool) -> Non
         if report.still_here:
             click.echo(_still_here(report.still_here))
     for number, reason in report.problems[:_SHOWN_PROBLEMS]:
-        click.echo(plain(f"recollect: line {number}: {reason}"), err=True)
+        click.echo(without_secrets(plain(f"recollect: line {number}: {reason}")), err=True)
     if len(problems) > _SHOWN_PROBLEMS:
         click.echo(f"recollect: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)

@@ -22,6 +22,7 @@ from recollect.present.checks.wiring import read_wirings
 from recollect.present.commands.arguments import open_to_read
 from recollect.present.hooks import LOG_NAME
 from recollect.present.render import counted, iso_time, plain, stored
+from recollect.present.unsaid import values_without_secrets, without_secrets
 from recollect.present.worker import worker_state
 from recollect.settings import read_settings
 
@@ -47,10 +48,10 @@ def status(*, as_json: bool, check: bool) -> None:
         with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"RECOLLECT_HOME": folder})) as app:
             facts = gather(app, machine, read_settings(os.environ).home, check=check, by_kind=as_json)
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(json.dumps(values_without_secrets(facts), ensure_ascii=False))
         return
     for name, line in _lines(facts):
-        click.echo(f"{name:<12}{plain(line)}")
+        click.echo(f"{name:<12}{without_secrets(plain(line))}")
 
 
 def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:

@@ -1,0 +1,48 @@
+"""What a reader remembers between passes, beside the cursor: as it is, or not at all when it holds a secret."""
+
+from __future__ import annotations
+
+from recollect.capture.discover import READERS
+from recollect.capture.files import LineReader
+from recollect.capture.records import ReaderState
+from recollect.capture.unfold import place_of
+from recollect.errors import RecordError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import BinaryIO
+
+    from recollect.ingest.gate import Gate
+
+WITHHELD = "withheld"
+"""Stands for what must not rest: the next pass reads it in the file again, so that ids and keys are the same."""
+
+
+def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
+    """What may rest of a reader's state."""
+    names = [state.session_id, state.cwd, state.branch, state.agent_id]
+    names += [name for call_id, call in state.calls.items() for name in (call_id, *call)]
+    is_clean = all(not name or gate.text(name) == name for name in names)
+    return state.to_values() if is_clean else {WITHHELD: True}
+
+
+def remembered(
+    values: Mapping[str, object], path: str, client: str, decode: Callable[[bytes, str], Mapping[str, object]],
+    stream: BinaryIO, offset: int,
+) -> ReaderState:  # fmt: skip
+    """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
+    if WITHHELD not in values:
+        return ReaderState(values or place_of(path, client))
+    state = ReaderState(place_of(path, client))
+    stream.seek(0)
+    for line in LineReader(stream, 0):
+        if line.end > offset:
+            break
+        try:
+            if line.data and not line.data.isspace():
+                READERS[client](decode(line.data, client), state)
+        except (RecordError, RecursionError):
+            continue
+    stream.seek(offset)
+    return state
