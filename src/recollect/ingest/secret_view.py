@@ -26,8 +26,8 @@ _LEAST_WIDTH = 60
 _BLOCK = 64
 """Characters between two known places: what has to be counted to find a place."""
 
-# In ASCII without any of these nothing is noise, but for quoted-printable.
-_SIGN = re.compile(r"[\\%&\r\x1b\x01]|\^\[\[")
+# How the marks below begin in UTF-8: most other characters (arrows, boxes, letters) begin otherwise.
+_UNUSUAL = (b"\xe2\x80", b"\xe2\x81", b"\xc2", b"\xe3\x80\x80", b"\xef")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "equals": "=", "colon": ":",
              "lowbar": "_", "period": ".", "commat": "@", "sol": "/", "plus": "+", "dollar": "$"}  # fmt: skip
 _WIDTHS_OF_RUNS = (8, 4, 3, 2)
@@ -100,7 +100,7 @@ class View:
 def normal_view(text: str) -> View:
     """The normal view of a text."""
     view = View(text)
-    if text.isascii() and not _SIGN.search(text) and "=\n" not in text:
+    if "\\" not in text and "%" not in text and "&" not in text and text.isascii() and not _has_controls(text):
         return view
     for _ in range(_LEVELS):
         shown = _shown(view.text)
@@ -109,6 +109,10 @@ def normal_view(text: str) -> View:
         if decoded is shown:
             break
     return view
+
+
+def _has_controls(text: str) -> bool:
+    return "\x1b" in text or "\r" in text or "^[[" in text or "=\n" in text or MASK in text
 
 
 def has_wraps(text: str) -> bool:
@@ -147,7 +151,13 @@ def _shown(text: str) -> str:
         text = _COLOUR.sub(_hidden, text)
     if "^[[" in text:
         text = _CARET_COLOUR.sub(_hidden, text)
-    if not text.isascii():
+    return text if text.isascii() else _in_ascii(text)
+
+
+def _in_ascii(text: str) -> str:
+    """A text of the same length with ASCII's quotes and blanks, and without what is not seen."""
+    data = text.encode("utf-8", "surrogatepass")
+    if any(beginning in data for beginning in _UNUSUAL):
         for characters, said in _QUOTES:
             for character in characters:
                 text = text.replace(character, said)
