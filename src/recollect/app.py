@@ -210,7 +210,7 @@ class App:
                 from recollect.store.vector_index import VectorIndex
 
                 folder, name = os.path.join(self.settings.home, "index"), self.embedder.name
-                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.key_of_row)
+                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.mark_of_row)
                 redact = self._redact if self.settings.embedding == "http" else str
                 self._vector_index, self._vectors = index, EmbeddedTurns(self.embedder, index, redact)
         return self._vectors

@@ -67,7 +67,7 @@ class CatchUp:
         self._known: dict[str, tuple[int, int]] = {}
         self._failed: dict[str, tuple[tuple[int, int], float, float]] = {}
         self._file: tuple[int, int] | None = None
-        self._store_key: object = None
+        self._seen = (0, "")
         self._rows = 0
         self._stuck: tuple[int, int] | None = None
         self._read_bytes = 0
@@ -101,11 +101,13 @@ class CatchUp:
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
         with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:
             self._file = self._store_file()
-            if self._store_key != (key := app.store.meta("key")):  # the first one, or another than before
-                self._store_key = key
+            row, mark = self._seen
+            if not mark or app.store.mark_of_row(row) != mark:  # the first one, another than before, or an older copy
                 self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
             unread = filter(self._is_due, found)
             is_read = all(self._read(app, item) for item in unread) and self._take_spool(app)
+            last = app.store.last_row()
+            self._seen = last, app.store.mark_of_row(last)
             return is_read and all(work(app) for work in self._works())
 
     def _works(self) -> tuple[Callable[[App], bool], ...]:

@@ -70,7 +70,7 @@ class SqliteMemories(SqliteReads):
     def memory_index(self) -> MemoryIndex:
         """The memories' lexical index, opened on first use."""
         if self._memory_index is None:
-            self._memory_index = MemoryIndex(os.path.join(self.folder, "index"))
+            self._memory_index = MemoryIndex(os.path.join(self.folder, "index"), self.mark_of_change)
         return self._memory_index
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -369,6 +369,9 @@ class SqliteMemories(SqliteReads):
         Raises:
             IndexDamagedError: the index cannot be read.
         """
+        self.memory_index.refresh()
+        if self.memory_index.is_foreign:
+            return None
         indexed, documents = self.memory_index.last_change(), self.memory_index.size()
         [(change, rows)] = self._rows("SELECT coalesce(max(change), 0), count(*) FROM memories")
         lag = int(change) - indexed

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from recollect.domain.stored import Scope
+    from recollect.domain.stored import Filter, Scope
 
 _EVENT_SELECT = (
     "SELECT e.id, e.key, e.kind, e.origin, s.name, s.client, p.root, e.ts_ms, e.order_ms, e.tool, e.file, e.branch,"
@@ -130,6 +130,18 @@ class SqliteReads:
         row = self._row("SELECT value FROM meta WHERE name = ?", (name,))
         return row[0] if row else None
 
+    def mark_of_row(self, row: int) -> str:
+        """What tells events up to a row from others of the same numbers; "" where there is no such row."""
+        return self._mark("events", row)
+
+    def mark_of_change(self, change: int) -> str:
+        """What tells memories up to a change from others of the same numbers; "" where there is no such change."""
+        return self._mark("memories", change)
+
+    def _mark(self, kind: str, last: int) -> str:
+        found = self._row("SELECT mark FROM marks WHERE kind = ? AND last >= ? ORDER BY last LIMIT 1", (kind, last))
+        return str(found[0]) if found else ""
+
     def project_of_path(self, path: str) -> int | None:
         """The project of a folder that was seen before, or whose root is that folder."""
         row = self._row("SELECT project_id FROM project_paths WHERE path = ?", (as_text(path),))
@@ -174,6 +186,19 @@ class SqliteReads:
         sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
         found = self._rows(sql, (wanted,))
         return {row[0]: _KeptEvent(row, with_text=with_text) for row in found}
+
+    def rows_within(self, rows: Iterable[int], wanted: Filter) -> set[int]:
+        """Which of some events (row ids) are where a filter looks (its scope and sessions), by the rows alone."""
+        sql = "SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))"
+        values: list[object] = [json.dumps(list(rows))]
+        if not wanted.scope.is_everything:
+            sql += " AND project_id = ?"
+            values.append(wanted.scope.project_id)
+        for numbers, is_one in ((wanted.sessions, "IN"), (wanted.without or None, "NOT IN")):
+            if numbers is not None:
+                sql += f" AND session_id {is_one} (SELECT value FROM json_each(?))"  # noqa: S608 - fixed words
+                values.append(json.dumps(list(numbers)))
+        return {row[0] for row in self._rows(sql, tuple(values))}
 
     def turns_by_row(self, rows: Iterable[int]) -> dict[int, StoredEvent]:
         """Events by their row ids, turns with their texts; ids that are not there are left out."""

@@ -54,7 +54,7 @@ def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
         head, found.problem = None, "files of it are gone or cut"
     if head is not None:
         found.dimensions = head.dimensions
-        if not head.last_row or store.key_of_row(head.last_row) == head.last_key:
+        if head.is_of(store.mark_of_row):
             found.count, last_row = head.count, head.last_row
     found.turns_behind = store.count_turns_after(last_row)
     return found

@@ -7,6 +7,11 @@ import os
 import zlib
 
 from recollect.errors import IndexDamagedError
+from recollect.store.stamp import write_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.store.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
@@ -24,7 +29,7 @@ class Head:
         generation: Which files are meant (`data_path`); a new one is begun where vectors are to go.
         count: How many vectors there are; what lies behind them in the files is nobody's.
         last_row: The last event row that was considered, whether or not it has a vector.
-        last_key: What that event is known by: it tells whether these are the vectors of the rows at hand.
+        last_key: The mark of that event: it tells whether these are the vectors of the rows at hand.
     """
 
     __slots__ = ("count", "dimensions", "generation", "last_key", "last_row", "model")
@@ -34,6 +39,10 @@ class Head:
     ) -> None:
         self.model, self.dimensions, self.generation = model, dimensions, generation
         self.count, self.last_row, self.last_key = count, last_row, last_key
+
+    def is_of(self, mark_of: MarkOf) -> bool:
+        """Whether the vectors are those of the rows at hand, by what these are marked with."""
+        return not self.last_row or (bool(self.last_key) and mark_of(self.last_row) == self.last_key)
 
     def encoded(self) -> bytes:
         """As it is in its file: a checksum, then JSON, one line."""
@@ -65,23 +74,7 @@ def read_head(folder: str) -> Head | None:
 
 def write_head(folder: str, head: Head) -> None:
     """Puts a head in place of the one that is there: a reader sees one or the other, also after a power cut."""
-    path = os.path.join(folder, HEAD_NAME)
-    descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(head.encoded())
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(path + ".new", path)
-    sync_folder(folder)
-
-
-def sync_folder(folder: str) -> None:
-    """Makes the names in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_whole(os.path.join(folder, HEAD_NAME), head.encoded())
 
 
 def data_path(folder: str, part: str, generation: int) -> str:

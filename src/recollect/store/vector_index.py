@@ -56,7 +56,7 @@ class VectorIndex:
             folder: The folder of all indexes of a store.
             model: The embedder's name and version; vectors of different models are in different folders.
             dimensions: Of each vector.
-            key_of: What an event row is known by, "" where there is none: vectors of other rows than these (another
+            key_of: The mark of an event row, "" where there is none: vectors of other rows than these (another
                 database was put in place, or an older copy of it) then count as none.
         """
         self.folder = os.path.join(folder, f"vectors-{FORMAT}-{model}")
@@ -99,8 +99,7 @@ class VectorIndex:
             return None
         if (head.model, head.dimensions) != (self.model, self.dimensions):
             raise damaged(f"it holds vectors of {head.model} with {head.dimensions} dimensions")
-        is_other = self.key_of is not None and head.last_row and self.key_of(head.last_row) != head.last_key
-        return None if is_other else head
+        return head if self.key_of is None or head.is_of(self.key_of) else None
 
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
         """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine.

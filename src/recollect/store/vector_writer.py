@@ -10,7 +10,8 @@ import re
 import numpy as np
 
 from recollect.errors import IndexDamagedError, StoreError
-from recollect.store.vector_head import HEAD_NAME, LOCK_NAME, Head, data_path, sync_folder, write_head
+from recollect.store.stamp import sync_folder
+from recollect.store.vector_head import HEAD_NAME, LOCK_NAME, Head, data_path, write_head
 from recollect.store.vector_snapshot import ROW, data_types, signs
 
 TYPE_CHECKING = False
