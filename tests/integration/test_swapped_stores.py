@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from tests.mcp_server import McpServer
 from tests.processes import ask, assert_silent, hook, payload, run
 
 from recollect.ingest.remember import Memories
+from recollect.present.own_files import own_paths
 from recollect.present.patience import Patience
 from recollect.present.worker_pass import CatchUp
 from recollect.settings import read_settings
@@ -246,3 +248,26 @@ def test_whoever_changes_rows_renews_their_marks(backup: Path, store_folder: Pat
     assert told(TOWER, "lantern2") == ""
     ask("import")
     assert "lantern2" in told(TOWER, "lantern2")
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_memories_that_vanish_are_said(swap: str, backup: Path, tmp_path: Path, store_folder: Path) -> None:
+    """No transcript holds them; they are found missing until they are there again, or nobody wants to know any more."""
+    said = ("pilots call at six", "berths are dredged in May", "sluices are greased in June")
+    ids = [ask("remember", text)["id"] for text in said]
+    assert run("purge", ids[2], "--yes").returncode == 0  # its row stays
+    assert run("export", "--all-projects", tmp_path / "kept.jsonl").returncode == 0
+    assert ask("status")["vanished_memories"] == []
+    SWAPS[swap](store_folder, backup)
+    if swap == "lost":
+        assert {ids[0], ids[1]} <= set(re.findall("mem-[0-9a-f]{12}", run("doctor").stdout))
+    assert_silent(hook("Stop", payload("Stop", history(tmp_path, HARBOUR, "h2"), "h2", cwd=HARBOUR)))
+    assert run("remember", "the crane is out of order").returncode == 0
+    assert ask("status")["vanished_memories"] == ids
+    assert "3 memories kept by hand, with an earlier database" in run("status").stdout
+    [found] = [one for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "memories"]
+    assert found["level"] == "warning"
+    assert "kept by hand and gone: 3 memories" in found["what"]
+    assert run("import-memories", tmp_path / "kept.jsonl").returncode == 0
+    assert ask("status")["vanished_memories"] == []
+    assert own_paths(str(store_folder)).count(str(store_folder / "kept-memories")) == 1

@@ -44,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_integrity,
     storage.check_index,
     storage.check_memory_index,
+    storage.check_kept,
     embedding.check_vectors,
     storage.check_quarantine,
     storage.check_unread,

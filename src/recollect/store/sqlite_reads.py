@@ -9,7 +9,7 @@ from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, SessionSummary, StoredEvent
 from recollect.errors import StoreError
-from recollect.store.driver import driver_errors
+from recollect.store.driver import driver_errors, rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _unpacked(payload: bytes) -> str:
         import zstandard
 
         _decompress[thread] = zstandard.ZstdDecompressor().decompress
-    return _decompress[thread](payload).decode()
+    return _decompress[thread](payload).decode("utf-8", "replace")
 
 
 class _KeptEvent(StoredEvent):
@@ -119,7 +119,7 @@ class SqliteReads:
 
     def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
         with driver_errors():
-            return list(self.connection.execute(sql, values))
+            return rows_of(self.connection, sql, values)
 
     def _row(self, sql: str, values: tuple[object, ...] = ()) -> Any:  # noqa: ANN401 - whatever the query selects
         rows = self._rows(sql, values)

@@ -73,7 +73,11 @@ class SqliteSearch(SqliteReads):
 
     def index_lag(self) -> int:
         """How many rows the index has not seen yet (the newest may hold nothing to index)."""
-        return max(0, self.last_row() - self.index.last_row())
+        try:
+            indexed = self.index.last_row()
+        except IndexDamagedError:  # it is given up: whoever writes next makes it anew
+            indexed = 0
+        return max(0, self.last_row() - indexed)
 
     def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
         """Adds the rows that the index does not hold yet, and makes them searchable.

@@ -17,6 +17,7 @@ FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
 
 HEAD_NAME = "head"
+_READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 
 
@@ -30,15 +31,17 @@ class Head:
         count: How many vectors there are; what lies behind them in the files is nobody's.
         last_row: The last event row that was considered, whether or not it has a vector.
         last_key: The mark of that event: it tells whether these are the vectors of the rows at hand.
+        checksums: By part, of what is committed of it; None where an older version wrote the head.
     """
 
-    __slots__ = ("count", "dimensions", "generation", "last_key", "last_row", "model")
+    __slots__ = ("checksums", "count", "dimensions", "generation", "last_key", "last_row", "model")
 
     def __init__(
-        self, model: str, dimensions: int, generation: int, count: int = 0, last_row: int = 0, last_key: str = ""
-    ) -> None:
+        self, model: str, dimensions: int, generation: int, count: int = 0, last_row: int = 0, last_key: str = "",
+        checksums: dict[str, int] | None = None,
+    ) -> None:  # fmt: skip
         self.model, self.dimensions, self.generation = model, dimensions, generation
-        self.count, self.last_row, self.last_key = count, last_row, last_key
+        self.count, self.last_row, self.last_key, self.checksums = count, last_row, last_key, checksums
 
     def is_of(self, mark_of: MarkOf) -> bool:
         """Whether the vectors are those of the rows at hand, by what these are marked with."""
@@ -80,6 +83,27 @@ def write_head(folder: str, head: Head) -> None:
 def data_path(folder: str, part: str, generation: int) -> str:
     """The file of one part of the data (`rows`, `codes`, `values`)."""
     return os.path.join(folder, f"{part}-{generation}.bin")
+
+
+def row_bytes(dimensions: int) -> dict[str, int]:
+    """How many bytes each part has for a vector."""
+    return {"rows": 32, "codes": 8 * -(-dimensions // 64), "values": 2 * dimensions}
+
+
+def checksum_of(folder: str, head: Head, part: str) -> int | None:
+    """The checksum of what is committed of a part; None where the file is shorter.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    left, checksum = head.count * row_bytes(head.dimensions)[part], 0
+    with open(data_path(folder, part, head.generation), "rb") as stream:
+        while left:
+            data = stream.read(min(_READ_BYTES, left))
+            if not data:
+                return None
+            checksum, left = zlib.crc32(data, checksum), left - len(data)
+    return checksum
 
 
 def damaged(what: str) -> IndexDamagedError:
