@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     A = TypeVar("A", bound=Adapter)
 
+MAX_REASON_CHARS = 200
+"""Of a complaint that may quote a whole file."""
+
 _SYSTEM = re.compile(r"(?:os error|code:) (\d+)")
 _OF_FILES = frozenset({errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL})
 """What the system says of files that are gone or should not be there; all else is its own trouble (a full disk, no
@@ -61,6 +64,11 @@ def guarded(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P
     return call
 
 
+def is_lock_busy(error: ValueError) -> bool:
+    """Whether somebody else has the writer's lock; what is wrong with a file may quote all of it, with any words."""
+    return str(error).startswith("Failed to acquire")
+
+
 def _converted(error: BaseException, title: str) -> StoreError | None:
     """The store's own error; None for what is not the binding's."""
     if type(error).__name__ != "PanicException" and type(error) is not ValueError:
@@ -69,7 +77,7 @@ def _converted(error: BaseException, title: str) -> StoreError | None:
     system = _SYSTEM.search(words)
     if system and int(system[1]) not in _OF_FILES:
         return StoreError(f"the {title} cannot be used now: {os.strerror(int(system[1]))}")
-    return damaged(title, words)
+    return damaged(title, words if len(words) <= MAX_REASON_CHARS else words[:MAX_REASON_CHARS] + "…")
 
 
 def damaged(title: str, why: str) -> IndexDamagedError:

@@ -121,7 +121,7 @@ class LexicalIndex:
         """One of the two indexes, or None when it is not there (and not to be made)."""
         path = self.path_of(name)
         if os.path.exists(os.path.join(path, "meta.json")):
-            index = open_index(path)
+            index = open_index(path, _schema(*SCHEMAS[name]))
         elif create:
             for folder in (os.path.dirname(self.folder), self.folder, path):  # a mode is the last folder's only
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -364,8 +364,19 @@ def weighted(
     return queries
 
 
-def open_index(path: str) -> tantivy.Index:
-    """An index that is there; one in a folder that cannot be written as it is now."""
+def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now.
+
+    Raises:
+        ValueError: it cannot be opened, or has other fields.
+    """
+    index = _open_anywhere(path)
+    if index.schema != schema:
+        raise ValueError("its fields are not as they were written")
+    return index
+
+
+def _open_anywhere(path: str) -> tantivy.Index:
     try:
         return tantivy.Index.open(path)
     except ValueError:

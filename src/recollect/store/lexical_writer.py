@@ -9,7 +9,7 @@ import tantivy
 
 from recollect.domain import events
 from recollect.domain.text import analyze, with_extra_terms
-from recollect.store.binding import guarded
+from recollect.store.binding import guarded, is_lock_busy
 from recollect.store.index_files import living_segments, sweep
 from recollect.store.lexical import SCHEMAS, last_row
 from recollect.store.stamp import write_stamp
@@ -80,7 +80,7 @@ class LexicalWriter:
                         self._writers[name] = index.writer(HEAP_BYTES, 1)
                 break
             except ValueError as error:
-                if "lock" not in str(error).lower():
+                if not is_lock_busy(error):
                     raise
                 self._writers.clear()
                 if time.monotonic() > deadline:

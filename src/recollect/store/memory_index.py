@@ -15,7 +15,7 @@ from tantivy import Occur, Query
 from recollect.domain import events, memories
 from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
-from recollect.store.binding import guarded
+from recollect.store.binding import guarded, is_lock_busy
 from recollect.store.index_files import META, living_segments, sweep, take_away
 from recollect.store.lexical import WORDS, analyzer, open_index, weighted
 from recollect.store.lexical_filter import all_of, time_range
@@ -114,7 +114,7 @@ class MemoryIndex:
         if self._opened is None:
             if not self.is_ours or not os.path.exists(os.path.join(self.folder, META)):
                 return None
-            index = self._registered(open_index(self.folder))
+            index = self._registered(open_index(self.folder, _schema()))
             self._opened = (index, index.schema, index.searcher())
         return self._opened[1], self._opened[2]
 
@@ -217,7 +217,7 @@ class MemoryIndex:
         while True:
             try:
                 if os.path.exists(os.path.join(self.folder, META)):
-                    index = self._registered(open_index(self.folder))
+                    index = self._registered(open_index(self.folder, _schema()))
                 else:
                     os.makedirs(os.path.dirname(self.folder), mode=0o700, exist_ok=True)
                     os.makedirs(self.folder, mode=0o700, exist_ok=True)
@@ -226,7 +226,7 @@ class MemoryIndex:
             except PermissionError:  # the memory is kept; `recollect doctor` tells of its index
                 return None
             except ValueError as error:
-                if "lock" not in str(error).lower():
+                if not is_lock_busy(error):
                     raise
                 if time.monotonic() > deadline:
                     return None
