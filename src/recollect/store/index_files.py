@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +72,8 @@ def broken_files(folder: str) -> Iterator[str]:
 
 
 def _is_whole(path: str) -> bool:
+    import zlib
+
     with open(path, "rb") as stream:
         end = stream.seek(0, os.SEEK_END) - _TAIL_BYTES
         if end < 0:
