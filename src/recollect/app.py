@@ -212,7 +212,7 @@ class App:
                 from recollect.store.vector_index import VectorIndex
 
                 folder, name = os.path.join(self.settings.home, "index"), self._redact(self.embedder.name)
-                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.key_of_row)
+                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.mark_of_row)
                 redact = self._redact if self.settings.embedding == "http" else str
                 self._vector_index, self._vectors = index, EmbeddedTurns(self.embedder, index, redact)
         return self._vectors
@@ -222,6 +222,12 @@ class App:
         from recollect.store.vector_folders import vector_folders
 
         return vector_folders(os.path.join(self.settings.home, "index"), self.store)
+
+    def verify_indexes(self) -> list[str]:
+        """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
+        from recollect.store.vector_folders import give_up_broken
+
+        return self.store.verify_indexes() + give_up_broken(os.path.join(self.settings.home, "index"))
 
     def _redact(self, text: str) -> str:
         """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""
@@ -292,12 +298,9 @@ class App:
     # -- search ----------------------------------------------------------------------------------------------------
     def make_searchable(self, limit_s: float) -> int:
         """Adds rows that the index has not seen, within the time; how many are still not searchable."""
-        from recollect.errors import IndexDamagedError, StoreError
+        from recollect.errors import StoreError
 
-        try:
-            lag = self.store.index_lag()
-        except IndexDamagedError:  # made anew by whoever writes it
-            lag = self.store.last_row()
+        lag = self.store.index_lag()
         if not lag or limit_s <= 0 or self.store.is_read_only:
             return lag
         try:

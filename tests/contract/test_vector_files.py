@@ -76,7 +76,8 @@ def test_a_head_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 def test_files_that_go_while_an_index_is_opened_are_looked_for_again(tmp_path: Path) -> None:
     """Between a look at the head and one at its files somebody else has begun anew."""
-    index, vectors = filled(tmp_path)
+    index, vectors = open_index(tmp_path, key_of=lambda _: "mark"), clustered(ROWS, DIMENSIONS, 5)
+    write(index, [turn(row) for row in range(1, ROWS + 1)], vectors)
     is_first = True
 
     def key_of(_: int) -> str:
@@ -87,7 +88,7 @@ def test_files_that_go_while_an_index_is_opened_are_looked_for_again(tmp_path: P
                 writer.clear()
                 writer.append([turn(77)], vectors[:1])
                 writer.commit(77)
-        return ""
+        return "mark"
 
     assert first_answers(open_index(tmp_path, key_of=key_of), vectors[:1]) == [77]
 

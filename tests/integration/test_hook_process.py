@@ -165,8 +165,9 @@ def stored(folder: Path) -> int:
 
 MODULES = f"""
 import sys, os
+saved = os.dup(2)  # a hook gives its own away
 def report(code):
-    os.write(2, "\\n".join(sorted(sys.modules)).encode())
+    os.write(saved, "\\n".join(sorted(sys.modules)).encode())
     os._real_exit(0)
 os._real_exit, os._exit = os._exit, report
 sys.argv = [{str(LAUNCH)!r}, "UserPromptSubmit"]

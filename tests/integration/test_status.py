@@ -18,6 +18,7 @@ from recollect.settings import read_settings
 
 KEYS = {
     "home", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
+    "vanished_memories",
     "hook_errors", "memories", "agents", "last_hook", "spool", "worker", "embedding",
     "distil_batches",
 }  # fmt: skip

@@ -198,6 +198,10 @@ def is_empty(home: str) -> bool:
 def claim(home: str) -> list[str]:
     """Every batch, oldest first; what was appended until now becomes the last of them."""
     folder = _folder(home)
+    for each in (folder, os.path.join(folder, DEAD)):  # what a mover that was killed did not finish
+        for name in _names(each):
+            if name.startswith("batch-") and name.endswith(".part"):
+                os.unlink(os.path.join(each, name))
     live = os.path.join(folder, LIVE)
     with locked(os.path.join(folder, APPEND_LOCK), LOCK_WAIT_S):
         if _size(live):

@@ -46,6 +46,7 @@ CHECKS: tuple[Check, ...] = (
     redaction.check_redaction,
     storage.check_index,
     storage.check_memory_index,
+    storage.check_kept,
     embedding.check_vectors,
     storage.check_quarantine,
     storage.check_unread,

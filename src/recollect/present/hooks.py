@@ -34,6 +34,7 @@ _READ_BYTES = 1 << 16
 
 def main(arguments: list[str]) -> int:
     """Answers one hook event, `EVENT [--agent NAME]`. Always returns 0: to some clients another code means to block."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 2)  # the index's binding writes there what panics
     event, agent = _parsed(arguments)
     if event:
         guarded(event, lambda: _serve(event, agent))

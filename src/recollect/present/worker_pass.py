@@ -36,6 +36,9 @@ BUSY_MS = 250
 EMBED_RETRY_S = 600.0
 """An embedder that failed (an endpoint that is down, a full disk) is left alone so long; reading goes on meanwhile."""
 
+VERIFY_EVERY_S = 3600.0
+"""How often it reads all files of the indexes: what nobody asks for may be damaged, too."""
+
 MIN_REST_S = 0.005
 MOST_ASKED = 3
 """Exchanges, and batches, that a language model is asked about in one pass, where one has a budget."""
@@ -67,11 +70,11 @@ class CatchUp:
         self._known: dict[str, tuple[int, int]] = {}
         self._failed: dict[str, tuple[tuple[int, int], float, float]] = {}
         self._file: tuple[int, int] | None = None
-        self._store_key: object = None
+        self._seen = (0, "")
         self._rows = 0
         self._stuck: tuple[int, int] | None = None
         self._read_bytes = 0
-        self._embed_due_s = 0.0
+        self._embed_due_s = self._verify_due_s = 0.0
 
     def scan(self, *, create: bool = True) -> bool:
         """Reads and indexes whatever is new; False when it had to end before that.
@@ -101,16 +104,25 @@ class CatchUp:
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
         with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:
             self._file = self._store_file()
-            if self._store_key != (key := app.store.meta("key")):  # the first one, or another than before
-                self._store_key = key
+            row, mark = self._seen
+            if not mark or app.store.mark_of_row(row) != mark:  # the first one, another than before, or an older copy
                 self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
             unread = filter(self._is_due, found)
             is_read = all(self._read(app, item) for item in unread) and self._take_spool(app)
+            last = app.store.last_row()
+            self._seen = last, app.store.mark_of_row(last)
             return is_read and all(work(app) for work in self._works())
 
     def _works(self) -> tuple[Callable[[App], bool], ...]:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
-        return self._index, self._distil, self._explain, self._refresh, self._distil_by_model, self._embed
+        return self._verify, self._index, self._distil, self._explain, self._refresh, self._distil_by_model, self._embed
+
+    def _verify(self, app: App) -> bool:
+        """Reads the indexes now and then; what is damaged is made anew by what follows."""
+        if time.monotonic() >= self._verify_due_s:
+            app.verify_indexes()
+            self._verify_due_s = time.monotonic() + VERIFY_EVERY_S
+        return True
 
     @property
     def has_opened(self) -> bool:

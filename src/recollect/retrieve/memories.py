@@ -74,8 +74,9 @@ def search_memories(
     if not hits:
         return []
     full = full_score(weights.values(), situation.weights.totals["events"])
-    place = situation.wanted.scope.here
-    here = next((root for project_id, root in store.projects() if project_id == place), None) if place else None
+    scope = situation.wanted.scope
+    roots = dict(store.projects())
+    place, here, own = scope.here, roots.get(scope.here or 0), (None, roots.get(scope.project_id or 0))
     adjustments = for_memories(
         spans_in(situation.text, now_ms, is_asked=situation.recent is None), is_placed=place is not None
     )
@@ -83,7 +84,9 @@ def search_memories(
     ranked = []
     for hit in hits:
         memory = found.get(hit.row)
-        if memory is not None and memory.is_live:  # the index may be a moment behind the rows
+        if memory is None or not (scope.is_everything or memory.project in own):  # whatever the index said
+            continue
+        if memory.is_live:  # the index may be a moment behind the rows
             strength = min(1.0, hit.score / full)
             facts = facts_of(memory, is_here=memory.project is None or memory.project == here)
             score, factors = adjusted(strength, facts, adjustments, now_ms)

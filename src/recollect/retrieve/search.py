@@ -73,7 +73,8 @@ class Searcher:
         self._add_meaning(situation, gathering)
         fused = gathering.fused(self._ranking, self._vectors)
         final = self._adjusted(situation, gathering, {row: score for row, score in fused.items() if score > 0}, now_ms)
-        scores = {row: score for row, (score, _) in final.items()}
+        within = self._store.rows_within(final, situation.wanted)  # whatever an index said
+        scores = {row: score for row, (score, _) in final.items() if row in within}
         return [
             Ranked(gathering.rows[row], scores[row], gathering.scores[row], gathering.strengths[row], final[row][1])
             for row in _best(gathering.rows, scores, limit, by_session=situation.group_by_session)

@@ -166,8 +166,19 @@ class Store(
         """How many turns there are after a row id."""
         ...
 
-    def key_of_row(self, row: int) -> str:
-        """What an event is known by, "" when there is no such row: tells a database from another put in its place."""
+    def mark_of_row(self, row: int) -> str:
+        """What tells events up to a row from others of the same numbers, "" when there is no such row.
+
+        Those of another database, of an older copy put back, or of a copy that went another way have other marks.
+        """
+        ...
+
+    def renew_marks(self) -> None:
+        """Makes whatever was derived from the rows worthless: for whoever changes rows that were there."""
+        ...
+
+    def rows_within(self, rows: Iterable[int], wanted: Filter) -> set[int]:
+        """Which of some events (row ids) are where a filter looks (its scope and sessions), by the rows alone."""
         ...
 
     def kind_counts(self) -> dict[int, int]:
@@ -245,7 +256,11 @@ class Store(
         ...
 
     def index_lag(self) -> int:
-        """How many rows the index has not seen yet."""
+        """How many rows the index has not seen yet; all where it is of other rows than these."""
+        ...
+
+    def verify_indexes(self) -> list[str]:
+        """What is wrong with the files of the indexes, all of which are read; such an index is given up."""
         ...
 
     def rows_known(self, session: str) -> set[int]:

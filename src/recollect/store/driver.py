@@ -10,7 +10,10 @@ from recollect.errors import StoreDamagedError, StoreError, StoreLockedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from recollect.store.gated import GatedConnection
 
 
 @contextlib.contextmanager
@@ -24,3 +27,24 @@ def driver_errors() -> Iterator[None]:
         raise StoreDamagedError(f"the store is damaged ({error}); it was left as it is") from error
     except apsw.Error as error:
         raise StoreError(f"the store failed: {error}") from error
+
+
+def rows_of(connection: GatedConnection, sql: str, values: Sequence[object]) -> list[Any]:
+    """What a query selects. Text that is no UTF-8 comes with marks where it is none: one such row must not hide others.
+
+    The driver gives up at the first such value, so the query is asked again with its texts as bytes.
+    """
+    try:
+        return list(connection.execute_gated(sql, values))
+    except UnicodeDecodeError:
+        from apsw.ext import query_info
+
+        names = [f"c{number}" for number in range(len(query_info(connection, sql).description))]
+        one = "typeof({0}), iif(typeof({0}) = 'text', CAST({0} AS BLOB), {0})"
+        as_bytes = ", ".join(map(one.format, names))
+        again = f"WITH asked ({', '.join(names)}) AS ({sql}) SELECT {as_bytes} FROM asked"  # noqa: S608 - fixed names
+        return [tuple(map(_decoded, row[::2], row[1::2])) for row in connection.execute_gated(again, values)]
+
+
+def _decoded(kind: str, value: Any) -> Any:  # noqa: ANN401 - whatever the query selects
+    return value.decode("utf-8", "replace") if kind == "text" else value

@@ -10,6 +10,7 @@ They are two indexes because BM25's average length is over all documents of an i
 
 Tantivy fixes k1 and b, so weights inside a field are term frequencies: a word is written as often as it counts.
 Each index knows the last row that it holds; a crash between the rows' commit and the index's heals at the next pass.
+One whose stamp is not of the rows at hand (`stamp`) is as good as none.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ from tantivy import Occur, Query
 from recollect.domain import bm25, events
 from recollect.domain.stored import Hit, Weights
 from recollect.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
-from recollect.errors import IndexDamagedError
+from recollect.store.binding import guarded
 from recollect.store.lexical_counts import ScopeCounts
 from recollect.store.lexical_filter import all_of, any_number, asked_of, sifted, within
+from recollect.store.stamp import give_up, is_stamped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recollect.domain.stored import Filter, Scope
+    from recollect.store.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, built anew from the rows."""
@@ -98,8 +101,11 @@ SCHEMAS = {"events": ("text", "names"), "exchanges": ("said", "did")}
 class LexicalIndex:
     """Both indexes of one store, opened for reading; a writer is taken only while catching up."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = os.path.join(folder, f"lexical-{FORMAT}")
+    title = "search index"
+
+    def __init__(self, folder: str, mark_of: MarkOf) -> None:
+        self.folder, self.mark_of = os.path.join(folder, f"lexical-{FORMAT}"), mark_of
+        self._is_ours: bool | None = None
         self._analyzer = analyzer()
         self._generic: frozenset[str] | None = None
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
@@ -107,14 +113,15 @@ class LexicalIndex:
         self._scopes: dict[str, ScopeCounts] = {}
         self._best: _Best | None = None
 
+    def path_of(self, name: str) -> str:
+        """The folder of one of the two indexes."""
+        return os.path.join(self.folder, name)
+
     def open(self, name: str, *, create: bool = False) -> tantivy.Index | None:
         """One of the two indexes, or None when it is not there (and not to be made)."""
-        path = os.path.join(self.folder, name)
+        path = self.path_of(name)
         if os.path.exists(os.path.join(path, "meta.json")):
-            try:
-                index = open_index(path)
-            except ValueError as error:
-                raise damaged(error) from error
+            index = open_index(path, _schema(*SCHEMAS[name]))
         elif create:
             for folder in (os.path.dirname(self.folder), self.folder, path):  # a mode is the last folder's only
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -127,13 +134,10 @@ class LexicalIndex:
 
     def _searcher(self, name: str) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
         if name not in self._opened:
-            index = self.open(name)
+            index = self.open(name) if self.is_ours else None
             if index is None:
                 return None
-            try:
-                self._opened[name] = (index, index.schema, index.searcher())
-            except ValueError as error:
-                raise damaged(error) from error
+            self._opened[name] = (index, index.schema, index.searcher())
         _, schema, searcher = self._opened[name]
         return schema, searcher
 
@@ -145,11 +149,32 @@ class LexicalIndex:
             self._totals[name] = _total(opened[1])
         return self._totals[name]
 
+    @property
+    def folders(self) -> list[str]:
+        """Where Tantivy's files are."""
+        return [self.path_of(name) for name in SCHEMAS]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the files are of the rows at hand, as was found at the last refresh."""
+        if self._is_ours is None:
+            self._is_ours = is_stamped(self.folder, self.mark_of)
+        return self._is_ours
+
+    def give_up(self) -> None:
+        """The files are not what they should be: nobody finds anything by them until they are made anew."""
+        give_up(self.folder)
+        self._opened.clear()
+        self._is_ours = False
+
+    @guarded
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
         self._totals.clear()
         self._scopes.clear()
-        self._best = None
+        self._best = self._is_ours = None
+        if not self.is_ours:
+            self._opened.clear()
         for name, (index, schema, _) in list(self._opened.items()):
             try:
                 index.reload()
@@ -161,6 +186,15 @@ class LexicalIndex:
         """The terms of a question, each once, in order: stemmed, stop words out, identifiers also in parts."""
         return list(dict.fromkeys(self._analyzer.analyze(with_extra_terms(text))))
 
+    @guarded
+    def last_row(self) -> int:
+        """The last row that either index has seen, as it is on disk now; 0 when there is none, or none of these."""
+        if not is_stamped(self.folder, self.mark_of):
+            return 0
+        opened = (self.open(name) for name in SCHEMAS)
+        return max((last_row(found) for found in opened if found is not None), default=0)
+
+    @guarded
     def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
         """What each term is worth among a scope's windows and exchanges (None: all), and which were ever used there."""
         if self._generic is None:
@@ -182,6 +216,7 @@ class LexicalIndex:
             found.totals[name] = counts.total
         return found
 
+    @guarded
     def search_events(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
     ) -> list[Hit]:
@@ -193,6 +228,7 @@ class LexicalIndex:
         asked = ("text", asked_of(weights, wanted, required))
         return self._hits("events", queries, wanted, limit, required, asked)
 
+    @guarded
     def search_exchanges(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
     ) -> list[Hit]:
@@ -205,6 +241,7 @@ class LexicalIndex:
         did = weighted(opened, "did", weights, DID_BOOST, total)
         return self._hits("exchanges", said + did, wanted, limit, required)
 
+    @guarded
     def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
         """Events that mention the names (lower case), best first: BM25 with the given weights as idf."""
         opened = self._searcher("events")
@@ -213,6 +250,7 @@ class LexicalIndex:
         queries = weighted(opened, "names", weights, 1.0, self._total("events"))
         return self._hits("events", queries, wanted, limit, asked=("names", asked_of(weights, wanted)))
 
+    @guarded
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
         """How many events there are, and how many of them mention each name."""
         opened = self._searcher("events")
@@ -221,6 +259,7 @@ class LexicalIndex:
         searcher = opened[1]
         return searcher.num_docs, {name: searcher.doc_freq("names", name) for name in names}
 
+    @guarded
     def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
         """Known terms that begin with an unknown one, most frequent first, or else the longest that it begins with.
 
@@ -237,6 +276,7 @@ class LexicalIndex:
                 return [(term[:end], frequency)]
         return found
 
+    @guarded
     def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
         """Events with a word one edit (or swap) away from each term; each one found scores its weight."""
         opened = self._searcher("events")
@@ -263,14 +303,11 @@ class LexicalIndex:
             return []
         must += all_of(schema, ("text",) if name == "events" else ("said", "did"), required)
         any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
-        try:
-            found = self._sift(searcher, any_of, must, kinds, limit, asked) if kinds and asked else None
-            if found is None:
-                must += [any_number(schema, field, numbers) for field, numbers in kinds.items()]
-                query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
-                found = searcher.search(query, limit, count=False).hits
-        except ValueError as error:
-            raise damaged(error) from error
+        found = self._sift(searcher, any_of, must, kinds, limit, asked) if kinds and asked else None
+        if found is None:
+            must += [any_number(schema, field, numbers) for field, numbers in kinds.items()]
+            query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
+            found = searcher.search(query, limit, count=False).hits
         places = [place for _, place in found]
         # An exchange stands for its prompt: its last row may be another project's.
         fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])
@@ -300,9 +337,10 @@ class LexicalIndex:
         return found[:limit] if len(found) >= limit or best.is_all else None
 
 
-def damaged(error: ValueError) -> IndexDamagedError:
-    """Tantivy's complaint about its files, with what to do."""
-    return IndexDamagedError(f"the search index is damaged ({error}); `recollect import` builds it anew from the rows")
+def last_row(index: tantivy.Index) -> int:
+    """The highest row of an index; 0 when it is empty."""
+    found = index.searcher().search(Query.all_query(), 1, count=False, order_by_field="row").hits
+    return int(found[0][0]) if found else 0
 
 
 def _total(searcher: tantivy.Searcher) -> int:
@@ -326,8 +364,19 @@ def weighted(
     return queries
 
 
-def open_index(path: str) -> tantivy.Index:
-    """An index that is there; one in a folder that cannot be written as it is now."""
+def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now.
+
+    Raises:
+        ValueError: it cannot be opened, or has other fields.
+    """
+    index = _open_anywhere(path)
+    if index.schema != schema:
+        raise ValueError("its fields are not as they were written")
+    return index
+
+
+def _open_anywhere(path: str) -> tantivy.Index:
     try:
         return tantivy.Index.open(path)
     except ValueError:

@@ -9,7 +9,10 @@ import tantivy
 
 from recollect.domain import events
 from recollect.domain.text import analyze, with_extra_terms
-from recollect.store.lexical import damaged
+from recollect.store.binding import guarded, is_lock_busy
+from recollect.store.index_files import living_segments, sweep
+from recollect.store.lexical import SCHEMAS, last_row
+from recollect.store.stamp import write_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ _INDEXED = _TURNS | {_CALL, _RESULT}
 class LexicalWriter:
     """Adds rows to both indexes of a store. One writer at a time on the machine: Tantivy's own lock sees to it."""
 
+    title = "search index"
+
     def __init__(self, reads: SqliteReads, index: LexicalIndex) -> None:
         self._reads = reads
         self._index = index
@@ -55,39 +60,53 @@ class LexicalWriter:
         self._last_event = 0
         self.last_row = 0
 
+    def give_up(self) -> None:
+        """The files are damaged: what was not committed is lost, and the next writer begins anew."""
+        self._writers.clear()
+        self._index.give_up()
+
+    @guarded
     def open(self) -> bool:
-        """Takes the writers' locks and finds the last row both indexes hold; False when another process writes."""
+        """Takes the writers' locks and finds the last row both indexes hold; False when another process writes.
+
+        What a killed writer left behind goes; what is of other rows, too.
+        """
         deadline = time.monotonic() + LOCK_WAIT_S
         while True:
             try:
-                opened = {name: self._index.open(name, create=True) for name in ("events", "exchanges")}
+                opened = {name: self._index.open(name, create=True) for name in SCHEMAS}
                 for name, index in opened.items():
                     if name not in self._writers and index is not None:
                         self._writers[name] = index.writer(HEAP_BYTES, 1)
                 break
             except ValueError as error:
-                if "lock" not in str(error).lower():
-                    raise damaged(error) from error
+                if not is_lock_busy(error):
+                    raise
                 self._writers.clear()
                 if time.monotonic() > deadline:
                     return False
                 time.sleep(0.01)
-        try:
-            last = {name: _last_row(index) for name, index in opened.items() if index is not None}
-        except ValueError as error:  # nobody else is writing: a file that is missing stays missing
-            self._writers.clear()
-            raise damaged(error) from error
+        for name in SCHEMAS:
+            sweep(self._index.path_of(name))
+        self._index.refresh()  # what others have committed since is there to be found, whether or not there is more
+        if not self._index.is_ours and any(living_segments(self._index.path_of(name)) for name in SCHEMAS):
+            self.clear()  # committed before a new stamp says that they are of these rows
+            for writer in self._writers.values():
+                writer.commit()
+            return True
+        last = {name: last_row(index) for name, index in opened.items() if index is not None}
         self._last_event = last["events"]
         self.last_row = min(last.values())
-        self._index.refresh()  # what others have committed since is there to be found, whether or not there is more
         return True
 
+    @guarded
     def clear(self) -> None:
         """Takes every document out again; readers see the old ones until the next commit."""
         for writer in self._writers.values():
             writer.delete_all_documents()
         self._last_event = self.last_row = 0
 
+    @guarded
     def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
         """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id.
 
@@ -108,12 +127,15 @@ class LexicalWriter:
                 break
         return added
 
+    @guarded
     def commit(self) -> None:
         """Makes what was added searchable, exchanges last: the smaller last row of the two decides where to go on."""
-        for name in ("events", "exchanges"):
+        write_stamp(self._index.folder, max(self.last_row, self._last_event), self._index.mark_of)
+        for name in SCHEMAS:
             self._writers[name].commit()
         self._index.refresh()
 
+    @guarded
     def close(self) -> None:
         """Gives the locks back, after the merges under way.
 
@@ -273,15 +295,3 @@ def _document(row: IndexRow, exchange: int) -> tantivy.Document:
     document.add_unsigned("kind", row.kind)
     document.add_unsigned("origin", row.origin)
     return document
-
-
-def _last_row(index: tantivy.Index) -> int:
-    searcher = index.searcher()
-    found = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field="row").hits
-    return int(found[0][0]) if found else 0
-
-
-def last_indexed_row(index: LexicalIndex) -> int:
-    """The last row that either index has seen; 0 when there is none."""
-    opened = (index.open(name) for name in ("events", "exchanges"))
-    return max((_last_row(found) for found in opened if found is not None), default=0)

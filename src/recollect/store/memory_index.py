@@ -6,7 +6,6 @@ weights come from the events (`Store.weigh`): memories alone are too few to tell
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 
@@ -16,8 +15,11 @@ from tantivy import Occur, Query
 from recollect.domain import events, memories
 from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
-from recollect.store.lexical import WORDS, analyzer, damaged, open_index, weighted
+from recollect.store.binding import guarded, is_lock_busy
+from recollect.store.index_files import META, living_segments, sweep, take_away
+from recollect.store.lexical import WORDS, analyzer, open_index, weighted
 from recollect.store.lexical_filter import all_of, time_range
+from recollect.store.stamp import give_up, is_stamped, write_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from recollect.domain.stored import Filter
     from recollect.store.sqlite_memories import SqliteMemories
+    from recollect.store.stamp import MarkOf
 
 FORMAT = 1
 HEAP_BYTES = 15_000_000
@@ -70,8 +73,11 @@ def _schema() -> tantivy.Schema:
 class MemoryIndex:
     """The index of one store's memories."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = os.path.join(folder, f"memories-{FORMAT}")
+    title = "memories' index"
+
+    def __init__(self, folder: str, mark_of: MarkOf) -> None:
+        self.folder, self.mark_of = os.path.join(folder, f"memories-{FORMAT}"), mark_of
+        self._is_ours: bool | None = None
         self._opened: tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher] | None = None
 
     @property
@@ -82,23 +88,46 @@ class MemoryIndex:
             folder = os.path.dirname(folder)
         return folder
 
+    @property
+    def folders(self) -> list[str]:
+        """Where Tantivy's files are."""
+        return [self.folder]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the files are of the rows at hand, as was found at the last refresh."""
+        if self._is_ours is None:
+            self._is_ours = is_stamped(self.folder, self.mark_of)
+        return self._is_ours
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether there are files, but none of the rows at hand."""
+        return not self.is_ours and os.path.exists(os.path.join(self.folder, META))
+
+    def give_up(self) -> None:
+        """The files are not what they should be: nobody finds anything by them until they are made anew."""
+        give_up(self.folder)
+        self._opened, self._is_ours = None, False
+
     def _searcher(self) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
         if self._opened is None:
-            if not os.path.exists(os.path.join(self.folder, "meta.json")):
+            if not self.is_ours or not os.path.exists(os.path.join(self.folder, META)):
                 return None
-            try:
-                index = self._registered(open_index(self.folder))
-                self._opened = (index, index.schema, index.searcher())
-            except ValueError as error:
-                raise damaged(error) from error
+            index = self._registered(open_index(self.folder, _schema()))
+            self._opened = (index, index.schema, index.searcher())
         return self._opened[1], self._opened[2]
 
     def _registered(self, index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer(WORDS, analyzer())
         return index
 
+    @guarded
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
+        self._is_ours = None
+        if not self.is_ours:
+            self._opened = None
         if self._opened is not None:
             index, schema, _ = self._opened
             try:
@@ -107,22 +136,22 @@ class MemoryIndex:
             except ValueError:  # its files were taken away (it was built anew): open it again
                 self._opened = None
 
+    @guarded
     def last_change(self) -> int:
         """The change number up to which memories are in the index."""
         opened = self._searcher()
         if opened is None:
             return 0
-        try:
-            found = opened[1].search(Query.all_query(), 1, count=False, order_by_field="change").hits
-        except ValueError as error:
-            raise damaged(error) from error
+        found = opened[1].search(Query.all_query(), 1, count=False, order_by_field="change").hits
         return int(found[0][0]) if found else 0
 
+    @guarded
     def size(self) -> int:
         """How many memories are in the index, one document each, live or not."""
         opened = self._searcher()
         return int(opened[1].num_docs) if opened else 0
 
+    @guarded
     def search(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
     ) -> list[MemoryHit]:
@@ -137,13 +166,11 @@ class MemoryIndex:
             return []
         parts = [*restrictions, (Occur.Must, Query.boolean_query([(Occur.Should, term) for term in terms]))]
         parts += all_of(schema, ("text",), required)
-        try:
-            found = searcher.search(Query.boolean_query(parts), limit, count=False).hits
-        except ValueError as error:
-            raise damaged(error) from error
+        found = searcher.search(Query.boolean_query(parts), limit, count=False).hits
         rows = searcher.fast_field_values("row", [place for _, place in found])
         return [MemoryHit(int(row or 0), float(score)) for (score, _), row in zip(found, rows, strict=True)]
 
+    @guarded
     def catch_up(self, reads: SqliteMemories, wait_s: float, *, anew: bool = False) -> bool:
         """Adds what was written since; False when another process is at it for longer than `wait_s`.
 
@@ -158,42 +185,39 @@ class MemoryIndex:
         writer = self._writer(wait_s)
         if writer is None:
             return False
-        try:
-            self.refresh()
-            last = 0 if anew else self.last_change()
-            if anew:
-                writer.delete_all_documents()
-            while documents := reads.memory_documents(last, ROWS_A_STEP):
-                for document in documents:
-                    writer.delete_documents_by_term("key", str(document.row))
-                    writer.add_document(_document(document))
-                last = documents[-1].change
-            if anew:
-                writer.commit()
-                writer.garbage_collect_files()
+        sweep(self.folder)
+        self.refresh()
+        if not self.is_ours and living_segments(self.folder):  # of other rows: gone before a new stamp is made
+            writer.delete_all_documents()
             writer.commit()
-            writer.wait_merging_threads()  # gives the lock back
-        except ValueError as error:
-            raise damaged(error) from error
+        last = 0 if anew else self.last_change()
+        if anew:
+            writer.delete_all_documents()
+        while documents := reads.memory_documents(last, ROWS_A_STEP):
+            for document in documents:
+                writer.delete_documents_by_term("key", str(document.row))
+                writer.add_document(_document(document))
+            last = documents[-1].change
+        write_stamp(self.folder, last, self.mark_of)
+        if anew:
+            writer.commit()
+            writer.garbage_collect_files()
+        writer.commit()
+        writer.wait_merging_threads()  # gives the lock back
         self.refresh()
         return True
 
     def drop(self) -> None:
         """Takes an index away that cannot be read: everything in it comes from the rows."""
-        import shutil
-
         self._opened = None
-        aside = f"{self.folder}-damaged-{os.getpid()}"
-        with contextlib.suppress(FileNotFoundError):  # somebody else has just done the same
-            os.rename(self.folder, aside)
-        shutil.rmtree(aside, ignore_errors=True)
+        take_away(self.folder)
 
     def _writer(self, wait_s: float) -> tantivy.IndexWriter | None:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                if os.path.exists(os.path.join(self.folder, "meta.json")):
-                    index = self._registered(open_index(self.folder))
+                if os.path.exists(os.path.join(self.folder, META)):
+                    index = self._registered(open_index(self.folder, _schema()))
                 else:
                     os.makedirs(os.path.dirname(self.folder), mode=0o700, exist_ok=True)
                     os.makedirs(self.folder, mode=0o700, exist_ok=True)
@@ -202,8 +226,8 @@ class MemoryIndex:
             except PermissionError:  # the memory is kept; `recollect doctor` tells of its index
                 return None
             except ValueError as error:
-                if "lock" not in str(error).lower():
-                    raise damaged(error) from error
+                if not is_lock_busy(error):
+                    raise
                 if time.monotonic() > deadline:
                     return None
                 time.sleep(0.01)

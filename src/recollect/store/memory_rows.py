@@ -99,6 +99,10 @@ class MemoryRows(Protocol):
         """Makes new memories searchable; False when another process is at it for longer."""
         ...
 
+    def vanished_memories(self) -> list[str]:
+        """Ids of memories that were kept by hand and are gone: the database was lost, or is an older one."""
+        ...
+
     def memory_index_lag(self) -> int | None:
         """How many changes to memories their index has not seen; None when it is of other rows than these.
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Gate, Store
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -83,6 +83,21 @@ class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph
         for index in (self._index, self._memory_index):
             if index is not None:
                 index.refresh()
+
+    def verify_indexes(self) -> list[str]:
+        """Reads every file of the lexical indexes; what is wrong with those that are not as they were written.
+
+        An index with such a file is given up: nothing is found by it until the next pass has made it anew.
+        """
+        from recollect.store.index_files import broken_files
+
+        found = []
+        for index in (self.index, self.memory_index):
+            broken = [name for folder in index.folders for name in broken_files(folder)]
+            if broken:
+                index.give_up()
+                found.append(f"the {index.title} is damaged ({broken[0]})")
+        return found
 
     def _migrate(self, busy_ms: int) -> None:
         deadline = time.monotonic() + busy_ms / 1000
@@ -143,9 +158,25 @@ class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph
             source_id = self._claim_source(batch)
             for record in batch.records:
                 self._add_record(record, source_id, batch, counts, new_rows)
+            if new_rows:
+                self._mark_events(max(new_rows))
             self._move_cursor(source_id, batch, counts)
         batch.after.id = source_id
         return counts, new_rows
+
+    def _mark_events(self, last: int) -> None:
+        values = "INSERT OR REPLACE INTO marks VALUES ('events', ?, hex(randomblob(16)))"
+        self.connection.execute(values, (last,))
+
+    def renew_marks(self) -> None:
+        """Makes whatever was derived from the rows worthless, to be made anew from them.
+
+        For whoever changes or moves rows that were there: events are else only ever added.
+        """
+        with self.transaction():
+            self.connection.execute("UPDATE marks SET mark = hex(randomblob(16))")
+            if last := int(one(self.connection.execute("SELECT coalesce(max(id), 0) FROM events"))):
+                self._mark_events(last)
 
     def _claim_source(self, batch: Batch) -> int:
         after = batch.after

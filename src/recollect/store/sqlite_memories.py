@@ -12,6 +12,7 @@ from recollect.domain.memories import Memory
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from recollect.errors import IndexDamagedError, StoreError, StoreLockedError, UsageError
 from recollect.store.driver import driver_errors
+from recollect.store.kept import note_kept, vanished
 from recollect.store.memory_index import MemoryIndex
 from recollect.store.sqlite_reads import SqliteReads, as_text, one, unpack
 
@@ -70,7 +71,7 @@ class SqliteMemories(SqliteReads):
     def memory_index(self) -> MemoryIndex:
         """The memories' lexical index, opened on first use."""
         if self._memory_index is None:
-            self._memory_index = MemoryIndex(os.path.join(self.folder, "index"))
+            self._memory_index = MemoryIndex(os.path.join(self.folder, "index"), self.mark_of_change)
         return self._memory_index
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -351,7 +352,17 @@ class SqliteMemories(SqliteReads):
             lag = self.memory_index_lag()
         except IndexDamagedError:
             lag = None
+        if lag != 0:
+            note_kept(self.folder, self._kept_keys())
         return lag == 0 or self._write_memory_index(wait_s, anew=lag is None)
+
+    def _kept_keys(self) -> list[str]:
+        sql = "SELECT hex(key) FROM memories WHERE source = ? ORDER BY id"
+        return [key for (key,) in self._rows(sql, (memories.HAND,))]
+
+    def vanished_memories(self) -> list[str]:
+        """Ids of memories that were kept by hand in this folder and are not in this database."""
+        return vanished(self.folder, self._kept_keys())
 
     def _write_memory_index(self, wait_s: float, *, anew: bool) -> bool:
         try:
@@ -369,6 +380,9 @@ class SqliteMemories(SqliteReads):
         Raises:
             IndexDamagedError: the index cannot be read.
         """
+        self.memory_index.refresh()
+        if self.memory_index.is_foreign:
+            return None
         indexed, documents = self.memory_index.last_change(), self.memory_index.size()
         [(change, rows)] = self._rows("SELECT coalesce(max(change), 0), count(*) FROM memories")
         lag = int(change) - indexed

@@ -9,14 +9,14 @@ from recollect.domain import events
 from recollect.domain.sources import COUNTERS, SourceState
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX, SessionSummary, StoredEvent
 from recollect.errors import StoreError
-from recollect.store.driver import driver_errors
+from recollect.store.driver import driver_errors, rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from recollect.domain.stored import Scope
+    from recollect.domain.stored import Filter, Scope
     from recollect.store.base import Gate
     from recollect.store.gated import GatedConnection
 
@@ -67,7 +67,7 @@ def _unpacked(payload: bytes) -> str:
         import zstandard
 
         _decompress[thread] = zstandard.ZstdDecompressor().decompress
-    return _decompress[thread](payload).decode()
+    return _decompress[thread](payload).decode("utf-8", "replace")
 
 
 class _KeptEvent(StoredEvent):
@@ -121,9 +121,9 @@ class SqliteReads:
     def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
         """The rows of a query; what is not found by its own name may be there by what the gate made of that."""
         with driver_errors():
-            found = list(self.connection.execute_gated(sql, values))
+            found = rows_of(self.connection, sql, values)
             kept = None if found else self.connection.as_kept(values)
-            return found if kept is None else list(self.connection.execute_gated(sql, kept))
+            return found if kept is None else rows_of(self.connection, sql, kept)
 
     def _row(self, sql: str, values: tuple[object, ...] = ()) -> Any:  # noqa: ANN401 - whatever the query selects
         rows = self._rows(sql, values)
@@ -133,6 +133,18 @@ class SqliteReads:
         """A value of the store itself (its key, its creation time), or None."""
         row = self._row("SELECT value FROM meta WHERE name = ?", (name,))
         return row[0] if row else None
+
+    def mark_of_row(self, row: int) -> str:
+        """What tells events up to a row from others of the same numbers; "" where there is no such row."""
+        return self._mark("events", row)
+
+    def mark_of_change(self, change: int) -> str:
+        """What tells memories up to a change from others of the same numbers; "" where there is no such change."""
+        return self._mark("memories", change)
+
+    def _mark(self, kind: str, last: int) -> str:
+        found = self._row("SELECT mark FROM marks WHERE kind = ? AND last >= ? ORDER BY last LIMIT 1", (kind, last))
+        return str(found[0]) if found else ""
 
     def project_of_path(self, path: str) -> int | None:
         """The project of a folder that was seen before, or whose root is that folder."""
@@ -178,6 +190,19 @@ class SqliteReads:
         sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
         found = self._rows(sql, (wanted,))
         return {row[0]: _KeptEvent(row, with_text=with_text) for row in found}
+
+    def rows_within(self, rows: Iterable[int], wanted: Filter) -> set[int]:
+        """Which of some events (row ids) are where a filter looks (its scope and sessions), by the rows alone."""
+        sql = "SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))"
+        values: list[object] = [json.dumps(list(rows))]
+        if not wanted.scope.is_everything:
+            sql += " AND project_id = ?"
+            values.append(wanted.scope.project_id)
+        for numbers, is_one in ((wanted.sessions, "IN"), (wanted.without or None, "NOT IN")):
+            if numbers is not None:
+                sql += f" AND session_id {is_one} (SELECT value FROM json_each(?))"  # noqa: S608 - fixed words
+                values.append(json.dumps(list(numbers)))
+        return {row[0] for row in self._rows(sql, tuple(values))}
 
     def turns_by_row(self, rows: Iterable[int]) -> dict[int, StoredEvent]:
         """Events by their row ids, turns with their texts; ids that are not there are left out."""

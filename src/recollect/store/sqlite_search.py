@@ -20,6 +20,11 @@ class SqliteSearch(SqliteReads):
     """Searches are answered from the index; rows are the truth it is caught up from."""
 
     folder: str
+
+    def renew_marks(self) -> None:
+        """Makes whatever is derived from the rows worthless."""
+        raise NotImplementedError
+
     _index: LexicalIndex | None = None
     _index_writer: LexicalWriter | None = None
 
@@ -27,7 +32,7 @@ class SqliteSearch(SqliteReads):
     def index(self) -> LexicalIndex:
         """The lexical index, opened on first use."""
         if self._index is None:
-            self._index = LexicalIndex(os.path.join(self.folder, "index"))
+            self._index = LexicalIndex(os.path.join(self.folder, "index"), self.mark_of_row)
         return self._index
 
     def analyze(self, text: str) -> list[str]:
@@ -68,9 +73,11 @@ class SqliteSearch(SqliteReads):
 
     def index_lag(self) -> int:
         """How many rows the index has not seen yet (the newest may hold nothing to index)."""
-        from recollect.store.lexical_writer import last_indexed_row
-
-        return max(0, self.last_row() - last_indexed_row(self.index))
+        try:
+            indexed = self.index.last_row()
+        except IndexDamagedError:  # it is given up: whoever writes next makes it anew
+            indexed = 0
+        return max(0, self.last_row() - indexed)
 
     def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
         """Adds the rows that the index does not hold yet, and makes them searchable.
@@ -81,11 +88,21 @@ class SqliteSearch(SqliteReads):
 
         Returns:
             How many rows were added, or None when another process is at it (it, or the next pass, adds ours too).
+
+        Raises:
+            IndexDamagedError: it cannot be written, not even when it is made anew.
         """
+        try:
+            return self._catch_up(texts or {}, deadline)
+        except IndexDamagedError:
+            self._drop_index()
+            return self._catch_up(texts or {}, deadline)
+
+    def _catch_up(self, texts: Mapping[int, str], deadline: float | None) -> int | None:
         writer = self._index_writer or self._take_index()
         if writer is None:
             return None
-        added = writer.add_new_rows(texts or {}, deadline)
+        added = writer.add_new_rows(texts, deadline)
         if added:
             writer.commit()
         return added
@@ -112,25 +129,21 @@ class SqliteSearch(SqliteReads):
         return added
 
     def _take_index(self) -> LexicalWriter | None:
-        """The index's writer with its lock; None when another process has it. A damaged index is made anew."""
+        """The index's writer with its lock; None when another process has it."""
         from recollect.store.lexical_writer import LexicalWriter
 
+        last = self.last_row()
+        if last and not self.mark_of_row(last):  # rows that came another way than by `add_batch`
+            self.renew_marks()
         writer = LexicalWriter(self, self.index)
-        try:
-            is_ours = writer.open()
-        except IndexDamagedError:
-            self._drop_index()
-            writer = LexicalWriter(self, self.index)
-            is_ours = writer.open()
-        self._index_writer = writer if is_ours else None
+        self._index_writer = writer if writer.open() else None
         return self._index_writer
 
     def _drop_index(self) -> None:
         """Takes an index away that cannot be read: everything in it comes from the rows."""
-        import shutil
+        from recollect.store.index_files import take_away
 
-        folder = self.index.folder  # vectors and memories beside it are whole, and the vectors took hours
-        aside = f"{folder}-damaged-{os.getpid()}"
-        self._index = None
-        os.rename(folder, aside)
-        shutil.rmtree(aside, ignore_errors=True)
+        take_away(self.index.folder)  # vectors and memories beside it are whole, and the vectors took hours
+        self._index = self._index_writer = None
+
+

@@ -44,11 +44,6 @@ class SqliteTurns(SqliteReads):
         """How many turns there are after a row id."""
         return int(one(self._rows("SELECT count(*) FROM events WHERE id > ? AND kind IN (0, 1)", (row,))))
 
-    def key_of_row(self, row: int) -> str:
-        """What an event is known by in every store, in hexadecimal; "" when there is no such row."""
-        found = self._row("SELECT hex(key) FROM events WHERE id = ?", (row,))
-        return str(found[0]) if found else ""
-
     def _turn(self, found: tuple[Any, ...]) -> Turn:
         row, session_id, project_id, kind, origin, ts_ms, order_ms, excerpt, payload = found
         place = (session_id, order_ms, row)

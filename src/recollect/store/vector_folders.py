@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from recollect.errors import IndexDamagedError
-from recollect.store.vector_head import FORMAT, data_path, read_head
+from recollect.store.vector_head import FORMAT, HEAD_NAME, checksum_of, data_path, read_head, row_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +37,50 @@ class VectorFolder:
 
 def vector_folders(folder: str, store: Store) -> list[VectorFolder]:
     """Every model's vectors in the folder of a store's indexes, by name."""
+    return [_looked_at(os.path.join(folder, name), name, store) for name in _names(folder)]
+
+
+def give_up_broken(folder: str) -> list[str]:
+    """Reads all vectors beside a store; what is wrong with those that are not as they were written.
+
+    Their head is taken away: nothing is found by them any more, and whoever embeds next makes them anew.
+    """
+    found = []
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        try:
+            part = _broken_part(path)
+            if part:
+                os.unlink(os.path.join(path, HEAD_NAME))
+                found.append(f"the vector index {name} is damaged ({part})")
+        except OSError:  # cannot be read or changed now: who asks it says so
+            continue
+    return found
+
+
+def _broken_part(path: str) -> str:
+    """The file of an index that is not as it was written; "" when all are."""
     try:
-        names = sorted(name for name in os.listdir(folder) if name.startswith(PREFIX))
+        head = read_head(path)
+    except IndexDamagedError:
+        return HEAD_NAME
+    if head is None or not head.count:
+        return ""
+    for part, written in (head.checksums or {}).items():
+        try:
+            is_whole = checksum_of(path, head, part) == written
+        except FileNotFoundError:
+            is_whole = read_head(path) is None  # given up, or begun anew, meanwhile
+        if not is_whole:
+            return part
+    return ""
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name.startswith(PREFIX))
     except OSError:
         return []
-    return [_looked_at(os.path.join(folder, name), name, store) for name in names]
 
 
 def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
@@ -54,7 +93,7 @@ def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
         head, found.problem = None, "files of it are gone or cut"
     if head is not None:
         found.dimensions = head.dimensions
-        if not head.last_row or store.key_of_row(head.last_row) == head.last_key:
+        if head.is_of(store.mark_of_row):
             found.count, last_row = head.count, head.last_row
     found.turns_behind = store.count_turns_after(last_row)
     return found
@@ -62,12 +101,10 @@ def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
 
 def _is_whole(path: str, head: Head) -> bool:
     """Whether the files are as long as the head says; what stands in them is looked at when they are searched."""
-    dimensions = head.dimensions
-    row_bytes = {"rows": 32, "codes": 8 * -(-dimensions // 64), "values": 2 * dimensions}
     try:
         return all(
             os.stat(data_path(path, part, head.generation)).st_size >= head.count * size_bytes
-            for part, size_bytes in (row_bytes if head.count else {}).items()
+            for part, size_bytes in (row_bytes(head.dimensions) if head.count else {}).items()
         )
     except OSError:
         return False

@@ -7,11 +7,17 @@ import os
 import zlib
 
 from recollect.errors import IndexDamagedError
+from recollect.store.stamp import write_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from recollect.store.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
 
 HEAD_NAME = "head"
+_READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 
 
@@ -24,16 +30,22 @@ class Head:
         generation: Which files are meant (`data_path`); a new one is begun where vectors are to go.
         count: How many vectors there are; what lies behind them in the files is nobody's.
         last_row: The last event row that was considered, whether or not it has a vector.
-        last_key: What that event is known by: it tells whether these are the vectors of the rows at hand.
+        last_key: The mark of that event: it tells whether these are the vectors of the rows at hand.
+        checksums: By part, of what is committed of it; None where an older version wrote the head.
     """
 
-    __slots__ = ("count", "dimensions", "generation", "last_key", "last_row", "model")
+    __slots__ = ("checksums", "count", "dimensions", "generation", "last_key", "last_row", "model")
 
     def __init__(
-        self, model: str, dimensions: int, generation: int, count: int = 0, last_row: int = 0, last_key: str = ""
-    ) -> None:
+        self, model: str, dimensions: int, generation: int, count: int = 0, last_row: int = 0, last_key: str = "",
+        checksums: dict[str, int] | None = None,
+    ) -> None:  # fmt: skip
         self.model, self.dimensions, self.generation = model, dimensions, generation
-        self.count, self.last_row, self.last_key = count, last_row, last_key
+        self.count, self.last_row, self.last_key, self.checksums = count, last_row, last_key, checksums
+
+    def is_of(self, mark_of: MarkOf) -> bool:
+        """Whether the vectors are those of the rows at hand, by what these are marked with."""
+        return not self.last_row or (bool(self.last_key) and mark_of(self.last_row) == self.last_key)
 
     def encoded(self) -> bytes:
         """As it is in its file: a checksum, then JSON, one line."""
@@ -65,28 +77,33 @@ def read_head(folder: str) -> Head | None:
 
 def write_head(folder: str, head: Head) -> None:
     """Puts a head in place of the one that is there: a reader sees one or the other, also after a power cut."""
-    path = os.path.join(folder, HEAD_NAME)
-    descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(head.encoded())
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(path + ".new", path)
-    sync_folder(folder)
-
-
-def sync_folder(folder: str) -> None:
-    """Makes the names in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_whole(os.path.join(folder, HEAD_NAME), head.encoded())
 
 
 def data_path(folder: str, part: str, generation: int) -> str:
     """The file of one part of the data (`rows`, `codes`, `values`)."""
     return os.path.join(folder, f"{part}-{generation}.bin")
+
+
+def row_bytes(dimensions: int) -> dict[str, int]:
+    """How many bytes each part has for a vector."""
+    return {"rows": 32, "codes": 8 * -(-dimensions // 64), "values": 2 * dimensions}
+
+
+def checksum_of(folder: str, head: Head, part: str) -> int | None:
+    """The checksum of what is committed of a part; None where the file is shorter.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    left, checksum = head.count * row_bytes(head.dimensions)[part], 0
+    with open(data_path(folder, part, head.generation), "rb") as stream:
+        while left:
+            data = stream.read(min(_READ_BYTES, left))
+            if not data:
+                return None
+            checksum, left = zlib.crc32(data, checksum), left - len(data)
+    return checksum
 
 
 def damaged(what: str) -> IndexDamagedError:

@@ -25,9 +25,13 @@ from recollect.store.vector_snapshot import Snapshot
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from recollect.domain.stored import Filter
     from recollect.store.vector_snapshot import Array, FloatVector
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 EXACT_ROWS = 20_000
 """Up to so many rows are all compared exactly: at most 4 ms."""
@@ -44,6 +48,20 @@ _KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
 _ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 
 
+def _explained(method: Callable[Concatenate[VectorIndex, P], R]) -> Callable[Concatenate[VectorIndex, P], R]:
+    """A method that computes with what the files hold: numbers that cannot be are damage, and no warning."""
+
+    def call(self: VectorIndex, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            with np.errstate(all="ignore"):
+                return method(self, *args, **kwargs)
+        except (IndexError, ValueError, OverflowError) as error:
+            raise damaged(f"its numbers cannot be: {error}") from error
+
+    call.__name__, call.__doc__ = method.__name__, method.__doc__
+    return call
+
+
 class VectorIndex:
     """The vectors of one model of one store, opened for reading on first use."""
 
@@ -56,7 +74,7 @@ class VectorIndex:
             folder: The folder of all indexes of a store.
             model: The embedder's name and version; vectors of different models are in different folders.
             dimensions: Of each vector.
-            key_of: What an event row is known by, "" where there is none: vectors of other rows than these (another
+            key_of: The mark of an event row, "" where there is none: vectors of other rows than these (another
                 database was put in place, or an older copy of it) then count as none.
         """
         self.folder = os.path.join(folder, f"vectors-{FORMAT}-{model}")
@@ -99,9 +117,9 @@ class VectorIndex:
             return None
         if (head.model, head.dimensions) != (self.model, self.dimensions):
             raise damaged(f"it holds vectors of {head.model} with {head.dimensions} dimensions")
-        is_other = self.key_of is not None and head.last_row and self.key_of(head.last_row) != head.last_key
-        return None if is_other else head
+        return head if self.key_of is None or head.is_of(self.key_of) else None
 
+    @_explained
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
         """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine.
 
@@ -120,6 +138,7 @@ class VectorIndex:
         places = best if chosen is None else chosen[best]
         return _hits(snapshot, places, snapshot.with_what_follows(unit, places, cosines[best], wanted.before_ms))
 
+    @_explained
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None = None) -> dict[int, float]:
         """What `search` scores some event rows, those that have a vector; turns from `before_ms` on do not count.
 
@@ -142,6 +161,7 @@ class VectorIndex:
         length = float(np.linalg.norm(query))
         return query / np.float32(length) if 0 < length < np.inf else None
 
+    @_explained
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions have one vector only."""
         return self._snapshot().lone_sessions(session_ids)
@@ -217,6 +237,7 @@ def _best(scores: FloatVector, limit: int) -> Array:
 
 def _hits(snapshot: Snapshot, places: Array, scores: FloatVector) -> list[Hit]:
     """Places as hits, best first, equal ones in their order."""
+    scores = np.nan_to_num(scores.clip(-1.0, 1.0))
     order = np.lexsort((places, -scores))
     rows = snapshot.rows[places[order]]
     columns = (rows[name].tolist() for name in ("row", "session", "exchange", "ts_ms"))

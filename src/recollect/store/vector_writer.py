@@ -6,11 +6,13 @@ import contextlib
 import fcntl
 import os
 import re
+import zlib
 
 import numpy as np
 
 from recollect.errors import IndexDamagedError, StoreError
-from recollect.store.vector_head import HEAD_NAME, LOCK_NAME, Head, data_path, sync_folder, write_head
+from recollect.store.stamp import sync_folder
+from recollect.store.vector_head import HEAD_NAME, LOCK_NAME, Head, checksum_of, data_path, row_bytes, write_head
 from recollect.store.vector_snapshot import ROW, data_types, signs
 
 TYPE_CHECKING = False
@@ -91,7 +93,10 @@ class VectorWriter:
         parts: dict[str, Array] = {"rows": rows, "codes": signs(values), "values": values}
         with _explained(self._folder):
             for name, part in parts.items():
-                _write_at(self._files[name], part.tobytes(), self._head.count * (part.nbytes // len(part)))
+                data = part.tobytes()
+                _write_at(self._files[name], data, self._head.count * (part.nbytes // len(part)))
+                if self._head.checksums is not None:
+                    self._head.checksums[name] = zlib.crc32(data, self._head.checksums[name])
         self._head.count += len(turns)
         self._last_appended = int(rows["row"][-1])
 
@@ -151,13 +156,17 @@ class VectorWriter:
                 self.commit(0)  # nobody should go on finding by what is of no use
         else:
             self._last_appended = self._head.last_row
+            if self._head.checksums is None:
+                sums = {part: checksum_of(self._folder, self._head, part) for part in row_bytes(self._head.dimensions)}
+                self._head.checksums = {part: checksum or 0 for part, checksum in sums.items()}
             self._open_files()
             self._remove_other_files()
 
     def _begin(self) -> None:
         """New files, of a number that no file here has: somebody may still read those."""
         taken = [self._head.generation, *(generation for _, generation in self._data_files())]
-        self._head = Head(self._index.model, self._index.dimensions, max(taken) + 1)
+        checksums = dict.fromkeys(row_bytes(self._index.dimensions), 0)
+        self._head = Head(self._index.model, self._index.dimensions, max(taken) + 1, checksums=checksums)
         self._last_appended = 0
         self._open_files()
 

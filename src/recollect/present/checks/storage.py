@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 from recollect.app import App
 from recollect.capture.discover import Found
@@ -13,6 +14,9 @@ from recollect.errors import IndexDamagedError, StoreDamagedError, StoreError, S
 from recollect.present.checks.base import Finding, Machine, counted, in_units, quoted
 from recollect.present.checks.folder import writing_remedy
 from recollect.present.checks.source import update_remedy
+from recollect.present.render import counted as number_of
+from recollect.store.kept import NAME as KEPT_NAME
+from recollect.store.kept import vanished
 
 QUIET_S = 600
 """A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
@@ -26,6 +30,7 @@ WAL_WRITE_LOCK = 120
 """The byte of the `-shm` file that a writer locks (sqlite.org/walformat.html)."""
 
 LOCKS = "/proc/locks"
+SHOWN_IDS = 3
 SEARCHED_KINDS = (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)
 
 
@@ -152,9 +157,12 @@ def check_index(machine: Machine) -> list[Finding]:
         app.store.release_index()
         return f"added {counted(rows, 'row')} to the search index" if rows is not None else "another process is at it"
 
+    broken = app.verify_indexes()
+    if broken:
+        return [_broken(what, rebuild) for what in broken]
     try:
-        lag = app.store.index_lag()
         _ask_index(app)
+        lag = app.store.index_lag()
     except IndexDamagedError as error:
         what = str(error).partition("; ")[0]
         return [Finding("error", "index", what, "recollect doctor --fix", rebuild)]
@@ -168,6 +176,29 @@ def check_index(machine: Machine) -> list[Finding]:
         what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
         return [Finding("error", "index", what, "recollect doctor --fix", rebuild)]
     return [Finding("ok", "index", f"holds {counted(indexed, 'event')}, all that can be searched")]
+
+
+def _broken(what: str, rebuild: Callable[[], str]) -> Finding:
+    """A file of an index that is not as it was written; nothing is found by that index any more."""
+    if "vector" in what:
+        return Finding("error", "index", f"{what}: search is by words only", "recollect model embed")
+    return Finding("error", "index", what, "recollect doctor --fix", rebuild)
+
+
+def check_kept(machine: Machine) -> list[Finding]:
+    """Every memory that was kept by hand is still there: no transcript holds it."""
+    app = machine.app
+    if app is None and os.path.lexists(machine.database):
+        return []
+    gone = vanished(machine.home, []) if app is None else app.store.vanished_memories()
+    if not gone:
+        return []
+    named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")
+    what = f"kept by hand and gone: {number_of(len(gone), 'memory', 'memories')} ({named})"
+    what += "; the database was lost, or an older one was put in its place"
+    file = quoted(os.path.join(machine.home, KEPT_NAME))
+    remedy = f"recollect import-memories EXPORT  # or, if they are gone for good: rm {file}"
+    return [Finding("warning", "memories", what, remedy)]
 
 
 def check_memory_index(machine: Machine) -> list[Finding]:
@@ -187,7 +218,7 @@ def check_memory_index(machine: Machine) -> list[Finding]:
         what = "memories: " + str(error).partition("; ")[0]
         return [Finding("error", "index", what, "recollect doctor --fix", renew)]
     if lag is None:
-        what = "memories: their index is of other ones than the store's: an older database was put back"
+        what = "memories: their index is of other ones than the store's: damaged, or an older database was put back"
         return [Finding("error", "index", what, "recollect doctor --fix", renew)]
     if lag:
         what = f"memories: their index is {counted(lag, 'change')} behind"

@@ -80,6 +80,8 @@ def read_found(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, floa
                 problems += [problem] if problem else []
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")
+            for problem in app.verify_indexes():
+                problems.append(f"{problem}; it is made anew from the rows")
             app.index_new_rows()
             app.store.release_index()
     totals["seconds"] = round(time.monotonic() - started, 3)

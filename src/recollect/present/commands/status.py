@@ -73,6 +73,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
         "memories": app.store.memory_counts(),
+        "vanished_memories": app.store.vanished_memories(),
         "unread": _unread(app, machine),
         "index_lag_rows": app.store.index_lag(),
         "embedding": vector_facts(app, app.settings),
@@ -161,6 +162,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if facts["quarantine"]["records"]:
         lines.append(("quarantine", _quarantined(facts["quarantine"])))
+    if facts["vanished_memories"]:
+        gone = counted(len(facts["vanished_memories"]), "memory", "memories")
+        lines.append(("vanished", f"{gone} kept by hand, with an earlier database: recollect doctor"))
     batches = facts["distil_batches"]
     if batches["pending"] or batches["dead"]:
         lines.append(("batches", f"{batches['pending']} wait for the model, at {batches['dead']} it failed"))
