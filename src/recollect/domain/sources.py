@@ -15,6 +15,10 @@ COUNTERS = (
 """Accounts of a source: per generation, offset = the sum of the four `_bytes`."""
 
 
+SET_ASIDE = "set-aside"
+"""Why a record is quarantined that a pass died in: it cost too much time."""
+
+
 class SourceState:
     """How far one generation of a file is in the store. `id` is None before its first batch."""
 

@@ -46,6 +46,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_memory_index,
     embedding.check_vectors,
     storage.check_quarantine,
+    storage.check_set_aside,
     storage.check_unread,
     distilling.check_batches,
     activity.check_spool,

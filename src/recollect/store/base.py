@@ -59,6 +59,27 @@ class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, Distil
         """Adds rows and moves the cursor in one transaction; counts, and the new rows' search texts."""
         ...
 
+    # -- costly records --------------------------------------------------------------------------------------------
+    def trial(self, path: str, generation: int, offset: int) -> tuple[int, int] | None:
+        """The process that tries (or tried) a record, and since when (UTC ms); None when nobody noted it."""
+        ...
+
+    def begin_trial(self, path: str, generation: int, offset: int, pid: int, now_ms: int) -> None:
+        """Notes that a process tries a record; committing its rows takes the note away."""
+        ...
+
+    def end_trial(self, path: str, generation: int, offset: int) -> None:
+        """Takes a note back."""
+        ...
+
+    def set_aside(self) -> list[tuple[str, int, int, str]]:
+        """Records that a pass died in: path, offset, size in bytes, digest; of what the files hold now, in order."""
+        ...
+
+    def readmit(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
+        """Adds a record that was set aside, in one transaction; the cursor stays. As `add_batch`, `records` is 0."""
+        ...
+
     # -- reading ---------------------------------------------------------------------------------------------------
     def meta(self, name: str) -> object:
         """A value of the store itself."""

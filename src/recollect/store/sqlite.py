@@ -13,7 +13,7 @@ import time
 
 import apsw
 
-from recollect.domain.sources import COUNTERS
+from recollect.domain.sources import COUNTERS, SET_ASIDE
 from recollect.errors import CursorMovedError, StoreError, StoreMissingError, StoreNewerError
 from recollect.store.driver import driver_errors
 from recollect.store.sqlite_answers import SqliteAnswers
@@ -22,6 +22,7 @@ from recollect.store.sqlite_graph import SqliteGraph
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_search import SqliteSearch
 from recollect.store.sqlite_spending import SqliteSpending
+from recollect.store.sqlite_trials import SqliteTrials
 from recollect.store.sqlite_turns import SqliteTurns
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Store
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -45,7 +46,9 @@ _INSERT_EVENT = (
 )
 
 
-class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
+class SqliteStore(
+    SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending, SqliteTrials
+):  # fmt: skip
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True) -> None:
@@ -138,6 +141,34 @@ class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, S
             self._move_cursor(source_id, batch, counts)
         batch.after.id = source_id
         return counts, new_rows
+
+    def readmit(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
+        """Adds the events of a record that was set aside, and moves its bytes to the account where they belong.
+
+        Args:
+            batch: The record, and the cursor of its source, which stays where it is.
+
+        Returns:
+            As `add_batch`; `records` is 0, and nothing is counted when somebody else has done it.
+        """
+        counts = dict.fromkeys(COUNTERS, 0)
+        new_rows: dict[int, str] = {}
+        [record], source_id = batch.records, batch.after.id or 0
+        with self.transaction():
+            sql = "DELETE FROM quarantine WHERE source_id = ? AND offset = ? AND reason = ?"
+            self.connection.execute(sql, (source_id, record.offset, SET_ASIDE))
+            if not self.connection.changes():
+                return counts, new_rows
+            self._add_record(record, source_id, batch, counts, new_rows)
+            counts["records"] -= 1
+            counts["quarantined"] -= 1
+            counts["quarantined_bytes"] -= record.size_bytes
+            self._count(source_id, counts)
+        return counts, new_rows
+
+    def _count(self, source_id: int, counts: dict[str, int]) -> None:
+        adds = ", ".join(f"{name} = {name} + {counts[name]:d}" for name in COUNTERS)
+        self.connection.execute(f"UPDATE sources SET {adds} WHERE id = ?", (source_id,))  # noqa: S608 - integers only
 
     def _claim_source(self, batch: Batch) -> int:
         after = batch.after
@@ -263,6 +294,7 @@ class SqliteStore(SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, S
                 after.tail_bytes, json.dumps(after.reader_state), after.order_ms, batch.now_ms, source_id,
             ),
         )  # fmt: skip
+        self.connection.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (as_text(after.path), after.offset))
 
     def move_source(self, source_id: int, path: str) -> None:
         """A file that was renamed keeps its cursor under its new path."""
