@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[..., Embedder | None]
 
-INDEX_EVERY_ROWS = 60_000
+INDEX_EVERY_CHARS = 8 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
 DATABASE_NAME = "recollect.db"
@@ -97,6 +97,7 @@ class App:
     ) -> None:  # fmt: skip
         self.store, self.settings, self._fixed_root, self._ranking = store, settings, fixed_root, ranking
         self._texts: dict[int, str] = {}
+        self._text_chars = 0
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
         self._distillation: Distillation | None = None
@@ -141,13 +142,15 @@ class App:
 
     def _on_rows(self, texts: dict[int, str]) -> None:
         self._texts.update(texts)
-        if len(self._texts) >= INDEX_EVERY_ROWS:
+        self._text_chars += sum(map(len, texts.values()))
+        if self._text_chars >= INDEX_EVERY_CHARS:
             self.index_new_rows()
 
     def index_new_rows(self, deadline: float | None = None) -> int | None:
         """Makes the rows that were added searchable; None when another process is at it."""
         added = self.store.catch_up_index(self._texts, deadline=deadline)
         self._texts.clear()
+        self._text_chars = 0
         self.store.catch_up_memories()
         return added
 

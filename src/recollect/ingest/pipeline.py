@@ -7,25 +7,26 @@ unique: the effect is exactly-once.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
 from recollect.capture.decode import OVERSIZE, TOO_DEEP, TORN, clean_text, decode_record
 from recollect.capture.discover import READERS
-from recollect.capture.files import HEAD_BYTES, TAIL_BYTES, Line, LineReader, digest_of
+from recollect.capture.files import TAIL_BYTES, Line, LineReader, digest_of
 from recollect.capture.records import ReaderState
-from recollect.capture.unfold import holds_sessions, is_plain, is_there, open_lines, place_of, sessions_in, status_of
+from recollect.capture.unfold import holds_sessions, is_plain, open_lines, place_of, sessions_in, status_of
 from recollect.domain.sources import COUNTERS, SET_ASIDE, Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, TranscriptError
 from recollect.ingest.decoders import fast_decoder
-from recollect.ingest.generations import is_same_generation, read_fully
+from recollect.ingest.generations import position
+from recollect.ingest.held import HeldBatches
 from recollect.ingest.prepare import Preparer
 from recollect.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import BinaryIO
+    from collections.abc import Callable, Iterator
 
     from recollect.capture.unfold import Status
     from recollect.domain.events import Event
@@ -70,11 +71,13 @@ class Ingester:
         self._store, self._places, self._now_ms, self._on_rows = store, places, now_ms, on_rows
         self._preparer: Preparer | None = None
         self._is_ended_then = False
+        self._held: HeldBatches | None = None
         self._decoders: dict[str, Callable[[bytes], object] | None] = {}
 
     def ingest_file(
         self, path: str, client: str, *, deadline: float | None = None,
         on_progress: Callable[[int], None] | None = None, is_ended_then: bool = False,
+        report: FileReport | None = None,
     ) -> FileReport:  # fmt: skip
         """Reads what is new in one file.
 
@@ -86,12 +89,13 @@ class Ingester:
                 end too.
             on_progress: Called with the unpacked bytes of each committed batch.
             is_ended_then: Somebody ends the process soon after the deadline: a costly record is not begun just before.
+            report: One to add to.
 
         Raises:
             TranscriptError: the file cannot be read (or on); what was committed stays.
             StoreError: the store failed; what was committed stays.
         """
-        report = FileReport()
+        report = report or FileReport()
         self._is_ended_then = is_ended_then and deadline is not None
         read = self._pass_over_sessions if holds_sessions(path, client) else self._pass
         for _ in range(MAX_RETRIES):
@@ -101,6 +105,32 @@ class Ingester:
             except CursorMovedError:
                 continue
         return report
+
+    @contextlib.contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """While this is entered, files that are read to their end in one batch are committed together with others.
+
+        Their reports are filled in when they are committed, at the end at the latest.
+        """
+        held = self._held = HeldBatches(self._store, self._hand_on)
+        try:
+            yield
+        finally:
+            self._held = None
+        held.commit()
+
+    def commit_held(self) -> None:
+        """Commits what waits for others."""
+        if self._held is not None:
+            self._held.commit()
+
+    def write(self, batch: Batch, settle: Callable[[dict[str, int]], None], again: Callable[[], object] | None) -> None:
+        """Commits a batch and tells what was counted: now, or with others where its source can be read `again`."""
+        if self._held is not None and again is not None:
+            self._held.add(batch, settle, again)
+            return
+        self.commit_held()
+        settle(self.store_batch(batch))
 
     def _pass_over_sessions(
         self, path: str, client: str, report: FileReport, deadline: float | None,
@@ -142,14 +172,14 @@ class Ingester:
         self, path: str, client: str, report: FileReport, deadline: float | None,
         on_progress: Callable[[int], None] | None, status: Status | None = None,
     ) -> None:  # fmt: skip
-        status = status or status_of(path, client)
+        is_session, status = status is not None, status or status_of(path, client)
         state = self._known(path, client)
         if state is not None and self._is_read(state, status):
             report.is_complete = True
             return
         is_idle = self._is_idle(status)
         with open_lines(path, client, is_idle=is_idle) as stream:
-            state, head, window = self._position(state, path, client, stream)
+            state, head, window = position(self._store, state, path, client, stream)
             reader = LineReader(stream, state.offset)
             work = _Pass(self, state, head, window, report, on_progress)
             try:
@@ -164,7 +194,7 @@ class Ingester:
                 self._add(work, _last_line(state, reader), None, is_whole=False)
             else:
                 work.state.tail_bytes = reader.tail_bytes
-            work.commit(status)
+            work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
         report.is_complete = True
 
     def _add(self, work: _Pass, line: Line, deadline: float | None, *, is_whole: bool = True) -> bool:
@@ -176,6 +206,7 @@ class Ingester:
             work.add(line, is_whole=is_whole)
         else:
             work.commit(None)
+            self.commit_held()
             if self._is_ended_then and time.monotonic() > (deadline or 0) - LEAST_S:
                 return False
             trial = Trial(self._store, work.state, line.start, self._now_ms())
@@ -201,30 +232,6 @@ class Ingester:
 
     def _is_idle(self, status: Status) -> bool:
         return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
-
-    def _position(
-        self, state: SourceState | None, path: str, client: str, stream: BinaryIO
-    ) -> tuple[SourceState, bytes, bytes]:
-        """The cursor of the right generation, with the bytes at the head of the file and before the cursor.
-
-        The stream is then at the cursor. A renamed file keeps the cursor it had.
-        """
-        head = read_fully(stream, HEAD_BYTES)
-        if state is None:
-            state = self._renamed(path, client, head) or SourceState(path, client)
-        state.path = path
-        if not is_same_generation(state, head, stream):
-            state = state.next_generation()
-        window = min(state.offset, TAIL_BYTES)
-        stream.seek(state.offset - window)
-        return state, head, read_fully(stream, window)
-
-    def _renamed(self, path: str, client: str, head: bytes) -> SourceState | None:
-        for state in self._store.sources_like(digest_of(head)) if head else ():
-            if state.client == client and state.id is not None and not is_there(state.path):
-                self._store.move_source(state.id, path)
-                return self._store.source(path)
-        return None
 
     def preparer(self) -> Preparer:
         """The preparer with the store's key, made on first use (it loads the secret rules)."""
@@ -357,8 +364,8 @@ class _Pass:
             rows.append(prepare(event, self.state.order_ms))
         return rows
 
-    def commit(self, status: Status | None) -> None:
-        """Commits what was read. With `status` the file was read to its end as it was then."""
+    def commit(self, status: Status | None, again: Callable[[], object] | None = None) -> None:
+        """Commits what was read. With `status` the file was read to its end as it was then; `again` reads it anew."""
         state = self.state
         if status is None and not self._records:
             return
@@ -370,14 +377,18 @@ class _Pass:
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
         state.reader_state = self._ingester.redact_state(self._reader_state)
-        after = state.copy()
-        counts = self._ingester.store_batch(Batch(after, self._records, self.roots, self._ingester.now_ms()))
-        state.id = after.id
-        for name, count in counts.items():
-            self._report.counts[name] += count
-        self._report.bytes_read += self._bytes
-        if self._on_progress is not None:
-            self._on_progress(self._bytes)
+        after, size = state.copy(), self._bytes
+
+        def settle(counts: dict[str, int]) -> None:
+            state.id = after.id
+            for name, count in counts.items():
+                self._report.counts[name] += count
+            self._report.bytes_read += size
+            if self._on_progress is not None:
+                self._on_progress(size)
+
+        batch = Batch(after, self._records, self.roots, self._ingester.now_ms())
+        self._ingester.write(batch, settle, again)
         self._records, self._bytes = [], 0
 
 

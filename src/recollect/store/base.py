@@ -59,6 +59,10 @@ class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, Distil
         """Adds rows and moves the cursor in one transaction; counts, and the new rows' search texts."""
         ...
 
+    def add_batches(self, batches: Sequence[Batch]) -> list[tuple[dict[str, int], dict[int, str]] | None]:
+        """As `add_batch` for several sources, in one transaction; None for one whose cursor was moved meanwhile."""
+        ...
+
     # -- costly records --------------------------------------------------------------------------------------------
     def trial(self, path: str, generation: int, offset: int) -> tuple[int, int] | None:
         """The process that tries (or tried) a record, and since when (UTC ms); None when nobody noted it."""

@@ -27,7 +27,7 @@ from recollect.store.sqlite_turns import SqliteTurns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Store
@@ -43,6 +43,12 @@ _INSERT_EVENT = (
     "INSERT INTO events (key, session_id, project_id, source_id, offset, kind, origin, ts_ms, order_ms, tool,"
     " tool_use_id, file, branch, agent_id, failed, exit_code, text_chars, excerpt, payload)"
     " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING"
+)
+_ADD_COUNTS = ", ".join(f"{name} = {name} + ?" for name in COUNTERS)
+_COUNT = f"UPDATE sources SET {_ADD_COUNTS} WHERE id = ?"  # noqa: S608 - fixed names
+_MOVE_CURSOR = (
+    "UPDATE sources SET offset = ?, head_bytes = ?, head_digest = ?, tail_digest = ?, size_bytes = ?, mtime_ns = ?,"  # noqa: S608 - fixed names
+    f" tail_bytes = ?, reader_state = ?, order_ms = ?, read_ms = ?, {_ADD_COUNTS} WHERE id = ?"
 )
 
 
@@ -132,13 +138,32 @@ class SqliteStore(
             CursorMovedError: another process has moved the cursor; nothing was written.
             StoreLockedError: the write lock could not be had; nothing was written.
         """
+        with self.transaction():
+            return self._add_batch(batch)
+
+    def add_batches(self, batches: Sequence[Batch]) -> list[tuple[dict[str, int], dict[int, str]] | None]:
+        """Adds batches of several sources in one transaction; None for one whose cursor another process has moved.
+
+        Raises:
+            StoreLockedError: the write lock could not be had; nothing was written.
+        """
+        found: list[tuple[dict[str, int], dict[int, str]] | None] = []
+        with self.transaction():
+            for batch in batches:
+                try:
+                    with self.connection:  # a savepoint
+                        found.append(self._add_batch(batch))
+                except CursorMovedError:
+                    found.append(None)
+        return found
+
+    def _add_batch(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
         counts = dict.fromkeys(COUNTERS, 0)
         new_rows: dict[int, str] = {}
-        with self.transaction():
-            source_id = self._claim_source(batch)
-            for record in batch.records:
-                self._add_record(record, source_id, batch, counts, new_rows)
-            self._move_cursor(source_id, batch, counts)
+        source_id = self._claim_source(batch)
+        for record in batch.records:
+            self._add_record(record, source_id, batch, counts, new_rows)
+        self._move_cursor(source_id, batch, counts)
         batch.after.id = source_id
         return counts, new_rows
 
@@ -167,8 +192,7 @@ class SqliteStore(
         return counts, new_rows
 
     def _count(self, source_id: int, counts: dict[str, int]) -> None:
-        adds = ", ".join(f"{name} = {name} + {counts[name]:d}" for name in COUNTERS)
-        self.connection.execute(f"UPDATE sources SET {adds} WHERE id = ?", (source_id,))  # noqa: S608 - integers only
+        self.connection.execute(_COUNT, (*(counts[name] for name in COUNTERS), source_id))
 
     def _claim_source(self, batch: Batch) -> int:
         after = batch.after
@@ -285,13 +309,12 @@ class SqliteStore(
 
     def _move_cursor(self, source_id: int, batch: Batch, counts: dict[str, int]) -> None:
         after = batch.after
-        adds = ", ".join(f"{name} = {name} + {counts[name]:d}" for name in COUNTERS)
         self.connection.execute(
-            "UPDATE sources SET offset = ?, head_bytes = ?, head_digest = ?, tail_digest = ?, size_bytes = ?,"  # noqa: S608 - integers only
-            f" mtime_ns = ?, tail_bytes = ?, reader_state = ?, order_ms = ?, read_ms = ?, {adds} WHERE id = ?",
+            _MOVE_CURSOR,
             (
                 after.offset, after.head_bytes, after.head_digest, after.tail_digest, after.size_bytes, after.mtime_ns,
-                after.tail_bytes, json.dumps(after.reader_state), after.order_ms, batch.now_ms, source_id,
+                after.tail_bytes, json.dumps(after.reader_state), after.order_ms, batch.now_ms,
+                *(counts[name] for name in COUNTERS), source_id,
             ),
         )  # fmt: skip
         self.connection.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (as_text(after.path), after.offset))

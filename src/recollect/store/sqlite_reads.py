@@ -312,6 +312,14 @@ class SqliteReads:
         sql = _INDEX_SELECT + " WHERE session_id = ? AND order_ms >= ? ORDER BY order_ms, id"
         return [IndexRow(*row) for row in self._rows(sql, (session_id, start))]
 
+    def sessions_before(self, row: int, asked: Iterable[int]) -> set[int]:
+        """Which of some sessions (row ids) have events of their own before an event's row id."""
+        sql = (
+            "SELECT value FROM json_each(?1) WHERE"
+            " EXISTS (SELECT 1 FROM events WHERE session_id = value AND id < ?2)"
+        )
+        return {found for (found,) in self._rows(sql, (json.dumps(list(asked)), row))}
+
     def search_texts(self, rows: Iterable[int]) -> dict[int, str]:
         """The search texts of events by their row ids, made anew from what is stored."""
         found = self._rows(

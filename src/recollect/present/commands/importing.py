@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from tqdm import tqdm
@@ -16,6 +16,9 @@ from recollect.app import App, open_app
 from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
 from recollect.settings import read_settings
+
+if TYPE_CHECKING:
+    from recollect.ingest.pipeline import FileReport
 
 _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 
@@ -97,9 +100,13 @@ def read_found(
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
     with open_app(read_settings(os.environ)) as app, bar:
         try:
-            for found in transcripts:
-                problem = _read_one(app, found, totals, bar)
-                problems += [problem] if problem else []
+            with app.ingester().in_bulk():
+                reports = [_read_one(app, found, problems, bar) for found in transcripts]
+            for report in filter(None, reports):
+                totals["files"] += 1
+                totals["bytes"] += report.bytes_read
+                for name in _REPORT:
+                    totals[name] += report.counts[name]
             if finally_ is not None:
                 finally_(app, totals)
         finally:  # also when interrupted: what was read must be found
@@ -110,24 +117,23 @@ def read_found(
     return totals, problems
 
 
-def _read_one(app: App, found: Found, totals: dict[str, float], bar: tqdm[NoReturn]) -> str | None:
-    """Reads one transcript into the totals; what went wrong with it, or None."""
+def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) -> FileReport | None:
+    """Reads one transcript; the report is whole when its last batch is committed. None: see `problems`."""
+    left = found.size_bytes
 
     def advance(size_bytes: int) -> None:
+        nonlocal left
+        size_bytes = min(size_bytes, left)
+        left -= size_bytes
         bar.update(size_bytes)
 
-    before = bar.n
     try:
-        report = app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
+        return app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
     except (TranscriptError, OSError) as error:
-        return str(error) if found.path in str(error) else f"{found.path}: {error}"
+        problems.append(str(error) if found.path in str(error) else f"{found.path}: {error}")
+        return None
     finally:
-        bar.update(max(0, found.size_bytes - (bar.n - before)))
-    totals["files"] += 1
-    totals["bytes"] += report.bytes_read
-    for name in _REPORT:
-        totals[name] += report.counts[name]
-    return None
+        advance(left)
 
 
 def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
