@@ -6,6 +6,7 @@ import os
 
 from recollect.capture.projects import is_repository, project_root
 from recollect.domain.events import squeeze
+from recollect.domain.windows import windows_path
 from recollect.errors import UsageError
 
 TYPE_CHECKING = False
@@ -55,12 +56,13 @@ def project_named(store: Store, name: str, here: str, instead: str) -> Named:
     Raises:
         UsageError: none has that name (the message names those most like it), or several have it.
     """
-    folder = os.path.join(here, os.path.expanduser(name))
+    foreign = windows_path(name)
+    folder = foreign or os.path.join(here, os.path.expanduser(name))
     known = store.projects()
     roots = dict(known)
     by_folder = project_of(store, folder)
     named = _ending(known, name)
-    is_path = os.sep in name or name in (os.curdir, os.pardir, "~")
+    is_path = foreign is not None or os.sep in name or name in (os.curdir, os.pardir, "~")
     if by_folder is not None and (is_path or not named or by_folder in named):
         return by_folder, roots[by_folder]
     if len(named) == 1:

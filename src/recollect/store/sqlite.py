@@ -260,7 +260,7 @@ class SqliteStore(
         if cwd is None or cwd == root:
             return session_id, project_id
         resolved, is_certain = batch.roots.get(cwd, (cwd, False))
-        is_below = root != "/" and cwd.startswith(root + "/")  # "/" is the root of what names no folder
+        is_below = root != "/" and resolved.startswith(root + "/")  # "/" is the root of what names no folder
         if resolved == root:
             return session_id, project_id
         belongs = root if is_below and not is_certain else resolved
@@ -290,8 +290,14 @@ class SqliteStore(
         known = self._paths.get(cwd)
         if known is not None:
             return known
-        self.connection.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (root, now_ms))
-        project_id = int(one(self.connection.execute("SELECT id FROM projects WHERE root = ?", (root,))))
+        project_id = self.project_of_root(root)
+        if project_id is None and root[1:3] == ":/":  # a folder of another machine, whose repository nobody can look at
+            from recollect.domain.windows import windows_parents
+
+            project_id = next(filter(None, map(self.project_of_root, windows_parents(root))), None)
+        if project_id is None:
+            self.connection.execute("INSERT INTO projects (root, created_ms) VALUES (?, ?)", (root, now_ms))
+            project_id = self.connection.last_insert_rowid()
         self.connection.execute(
             "INSERT INTO project_paths (path, project_id) VALUES (?1, ?2)"
             " ON CONFLICT (path) DO UPDATE SET project_id = ?2",
