@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from recollect.ingest.distil.run import Distillation
     from recollect.ingest.graph.build import GraphReport
     from recollect.ingest.graph.refresh import ProjectGraphs
-    from recollect.ingest.pipeline import FileReport, Ingester
+    from recollect.ingest.pipeline import Ingester
     from recollect.ingest.remember import Memories
+    from recollect.ingest.reports import FileReport
     from recollect.ingest.spool import SpoolReport
     from recollect.providers.base import Embedder
     from recollect.retrieve.code_files import FileImports
@@ -127,11 +128,9 @@ class App:
     def ingester(self) -> Ingester:
         """Reads transcripts into the store; new rows' texts are kept for the index."""
         if self._ingester is None:
-            from recollect.ingest.exclusion import Places
-            from recollect.ingest.pipeline import Ingester
+            from recollect.ingest.opening import open_ingester
 
-            places = Places(self.settings.exclude, self._fixed_root)
-            self._ingester = Ingester(self.store, places, now_ms=now_ms, on_rows=self._on_rows)
+            self._ingester = open_ingester(self.store, self.settings, self._fixed_root, now_ms, self._on_rows)
         return self._ingester
 
     def ingest_file(

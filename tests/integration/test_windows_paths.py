@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.builders import Claude, write
-from tests.conftest import Ingest
 from tests.processes import ask
 
 from recollect.capture.projects import project_root
-from recollect.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Ingest
+
+    from recollect.store.sqlite import SqliteStore
 
 ROOT = "C:/Users/mara/harbour"
 SPELLINGS = (
     r"C:\Users\mara\harbour", r"c:\Users\mara\harbour", "C:/Users/mara/harbour", "c:/Users\\mara/harbour/",
-    "\\\\?\\C:\\Users\\mara\\harbour", "/c/Users/mara/harbour", "/C/Users/mara/harbour", "/cygdrive/c/Users/mara/harbour",
+    "\\\\?\\C:\\Users\\mara\\harbour", "/c/Users/mara/harbour", "/C/Users/mara/harbour",
+    "/cygdrive/c/Users/mara/harbour",
     r"C:\Users\mara\harbour\.", r"C:\Users\mara\harbour\src\..", "\\\\.\\C:\\Users\\mara\\harbour",
 )  # fmt: skip
 

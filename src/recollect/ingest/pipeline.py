@@ -16,12 +16,13 @@ from recollect.capture.discover import READERS
 from recollect.capture.files import TAIL_BYTES, Line, LineReader, digest_of
 from recollect.capture.records import ReaderState
 from recollect.capture.unfold import holds_sessions, is_plain, open_lines, place_of, sessions_in, status_of
-from recollect.domain.sources import COUNTERS, SET_ASIDE, Batch, NewRecord, SourceState
+from recollect.domain.sources import SET_ASIDE, Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, TranscriptError
 from recollect.ingest.decoders import fast_decoder
 from recollect.ingest.generations import position
 from recollect.ingest.held import HeldBatches
 from recollect.ingest.prepare import Preparer
+from recollect.ingest.reports import FileReport
 from recollect.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
 
 TYPE_CHECKING = False
@@ -43,17 +44,6 @@ MAX_RETRIES = 20
 """How often a pass gives way to another process on the same file before it leaves the file to it."""
 
 
-class FileReport:
-    """What one pass over one file did: counts by the names of COUNTERS, and whether it reached the end."""
-
-    __slots__ = ("bytes_read", "counts", "is_complete")
-
-    def __init__(self) -> None:
-        self.bytes_read = 0
-        self.counts = dict.fromkeys(COUNTERS, 0)
-        self.is_complete = False
-
-
 class Ingester:
     """Reads transcript files into one store.
 
@@ -62,16 +52,18 @@ class Ingester:
         places: Decides the project of a folder, and whether it is excluded.
         now_ms: The clock, UTC milliseconds.
         on_rows: Called after each commit with the search texts of the new rows by row id.
+        meet: Called with the root of a repository before anything of it is stored, where there is time for that.
     """
 
     def __init__(
         self, store: Store, places: Places, *, now_ms: Callable[[], int],
-        on_rows: Callable[[dict[int, str]], None] | None = None,
+        on_rows: Callable[[dict[int, str]], None] | None = None, meet: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
-        self._store, self._places, self._now_ms, self._on_rows = store, places, now_ms, on_rows
+        self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
         self._preparer: Preparer | None = None
         self._is_ended_then = False
         self._held: HeldBatches | None = None
+        self._met: set[str] = set()
         self._decoders: dict[str, Callable[[bytes], object] | None] = {}
 
     def ingest_file(
@@ -273,6 +265,15 @@ class Ingester:
         self._hand_on(new_rows)
         return counts
 
+    def root_of(self, cwd: str) -> tuple[str, bool]:
+        """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
+        root, is_certain = self._places.root_of(cwd)
+        if is_certain and self._meet is not None and not self._is_ended_then and root not in self._met:
+            self._met.add(root)
+            if not self._places.is_excluded(cwd):
+                self._meet(root)
+        return root, is_certain
+
     @property
     def places(self) -> Places:
         """Where events belong."""
@@ -353,7 +354,7 @@ class _Pass:
         for event in found:
             cwd = event.cwd or ""
             if cwd not in self.roots:
-                self.roots[cwd] = self._ingester.places.root_of(cwd)
+                self.roots[cwd] = self._ingester.root_of(cwd)
             if self._ingester.places.is_excluded(cwd):
                 self._reader_state.close_call(event.tool_use_id or "")
                 continue

@@ -17,6 +17,7 @@ from recollect.present.checks import (
     embedding,
     folder,
     programs,
+    projects,
     storage,
 )
 from recollect.present.checks.base import Finding, Machine, quoted
@@ -47,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     embedding.check_vectors,
     storage.check_quarantine,
     storage.check_set_aside,
+    projects.check_projects,
     storage.check_unread,
     distilling.check_batches,
     activity.check_spool,

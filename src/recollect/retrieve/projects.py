@@ -6,7 +6,6 @@ import os
 
 from recollect.capture.projects import is_repository, project_root
 from recollect.domain.events import squeeze
-from recollect.domain.windows import windows_path
 from recollect.errors import UsageError
 
 TYPE_CHECKING = False
@@ -56,6 +55,8 @@ def project_named(store: Store, name: str, here: str, instead: str) -> Named:
     Raises:
         UsageError: none has that name (the message names those most like it), or several have it.
     """
+    from recollect.domain.windows import windows_path
+
     foreign = windows_path(name)
     folder = foreign or os.path.join(here, os.path.expanduser(name))
     known = store.projects()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.domain.identity import Repository
     from recollect.domain.sources import Batch, SourceState
     from recollect.domain.stored import Filter, Hit, Scope, SessionSummary, StoredEvent, Turn, Weights
 
@@ -82,6 +83,35 @@ class Store(CodeGraph, Answers, MemoryRows, DistilledRows, RationaleRows, Distil
 
     def readmit(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
         """Adds a record that was set aside, in one transaction; the cursor stays. As `add_batch`, `records` is 0."""
+        ...
+
+    # -- which folders are one project -----------------------------------------------------------------------------
+    def keep_repository(self, found: Repository, now_ms: int) -> None:
+        """Keeps what a repository's folder shows, in place of what it showed before."""
+        ...
+
+    def repositories(self) -> list[Repository]:
+        """What every folder showed when it was looked at, those of the oldest projects first."""
+        ...
+
+    def alias_project(self, root: str, project_id: int, now_ms: int) -> None:
+        """From now on a root that is no project's is this project's."""
+        ...
+
+    def project_aliases(self) -> list[tuple[str, str]]:
+        """Other roots of projects, each with the project's own root."""
+        ...
+
+    def keep_apart(self, one: str, other: str, now_ms: int) -> None:
+        """Remembers that two roots are two projects, whatever they show."""
+        ...
+
+    def roots_apart(self) -> set[tuple[str, str]]:
+        """The pairs of roots, each in order, that somebody said are two projects."""
+        ...
+
+    def join_projects(self, kept: int, joined: int, now_ms: int) -> None:
+        """Makes one project a part of another; searching needs the lexical index built anew afterwards."""
         ...
 
     # -- reading ---------------------------------------------------------------------------------------------------

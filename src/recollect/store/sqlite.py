@@ -19,10 +19,10 @@ from recollect.store.driver import driver_errors
 from recollect.store.sqlite_answers import SqliteAnswers
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
+from recollect.store.sqlite_projects import SqliteProjects
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_search import SqliteSearch
 from recollect.store.sqlite_spending import SqliteSpending
-from recollect.store.sqlite_trials import SqliteTrials
 from recollect.store.sqlite_turns import SqliteTurns
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Store
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -53,7 +53,7 @@ _MOVE_CURSOR = (
 
 
 class SqliteStore(
-    SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending, SqliteTrials
+    SqliteSearch, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending, SqliteProjects
 ):  # fmt: skip
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 

@@ -136,8 +136,9 @@ class SqliteReads:
         return row[0] if row else self.project_of_root(path)
 
     def project_of_root(self, root: str) -> int | None:
-        """The project with this root."""
-        row = self._row("SELECT id FROM projects WHERE root = ?", (as_text(root),))
+        """The project with this root, be it another root of it."""
+        sql = "SELECT id FROM projects WHERE root = ?1 UNION ALL SELECT project_id FROM project_aliases WHERE root = ?1"
+        row = self._row(sql, (as_text(root),))
         return row[0] if row else None
 
     def projects(self) -> list[tuple[int, str]]:

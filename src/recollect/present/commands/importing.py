@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from tqdm import tqdm
 
-from recollect.app import App, open_app
+from recollect.app import App, now_ms, open_app
 from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
+from recollect.ingest.identity import Identities
 from recollect.settings import read_settings
 
 if TYPE_CHECKING:
-    from recollect.ingest.pipeline import FileReport
+    from recollect.ingest.reports import FileReport
+
+IDENTITY_LIMIT_S = 10.0
+"""How long git is asked about repositories that were never looked at; the rest is for the next time."""
 
 _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 
@@ -109,6 +113,7 @@ def read_found(
                     totals[name] += report.counts[name]
             if finally_ is not None:
                 finally_(app, totals)
+            Identities(app.store, now_ms).refresh(IDENTITY_LIMIT_S)
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")
             app.index_new_rows()
