@@ -10,12 +10,13 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from recollect.app import INDEX_EVERY_ROWS
 from recollect.domain import events
 from recollect.domain.events import Event
 from recollect.domain.sources import Batch, NewRecord, SourceState
 from recollect.ingest.prepare import Preparer
 from words import Vocabulary
+
+INDEX_EVERY_ROWS = 60_000
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[..., Embedder | None]
 
-INDEX_EVERY_CHARS = 8 << 20
+INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
 DATABASE_NAME = "recollect.db"

@@ -22,7 +22,7 @@ ROWS_A_STEP = 1000
 ROWS_A_SHORT_STEP = 1000
 """Under a deadline: five thousand rows may take half a second."""
 
-HEAP_BYTES = 20_000_000
+HEAP_BYTES = 15_000_000
 OWN_WEIGHT = 2
 """A turn's own words count twice, the words before it once."""
 
