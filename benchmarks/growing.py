@@ -16,8 +16,6 @@ from recollect.domain.sources import Batch, NewRecord, SourceState
 from recollect.ingest.prepare import Preparer
 from words import Vocabulary
 
-INDEX_EVERY_ROWS = 60_000
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from recollect.store.vector_index import VectorIndex
     from vectors import Source
 
+INDEX_EVERY_ROWS = 60_000
 VOCABULARY = 100_000
 EXCHANGES = (1, 4, 10, 25, 60, 160)
 ROUNDS = (0, 1, 1, 2, 3, 5)
