@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from words import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     _Traffic = tuple[dict[str, Any], str, dict[str, Any]]
     """A tool call's input, its result, and the client's own copy of it."""
@@ -179,13 +179,18 @@ def unpacked_bytes(paths: list[str]) -> int:
 def copy_renamed(paths: list[str], folder: str, number: int) -> None:
     """Writes the files once more as other sessions: every uuid in them becomes another one, the same everywhere."""
     os.makedirs(folder, exist_ok=True)
+    for place, path in enumerate(paths):
+        with open(os.path.join(folder, f"{number}-{place}.jsonl"), "wb") as stream:
+            stream.writelines(renamed(read_lines(path), number))
+
+
+def renamed(lines: Iterable[bytes], number: int) -> Iterator[bytes]:
+    """The lines with every uuid in them made another one, the same everywhere for the same number."""
 
     def rename(match: re.Match[bytes]) -> bytes:
         return b"%08x" % (int(match[1], 16) ^ (number * 0x01000193 & 0xFFFFFFFF)) + match[2]
 
-    for place, path in enumerate(paths):
-        with open(os.path.join(folder, f"{number}-{place}.jsonl"), "wb") as stream:
-            stream.writelines(_UUID.sub(rename, line) for line in read_lines(path))
+    return (_UUID.sub(rename, line) for line in lines)
 
 
 def said(paths: list[str]) -> Iterator[tuple[str, str, str]]:

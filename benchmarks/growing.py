@@ -10,7 +10,6 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from recollect.app import INDEX_EVERY_ROWS
 from recollect.domain import events
 from recollect.domain.events import Event
 from recollect.domain.sources import Batch, NewRecord, SourceState
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from recollect.store.vector_index import VectorIndex
     from vectors import Source
 
+INDEX_EVERY_ROWS = 60_000
 VOCABULARY = 100_000
 EXCHANGES = (1, 4, 10, 25, 60, 160)
 ROUNDS = (0, 1, 1, 2, 3, 5)

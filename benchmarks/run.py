@@ -9,6 +9,7 @@
 | section | what is measured |
 |---|---|
 | import  | `recollect import` as a process on one core: MB/s of unpacked input, memory, size of the store, accounts |
+| bulk    | peak memory of importing one transcript of 500 MB; files a second of importing 20,000 small ones |
 | distil  | `recollect distil` by rules as a process: processor time as a share of the import's, memory |
 | search  | `App.search` in process, and `recollect search` as a process |
 | hooks   | the prompt hook as a process on a store of 100,000 events or more, against `python -c pass` |
@@ -36,6 +37,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
+import bulk
 import distilling
 import durability
 import hooking
@@ -50,6 +52,7 @@ from bench import Bench
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     "import": importing.run,
+    "bulk": bulk.run,
     "distil": distilling.run,
     "search": searching.run,
     "hooks": hooking.run_prompts,
@@ -78,6 +81,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="processes to kill (200)")
     parser.add_argument("--crowd-seconds", type=float, help="length of the crowd (30)")
     parser.add_argument("--events", type=int, default=100_000, help="of the store of `scale` (%(default)s)")
+    parser.add_argument("--bulk", type=float, default=1.0, help="share of `bulk` to measure (%(default)s)")
     parser.add_argument("--store", metavar="FOLDER", help="that store: made there, and kept for the next time")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args(arguments)

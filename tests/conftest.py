@@ -14,7 +14,8 @@ from tests.builders import Claude, write
 from tests.processes import COMMAND, ask
 
 from recollect.ingest.exclusion import Places
-from recollect.ingest.pipeline import FileReport, Ingester
+from recollect.ingest.pipeline import Ingester
+from recollect.ingest.reports import FileReport
 from recollect.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from recollect.ingest.distil.run import Distillation
     from recollect.ingest.graph.build import GraphReport
     from recollect.ingest.graph.refresh import ProjectGraphs
-    from recollect.ingest.pipeline import FileReport, Ingester
+    from recollect.ingest.pipeline import Ingester
     from recollect.ingest.remember import Memories
+    from recollect.ingest.reports import FileReport
     from recollect.ingest.spool import SpoolReport
     from recollect.providers.base import Embedder
     from recollect.retrieve.code_files import FileImports
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[..., Embedder | None]
 
-INDEX_EVERY_ROWS = 60_000
+INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
 DATABASE_NAME = "recollect.db"
@@ -99,6 +100,7 @@ class App:
     ) -> None:  # fmt: skip
         self.store, self.settings, self._fixed_root, self._ranking = store, settings, fixed_root, ranking
         self._texts: dict[int, str] = {}
+        self._text_chars = 0
         self._ingester: Ingester | None = None
         self._memories: Memories | None = None
         self._distillation: Distillation | None = None
@@ -128,11 +130,9 @@ class App:
     def ingester(self) -> Ingester:
         """Reads transcripts into the store; new rows' texts are kept for the index."""
         if self._ingester is None:
-            from recollect.ingest.exclusion import Places
-            from recollect.ingest.pipeline import Ingester
+            from recollect.ingest.opening import open_ingester
 
-            places = Places(self.settings.exclude, self._fixed_root)
-            self._ingester = Ingester(self.store, places, now_ms=now_ms, on_rows=self._on_rows)
+            self._ingester = open_ingester(self.store, self.settings, self._fixed_root, now_ms, self._on_rows)
         return self._ingester
 
     def ingest_file(
@@ -143,13 +143,15 @@ class App:
 
     def _on_rows(self, texts: dict[int, str]) -> None:
         self._texts.update(texts)
-        if len(self._texts) >= INDEX_EVERY_ROWS:
+        self._text_chars += sum(map(len, texts.values()))
+        if self._text_chars >= INDEX_EVERY_CHARS:
             self.index_new_rows()
 
     def index_new_rows(self, deadline: float | None = None) -> int | None:
         """Makes the rows that were added searchable; None when another process is at it."""
         added = self.store.catch_up_index(self._texts, deadline=deadline)
         self._texts.clear()
+        self._text_chars = 0
         self.store.catch_up_memories()
         return added
 

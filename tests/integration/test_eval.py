@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import bert
 from tests.builders import Claude, moment, write
 from tests.labelled import evaluate, rows, run, sessions_of, talks
+from tests.processes import ask
 
 from recollect.errors import UsageError
 from recollect.evaluate.datasets import clean_questions, find_sets, kind_of
@@ -116,7 +118,7 @@ def test_sets_are_found_below_a_folder_and_told_apart(data_set: Path, tmp_path: 
 def test_figures_for_people_are_a_table(data_set: Path) -> None:
     """One line a group, with the interval of each figure."""
     rows(data_set / "questions.jsonl", {"question": "mango", "evidence_sessions": [session("mango")], "category": "pr"})
-    head, titles, *groups = run(data_set).stdout.splitlines()
+    _, head, titles, *groups = run(data_set).stdout.splitlines()
     assert head.startswith("one: 1 questions without leaks")
     assert titles.split() == ["session", "n", "any@1", "any@5", "any@20", "R@10", "MRR", "nDCG@10"]
     assert [line.split()[0] for line in groups] == ["all", "pr"]
@@ -336,3 +338,20 @@ def test_a_row_that_is_none_is_named(tmp_path: Path, name: str, line: str, said:
     assert done.returncode != 0
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_it_measures_what_search_does_and_says_which(
+    data_set: Path, store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a model installed, and chosen in config.toml, by words and meaning; without one by words; both are said."""
+    rows(data_set / "questions.jsonl", {"question": "mango parser", "evidence_sessions": [session("mango")]})
+    done = run(data_set)
+    assert "measured by words alone: embedding is off" in done.stdout
+    made = ask("model", "install", "--from", bert.write_model(tmp_path / "weights"), "--yes")
+    monkeypatch.delenv("RECOLLECT_EMBEDDING")
+    (store_folder / "config.toml").write_text(f'embedding_model = "{made["name"]}"\n')
+    done = run("--json", data_set)
+    ran = json.loads(done.stdout)["run"]
+    assert (ran["model"], ran["mode"]) == (made["name"], f"by words and by meaning ({made['name']})")
+    assert f"measured by words and by meaning ({made['name']})" in run(data_set).stdout
+    assert sorted(path.name for path in (store_folder / "models").iterdir()) == sorted(["lock", made["name"]])

@@ -102,6 +102,9 @@ def make_older(database: apsw.Connection, version: int) -> None:
     older, folder = apsw.Connection(":memory:"), Path(sqlite.__file__).parent / "migrations"
     for script in sorted(folder.iterdir())[:version]:
         older.execute(script.read_text(encoding="utf-8"))
+    indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+    for (index,) in set(database.execute(indexes)) - set(older.execute(indexes)):
+        database.execute(f"DROP INDEX {index}")
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
     for (table,) in database.execute(tables).fetchall():
         columns = [row[1] for row in older.execute(f"PRAGMA table_info({table})")]

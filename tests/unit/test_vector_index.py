@@ -17,7 +17,8 @@ from recollect.domain import events
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import StoreError
 from recollect.store.vector_index import EXACT_ROWS
-from recollect.store.vector_snapshot import Snapshot, signs
+from recollect.store.vector_projects import PROJECT_AT, ROW_BYTES, move_vectors
+from recollect.store.vector_snapshot import ROW, Snapshot, signs
 from recollect.store.vector_writer import VectorWriter
 
 if TYPE_CHECKING:
@@ -254,3 +255,21 @@ def test_an_index_that_is_not_there_finds_nothing(tmp_path: Path) -> None:
     index.refresh()
     assert index.lone_sessions([1]) == set()
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_project_that_became_part_of_another_takes_its_vectors_along(tmp_path: Path) -> None:
+    """Only whose they are changes; numpy is not needed for it, so a join works where nothing embeds."""
+    _, vectors = filled(tmp_path / "index")
+    move_vectors(str(tmp_path), joined=2, kept=3)
+    index = open_index(tmp_path / "index")
+    assert (ROW.itemsize, ROW.fields["project"][1]) == (ROW_BYTES, PROJECT_AT)  # type: ignore[index]
+    found = {
+        project: {hit.row for vector in vectors for hit in index.search(vector, Filter(Scope.project(project)), 40)}
+        for project in WHOSE
+    }
+    assert found == {project: {row for row in range(1, 41) if row % 3 in rest} for project, rest in WHOSE.items()}
+    move_vectors(str(tmp_path / "nowhere"), joined=2, kept=3)
+
+
+WHOSE = {1: {0}, 2: set[int](), 3: {1, 2}}
+"""Project → what its rows leave when divided by three: those of 2 are 3's now."""

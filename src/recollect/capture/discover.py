@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from recollect.capture import claude_code, codex, gemini, opencode, opencode_store
@@ -188,11 +189,10 @@ def sniff(path: str) -> str | None:
         return opencode.CLIENT
     if path.endswith(".json"):  # one document: all of it need not be in what was read
         return gemini.CLIENT if b'"projectHash"' in head else None
-    lines = head.splitlines()
-    decoded = False
+    lines, decoded = head.splitlines(), False
     for line in lines[:50]:
         try:
-            record = decode_record(line, None)
+            record = decode_record(line, json.loads)
         except RecordError:
             continue
         decoded = True

@@ -10,15 +10,20 @@ from __future__ import annotations
 import os
 import re
 
-_WORKTREE_FOLDER = re.compile(r"^(?P<root>/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$")
-_SIBLING_WORKTREES = re.compile(r"^(?P<root>/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
+_WORKTREE_FOLDER = re.compile(
+    r"^(?P<root>(?:[A-Z]:)?/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$"
+)
+_SIBLING_WORKTREES = re.compile(r"^(?P<root>(?:[A-Z]:)?/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
 MAX_PATH_CHARS = 4096
-_HOME_FOLDER = re.compile(r"^/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
+_HOME_FOLDER = re.compile(r"^(?:[A-Z]:)?/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
 """Nobody's repository: an agent's worktrees in there are of many."""
 
 
 def project_root(cwd: str) -> str:
     """The root of the project that `cwd` belongs to; always an absolute, normalised path for an absolute `cwd`."""
+    foreign = _foreign_path(cwd)
+    if foreign is not None:
+        return fold_worktree(foreign)
     cwd = os.path.normpath(cwd[:MAX_PATH_CHARS]) if cwd else os.sep
     if not os.path.isabs(cwd):
         return cwd
@@ -29,6 +34,17 @@ def project_root(cwd: str) -> str:
     except (OSError, ValueError):  # a name no file system holds: it stands for itself
         found = None
     return found or fold_worktree(cwd)
+
+
+def _foreign_path(path: str) -> str | None:
+    """A Windows machine's path as it is written here; None for any other, and where this system has such a folder."""
+    is_plain = path.startswith("/") and path[2:3] != "/" and not path.startswith(("//", "/cygdrive/"))
+    if is_plain or not path:
+        return None
+    from recollect.domain.windows import windows_path
+
+    top = path.split("/")[1] if path.startswith("/") else ""
+    return None if top and os.path.isdir("/" + top) else windows_path(path)
 
 
 def is_repository(root: str) -> bool:

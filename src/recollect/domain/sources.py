@@ -15,6 +15,10 @@ COUNTERS = (
 """Accounts of a source: per generation, offset = the sum of the four `_bytes`."""
 
 
+SET_ASIDE = "set-aside"
+"""Why a record is quarantined that a pass died in: it cost too much time."""
+
+
 class SourceState:
     """How far one generation of a file is in the store. `id` is None before its first batch."""
 
@@ -36,12 +40,13 @@ class SourceState:
         self.mtime_ns: int = values.get("mtime_ns", 0)  # type: ignore[assignment]
         self.tail_bytes: int = values.get("tail_bytes", 0)  # type: ignore[assignment]
         self.order_ms: int = values.get("order_ms", 0)  # type: ignore[assignment]
-        self.reader_state: dict[str, object] = json.loads(str(values.get("reader_state") or "{}"))
+        remembered = values.get("reader_state")
+        self.reader_state: dict[str, object] = json.loads(str(remembered)) if remembered else {}
 
     def copy(self) -> SourceState:
         """The same state, to be moved on its own."""
-        other = SourceState(self.path, self.client)
-        for name in self.__slots__:
+        other = SourceState.__new__(SourceState)
+        for name in SourceState.__slots__:
             setattr(other, name, getattr(self, name))
         return other
 

@@ -42,7 +42,7 @@ MIN_NAME_CHARS = 3
 MAX_NAME_CHARS = 64
 MIN_STEM_CHARS = 4
 MAX_ENDING_CHARS = 7
-_CACHE_TOKENS = 200_000
+_CACHE_TOKENS = 50_000
 
 _plain: set[str] = set()
 _known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}

@@ -21,13 +21,16 @@ from recollect.errors import ProviderError
 from recollect.evaluate.baseline import Baseline
 from recollect.evaluate.datasets import Asked, Corpus, DataSet
 from recollect.evaluate.metrics import coverage, score_ranking
+from recollect.providers.embed import embedding_status
+from recollect.providers.minilm_places import models_folder
 from recollect.providers.rerank import cross_encoders_folder
 from recollect.retrieve.question import Question
-from recollect.settings import home_folder, read_settings
+from recollect.settings import FIELDS, home_folder, read_settings
 
 if TYPE_CHECKING:
     from recollect.ingest.distil.run import DistilReport
     from recollect.retrieve.ranking import Ranking
+    from recollect.settings import Settings
 
 OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""
@@ -145,19 +148,35 @@ class Pool:
         with self._open() as app:
             return app.store.last_ms()
 
-    def model(self) -> str:
-        """The embedder that is asked, with its version; '' when there is none."""
+    def model(self) -> tuple[str, str]:
+        """The embedder that is asked, with its version, and how is searched; '' and why by words when there is none."""
         with self._open() as app:
-            return app.embedder.name if app.vectors is not None and app.embedder is not None else ""
+            if app.vectors is not None and app.embedder is not None:
+                return app.embedder.name, f"by words and by meaning ({app.embedder.name})"
+            return "", f"by words alone: {embedding_status(app.settings).what}"
+
+    def _lend_models(self) -> None:
+        """Lets the throw-away home have the models that are installed."""
+        installed, lent = models_folder(home_folder(os.environ)), models_folder(self.home)
+        if os.path.isdir(installed) and not os.path.lexists(lent):
+            os.symlink(installed, lent)
 
     def _open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
         chosen.setdefault("RECOLLECT_RERANK_FOLDER", cross_encoders_folder(home_folder(os.environ)))
+        chosen = {**_embedding_of(read_settings(os.environ)), **chosen}
+        self._lend_models()
         settings = read_settings({**chosen, "RECOLLECT_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
             app.store.spend_from(open_app(read_settings(os.environ)).store)
         return app
+
+
+def _embedding_of(settings: Settings) -> dict[str, str]:
+    """What a search embeds with, as variables: an evaluation has a home of its own, and not its own models."""
+    fields = [field for field in FIELDS if field.name.startswith("embedding")]
+    return {field.variable: str(getattr(settings, field.name)) for field in fields}
 
 
 def _root(data: DataSet, corpus: Corpus) -> str:

@@ -64,7 +64,7 @@ class Measurement:
     def __init__(self, plan: Plan, say: Callable[[str], None], progress: Callable[[str], None]) -> None:
         self._plan, self._say, self._progress = plan, say, progress
         self.figures: list[Figures] = []
-        self.model = ""
+        self.model = self.mode = ""
 
     def measure(self, sets: Sequence[DataSet]) -> None:
         """Asks every set in a store of its own, and then, if the plan says so, in a store of all.
@@ -88,6 +88,7 @@ class Measurement:
         packages = _PACKAGES + (_PACKAGES_OF_MEANING if self.model else ())
         return {
             "recollect": _version("recollect"), "ranking": named(self._plan.ranking), "model": self.model,
+            "mode": self.mode,
             "questions": sum(figures.get("questions", 0) for figures in self.figures),
             "python": platform.python_version(), "packages": {name: _version(name) for name in packages},
             "measured": datetime.now(UTC).date().isoformat(),
@@ -98,7 +99,7 @@ class Measurement:
         with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
             pool = Pool(home)
             pool.load([data], self._progress)
-            self.model = pool.model()
+            self._say_how(pool)
             ours = pool.ask(data, self._progress, self._plan.ranking)
             figures: Figures = {"set": data.name, "is_passages": data.is_passages, **figures_of(ours)}
             self.figures.append(figures)
@@ -116,6 +117,13 @@ class Measurement:
             if self._plan.with_memories:
                 self._remember(pool, data, figures)
             return figures, ours, pool.last_ms()
+
+    def _say_how(self, pool: Pool) -> None:
+        """Says once by what is searched: figures by words are not those of who has a model."""
+        is_said = bool(self.mode)
+        self.model, self.mode = pool.model()
+        if not is_said:
+            self._say(f"measured {self.mode}")
 
     def _remember(self, pool: Pool, data: DataSet, figures: Figures) -> None:
         """What memories change in what a search shows, by level and category."""

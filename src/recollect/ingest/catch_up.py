@@ -47,6 +47,6 @@ class CatchUp:
             known = self._store.source(path)
             chosen = client or (known.client if known else sniff(path))
             if chosen:
-                self._ingester().ingest_file(path, chosen, deadline=deadline)
+                self._ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
         except (TranscriptError, OSError):
             return

@@ -7,25 +7,28 @@ unique: the effect is exactly-once.
 
 from __future__ import annotations
 
-import io
+import contextlib
 import os
 import time
 
 from recollect.capture.decode import OVERSIZE, TOO_DEEP, TORN, clean_text, decode_record
-from recollect.capture.discover import FIELDS, READERS
-from recollect.capture.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, LineReader, digest_of
-from recollect.capture.unfold import holds_sessions, is_plain, is_there, open_lines, sessions_in, status_of
-from recollect.domain.sources import COUNTERS, Batch, NewRecord, SourceState
+from recollect.capture.discover import READERS
+from recollect.capture.files import TAIL_BYTES, Line, LineReader, digest_of
+from recollect.capture.unfold import holds_sessions, is_plain, open_lines, sessions_in, status_of
+from recollect.domain.sources import SET_ASIDE, Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, TranscriptError
+from recollect.ingest.decoders import fast_decoder
+from recollect.ingest.generations import position
+from recollect.ingest.held import HeldBatches
 from recollect.ingest.prepare import Preparer
-from recollect.ingest.reader_memory import kept, remembered
+from recollect.ingest.reader_memory import at_hand, kept, remembered
+from recollect.ingest.reports import FileReport
+from recollect.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import BinaryIO
+    from collections.abc import Callable, Iterator
 
-    from recollect.capture.files import Line
     from recollect.capture.records import ReaderState
     from recollect.capture.unfold import Status
     from recollect.domain.events import Event
@@ -42,17 +45,6 @@ MAX_RETRIES = 20
 """How often a pass gives way to another process on the same file before it leaves the file to it."""
 
 
-class FileReport:
-    """What one pass over one file did: counts by the names of COUNTERS, and whether it reached the end."""
-
-    __slots__ = ("bytes_read", "counts", "is_complete")
-
-    def __init__(self) -> None:
-        self.bytes_read = 0
-        self.counts = dict.fromkeys(COUNTERS, 0)
-        self.is_complete = False
-
-
 class Ingester:
     """Reads transcript files into one store.
 
@@ -61,34 +53,43 @@ class Ingester:
         places: Decides the project of a folder, and whether it is excluded.
         now_ms: The clock, UTC milliseconds.
         on_rows: Called after each commit with the search texts of the new rows by row id.
+        meet: Called with the root of a repository before anything of it is stored, where there is time for that.
     """
 
     def __init__(
         self, store: Store, places: Places, *, now_ms: Callable[[], int],
-        on_rows: Callable[[dict[int, str]], None] | None = None,
+        on_rows: Callable[[dict[int, str]], None] | None = None, meet: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
-        self._store, self._places, self._now_ms, self._on_rows = store, places, now_ms, on_rows
+        self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
         self._preparer: Preparer | None = None
+        self._is_ended_then = False
+        self._held: HeldBatches | None = None
+        self._met: set[str] = set()
         self._decoders: dict[str, Callable[[bytes], object] | None] = {}
 
     def ingest_file(
         self, path: str, client: str, *, deadline: float | None = None,
-        on_progress: Callable[[int], None] | None = None,
+        on_progress: Callable[[int], None] | None = None, is_ended_then: bool = False,
+        report: FileReport | None = None,
     ) -> FileReport:  # fmt: skip
         """Reads what is new in one file.
 
         Args:
             path: The transcript.
             client: Whose format it is (a key of READERS).
-            deadline: `time.monotonic()` after which the pass stops at the next batch; the cursor keeps its place. What
-                stops has read something, so that passes without any time left come to an end too.
+            deadline: `time.monotonic()` after which the pass stops at the next record (of a packed file: batch); the
+                cursor keeps its place. What stops has read something, so that passes without any time left come to an
+                end too.
             on_progress: Called with the unpacked bytes of each committed batch.
+            is_ended_then: Somebody ends the process soon after the deadline: a costly record is not begun just before.
+            report: One to add to.
 
         Raises:
             TranscriptError: the file cannot be read (or on); what was committed stays.
             StoreError: the store failed; what was committed stays.
         """
-        report = FileReport()
+        report = report or FileReport()
+        self._is_ended_then = is_ended_then and deadline is not None
         read = self._pass_over_sessions if holds_sessions(path, client) else self._pass
         for _ in range(MAX_RETRIES):
             try:
@@ -97,6 +98,32 @@ class Ingester:
             except CursorMovedError:
                 continue
         return report
+
+    @contextlib.contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """While this is entered, files that are read to their end in one batch are committed together with others.
+
+        Their reports are filled in when they are committed, at the end at the latest.
+        """
+        held = self._held = HeldBatches(self._store, self._hand_on)
+        try:
+            yield
+        finally:
+            self._held = None
+        held.commit()
+
+    def commit_held(self) -> None:
+        """Commits what waits for others."""
+        if self._held is not None:
+            self._held.commit()
+
+    def write(self, batch: Batch, settle: Callable[[dict[str, int]], None], again: Callable[[], object] | None) -> None:
+        """Commits a batch and tells what was counted: now, or with others where its source can be read `again`."""
+        if self._held is not None and again is not None:
+            self._held.add(batch, settle, again)
+            return
+        self.commit_held()
+        settle(self.store_batch(batch))
 
     def _pass_over_sessions(
         self, path: str, client: str, report: FileReport, deadline: float | None,
@@ -138,33 +165,56 @@ class Ingester:
         self, path: str, client: str, report: FileReport, deadline: float | None,
         on_progress: Callable[[int], None] | None, status: Status | None = None,
     ) -> None:  # fmt: skip
-        status = status or status_of(path, client)
+        is_session, status = status is not None, status or status_of(path, client)
         state = self._known(path, client)
         if state is not None and self._is_read(state, status):
             report.is_complete = True
             return
         is_idle = self._is_idle(status)
         with open_lines(path, client, is_idle=is_idle) as stream:
-            state, head, window = self._position(state, path, client, stream)
+            state, head, window = position(self._store, state, path, client, stream)
             reader = LineReader(stream, state.offset)
             memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
-            work = _Pass(self, state, memory, head, window, report)
+            work = _Pass(self, state, memory, head, window, report, on_progress)
             try:
                 for line in reader:
-                    work.add(line)
-                    if work.is_full:
-                        work.commit(None, on_progress)
-                        if deadline is not None and time.monotonic() > deadline:
-                            return
+                    if not self._add(work, line, deadline):
+                        work.commit(None)
+                        return
             except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
-                work.commit(None, on_progress)
+                work.commit(None)
                 raise
             if reader.tail_bytes and (is_idle or path.endswith(".gz")):
-                work.add_unfinished(reader)
+                self._add(work, _last_line(state, reader), None, is_whole=False)
             else:
                 work.state.tail_bytes = reader.tail_bytes
-            work.commit(status, on_progress)
+            work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
         report.is_complete = True
+
+    def _add(self, work: _Pass, line: Line, deadline: float | None, *, is_whole: bool = True) -> bool:
+        """One line to what is to be committed; False when the pass has to stop, because its time is over.
+
+        A costly one is committed by itself, behind a note that it is tried.
+        """
+        if line.data is None or len(line.data) < COSTLY_BYTES:
+            work.add(line, is_whole=is_whole)
+        else:
+            work.commit(None)
+            self.commit_held()
+            if self._is_ended_then and time.monotonic() > (deadline or 0) - LEAST_S:
+                return False
+            trial = Trial(self._store, work.state, line.start, self._now_ms())
+            if trial.is_hopeless():
+                work.set_aside(line)
+                return True
+            with trial:
+                work.add(line, is_whole=is_whole)
+                work.commit(None)
+        is_late = deadline is not None and time.monotonic() > deadline
+        if work.is_full or (is_late and is_plain(work.state.path)):
+            work.commit(None)
+            return not is_late
+        return True
 
     def _is_read(self, state: SourceState, status: Status) -> bool:
         """Whether a pass would find nothing new; an unfinished part of a session changes without a sign of it."""
@@ -177,30 +227,6 @@ class Ingester:
     def _is_idle(self, status: Status) -> bool:
         return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
-    def _position(
-        self, state: SourceState | None, path: str, client: str, stream: BinaryIO
-    ) -> tuple[SourceState, bytes, bytes]:
-        """The cursor of the right generation, with the bytes at the head of the file and before the cursor.
-
-        The stream is then at the cursor. A renamed file keeps the cursor it had.
-        """
-        head = _read_fully(stream, HEAD_BYTES)
-        if state is None:
-            state = self._renamed(path, client, head) or SourceState(path, client)
-        state.path = path
-        if not _is_same_generation(state, head, stream):
-            state = state.next_generation()
-        window = min(state.offset, TAIL_BYTES)
-        stream.seek(state.offset - window)
-        return state, head, _read_fully(stream, window)
-
-    def _renamed(self, path: str, client: str, head: bytes) -> SourceState | None:
-        for state in self._store.sources_like(digest_of(head)) if head else ():
-            if state.client == client and state.id is not None and not is_there(state.path):
-                self._store.move_source(state.id, path)
-                return self._store.source(path)
-        return None
-
     def preparer(self) -> Preparer:
         """The preparer with the store's key, made on first use (it loads the secret rules)."""
         if self._preparer is None:
@@ -211,7 +237,7 @@ class Ingester:
     def decode(self, data: bytes, client: str) -> dict[str, object]:
         """One line as a record."""
         if client not in self._decoders:
-            self._decoders[client] = _fast_decoder(client)
+            self._decoders[client] = fast_decoder(client)
         return decode_record(data, self._decoders[client])
 
     def store_batch(self, batch: Batch) -> dict[str, int]:
@@ -219,9 +245,35 @@ class Ingester:
         gated = self.preparer().gate.text
         batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
         counts, new_rows = self._store.add_batch(batch)
+        self._hand_on(new_rows)
+        return counts
+
+    def _hand_on(self, new_rows: dict[int, str]) -> None:
         if self._on_rows is not None and new_rows:
             self._on_rows(new_rows)
+
+    def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
+        """A record at a place that was passed before, with its rows in the order of their own times."""
+        memory = at_hand(state.reader_state, state.path, state.client)
+        work = _Pass(self, state, memory, b"", b"", FileReport(), None)
+        work.state.order_ms = 0
+        record = work.read(offset, size_bytes, data)
+        return Batch(state, [record], work.roots, self._now_ms())
+
+    def store_again(self, batch: Batch) -> dict[str, int]:
+        """Commits a record that was set aside; hands its rows on to the index."""
+        counts, new_rows = self._store.readmit(batch)
+        self._hand_on(new_rows)
         return counts
+
+    def root_of(self, cwd: str) -> tuple[str, bool]:
+        """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
+        root, is_certain = self._places.root_of(cwd)
+        if is_certain and self._meet is not None and not self._is_ended_then and root not in self._met:
+            self._met.add(root)
+            if not self._places.is_excluded(cwd):
+                self._meet(root)
+        return root, is_certain
 
     @property
     def places(self) -> Places:
@@ -238,54 +290,51 @@ class _Pass:
 
     def __init__(
         self, ingester: Ingester, state: SourceState, memory: ReaderState, head: bytes, window: bytes,
-        report: FileReport,
+        report: FileReport, on_progress: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
         self._ingester, self._head, self._window, self._report = ingester, head, window, report
+        self._on_progress = on_progress
         self.state = state.copy()
         self._reader = READERS[state.client]
         self._reader_state = memory
         self._fallback_session = clean_text(os.path.basename(state.path)).split(".")[0]
         self._records: list[NewRecord] = []
         self._bytes = 0
-        self._roots: dict[str, tuple[str, bool]] = {}
+        self.roots: dict[str, tuple[str, bool]] = {}
 
     @property
     def is_full(self) -> bool:
         return len(self._records) >= BATCH_RECORDS or self._bytes >= BATCH_BYTES
 
-    def add(self, line: Line) -> None:
-        """One complete line."""
+    def add(self, line: Line, *, is_whole: bool = True) -> None:
+        """One line. An unfinished last one that will not be finished is a record if it is one, else torn."""
         size = line.end - line.start
         if line.data is None:
-            self._append(NewRecord(line.start, size, [], quarantined=OVERSIZE, digest=line.digest))
-            self._window = b""
+            self._append(NewRecord(line.start, size, [], quarantined=OVERSIZE, digest=line.digest), line)
             return
-        self._append(self._read(line.start, size, line.data))
-        data = line.data
-        self._window = (data if len(data) >= TAIL_BYTES else self._window + data)[1 - TAIL_BYTES :] + b"\n"
-
-    def add_unfinished(self, reader: LineReader) -> None:
-        """A last line without its line break that will not be finished: a record if it is one, else quarantined."""
-        data, self.state.tail_bytes = reader.tail, 0
-        if reader.tail_oversize:
-            oversize = NewRecord(
-                self.state.offset, reader.tail_bytes, [], quarantined=OVERSIZE, digest=reader.tail_digest
-            )
-            self._append(oversize)
-            self._window = b""
-            return
-        record = self._read(self.state.offset, len(data), data)
-        if record.quarantined is not None:
+        record = self.read(line.start, size, line.data)
+        if record.quarantined is not None and not is_whole:
             record.quarantined = TORN
-        self._append(record)
-        self._window = (self._window + data)[-TAIL_BYTES:]
+        self._append(record, line)
 
-    def _append(self, record: NewRecord) -> None:
+    def set_aside(self, line: Line) -> None:
+        """A line that a pass died in: where it is, and nothing else."""
+        digest = digest_of(line.data or b"")
+        record = NewRecord(line.start, line.end - line.start, [], quarantined=SET_ASIDE, digest=digest)
+        self._append(record, line)
+
+    def _append(self, record: NewRecord, line: Line) -> None:
         self._records.append(record)
         self._bytes += record.size_bytes
         self.state.offset += record.size_bytes
+        if line.data is None:
+            self._window = b""
+            return
+        end = b"\n" if line.end - line.start > len(line.data) else b""
+        self._window = (self._window + line.data[-TAIL_BYTES:] + end)[-TAIL_BYTES:]
 
-    def _read(self, offset: int, size: int, data: bytes) -> NewRecord:
+    def read(self, offset: int, size: int, data: bytes) -> NewRecord:
+        """The record of a line, with its rows."""
         if not data or data.isspace():
             return NewRecord(offset, size, [])
         try:
@@ -305,8 +354,8 @@ class _Pass:
         rows = []
         for event in found:
             cwd = event.cwd or ""
-            if cwd not in self._roots:
-                self._roots[cwd] = self._ingester.places.root_of(cwd)
+            if cwd not in self.roots:
+                self.roots[cwd] = self._ingester.root_of(cwd)
             if self._ingester.places.is_excluded(cwd):
                 self._reader_state.close_call(event.tool_use_id or "")
                 continue
@@ -317,9 +366,11 @@ class _Pass:
             rows.append(prepare(event, self.state.order_ms))
         return rows
 
-    def commit(self, status: Status | None, on_progress: Callable[[int], None] | None) -> None:
-        """Commits what was read. With `status` the file was read to its end as it was then."""
+    def commit(self, status: Status | None, again: Callable[[], object] | None = None) -> None:
+        """Commits what was read. With `status` the file was read to its end as it was then; `again` reads it anew."""
         state = self.state
+        if status is None and not self._records:
+            return
         state.size_bytes, state.mtime_ns = (status.size_bytes, status.mtime_ns) if status else (-1, 0)
         if state.offset == 0 and not self._records and state.id is None and not state.tail_bytes:
             return
@@ -328,66 +379,22 @@ class _Pass:
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
         state.reader_state = kept(self._reader_state, self._ingester.preparer().gate)
-        after = state.copy()
-        counts = self._ingester.store_batch(Batch(after, self._records, self._roots, self._ingester.now_ms()))
-        state.id = after.id
-        for name, count in counts.items():
-            self._report.counts[name] += count
-        self._report.bytes_read += self._bytes
-        if on_progress is not None:
-            on_progress(self._bytes)
+        after, size = state.copy(), self._bytes
+
+        def settle(counts: dict[str, int]) -> None:
+            state.id = after.id
+            for name, count in counts.items():
+                self._report.counts[name] += count
+            self._report.bytes_read += size
+            if self._on_progress is not None:
+                self._on_progress(size)
+
+        batch = Batch(after, self._records, self.roots, self._ingester.now_ms())
+        self._ingester.write(batch, settle, again)
         self._records, self._bytes = [], 0
 
 
-def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bool:
-    """Whether the bytes that were read before are still there: the first ones, and those just before the offset."""
-    if state.offset == 0:
-        return True
-    if len(head) < state.head_bytes or digest_of(head[: state.head_bytes]) != state.head_digest:
-        return False
-    size, _, digest = state.tail_digest.partition(":")
-    length = int(size or 0)
-    try:
-        stream.seek(state.offset - length)
-        tail = _read_fully(stream, length)
-    except READ_ERRORS:  # a packed file that is shorter now, or damaged
-        return False
-    return len(tail) == length and (not length or digest_of(tail) == digest) and _reaches(stream, state.offset)
-
-
-def _reaches(stream: BinaryIO, offset: int) -> bool:
-    try:
-        stream.seek(offset - 1)
-        return len(stream.read(1)) == 1
-    except READ_ERRORS:
-        return False
-
-
-def _read_fully(stream: BinaryIO, size: int) -> bytes:
-    """`size` bytes, or as many as there are before the end or the damage: whoever reads on is told of that."""
-    take = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
-    parts = b""
-    try:
-        while len(parts) < size and (part := take(size - len(parts))):
-            parts += part
-    except READ_ERRORS:
-        return parts
-    return parts
-
-
-def _fast_decoder(client: str) -> Callable[[bytes], object] | None:
-    """A decoder that skips what the client's reader does not look at, without ever making values of it."""
-    try:
-        import msgspec
-    except ImportError:  # the standard library's decoder gives the same records, more slowly
-        return None
-    if client not in FIELDS:
-        return msgspec.json.decode
-    from typing import Any, TypedDict
-
-    def shape(fields: Mapping[str, tuple[str, ...]]) -> Any:  # noqa: ANN401 - a type made from a table
-        kinds = {name: shape(dict.fromkeys(inner, ())) if inner else Any for name, inner in fields.items()}
-        return TypedDict("shape", kinds, total=False)  # type: ignore[operator]
-
-    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(FIELDS[client])).decode
-    return decode
+def _last_line(state: SourceState, reader: LineReader) -> Line:
+    """An unfinished last line: without its line break, and without its content when that is too long."""
+    data = None if reader.tail_oversize else reader.tail
+    return Line(state.offset, state.offset + reader.tail_bytes, data, reader.tail_digest)

@@ -27,14 +27,19 @@ def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
     return state.to_values() if is_clean else {WITHHELD: True}
 
 
+def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState:
+    """A reader's state without a look into its file: what was withheld is as at the beginning."""
+    return ReaderState(values if values and WITHHELD not in values else place_of(path, client))
+
+
 def remembered(
     values: Mapping[str, object], path: str, client: str, decode: Callable[[bytes, str], Mapping[str, object]],
     stream: BinaryIO, offset: int,
 ) -> ReaderState:  # fmt: skip
     """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
+    state = at_hand(values, path, client)
     if WITHHELD not in values:
-        return ReaderState(values or place_of(path, client))
-    state = ReaderState(place_of(path, client))
+        return state
     stream.seek(0)
     for line in LineReader(stream, 0):
         if line.end > offset:

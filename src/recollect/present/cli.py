@@ -16,7 +16,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
         "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "uninstall": "lifecycle",
     },
-    "Read transcripts": {"import": "importing", "observe": "observing"},
+    "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
     "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale"},
     "Memories": {
         "distil": "distilling", "memories": "memories",

@@ -17,6 +17,7 @@ from recollect.present.checks import (
     embedding,
     folder,
     programs,
+    projects,
     redaction,
     storage,
 )
@@ -49,6 +50,8 @@ CHECKS: tuple[Check, ...] = (
     storage.check_kept,
     embedding.check_vectors,
     storage.check_quarantine,
+    storage.check_set_aside,
+    projects.check_projects,
     storage.check_unread,
     distilling.check_batches,
     activity.check_spool,

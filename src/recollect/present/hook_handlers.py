@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CLAUDE_CODE = "claude-code"
 MIN_PROMPT_CHARS = 4
+MEET_S = 0.3
+"""How long git may be asked for the first commits of a repository that is new here, when a session begins."""
 
 
 class Reply:
@@ -153,11 +155,18 @@ def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
 
 
 def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
-    """SessionStart: every transcript with unread bytes (kills, crashes, history from before the install)."""
-    from recollect.app import open_for_ingest
+    """SessionStart: every transcript with unread bytes (kills, crashes, history from before the install).
+
+    A repository in which there was no session yet is looked at once: it may be a known one that was moved.
+    """
+    from recollect.app import now_ms, open_for_ingest
+    from recollect.ingest.exclusion import Places
+    from recollect.ingest.identity import meet_folder
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
+        limit_s = min(MEET_S, (end - time.monotonic()) / 4)
+        meet_folder(app.store, Places(settings.exclude), text_of(payload, "cwd"), now_ms, limit_s)
         app.ingest_spool(end)
         app.catch_up([text_of(payload, "transcript_path")], end)
     return Reply()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from recollect.app import DATABASE_NAME, now_ms, open_app
 from recollect.capture.discover import known_transcripts
 from recollect.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
+from recollect.ingest.identity import Identities
 from recollect.present.shared_embedder import SharedEmbedder
 from recollect.providers.embed_name import model_name
 
@@ -44,6 +45,7 @@ MOST_ASKED = 3
 """Exchanges, and batches, that a language model is asked about in one pass, where one has a budget."""
 
 SPOOL_S = 0.2
+IDENTITY_S = 1.0
 TRIM_BYTES = 4 << 20
 FIRST_RETRY_S = 60.0
 MAX_RETRY_S = 3600.0
@@ -115,7 +117,10 @@ class CatchUp:
 
     def _works(self) -> tuple[Callable[[App], bool], ...]:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
-        return self._verify, self._index, self._distil, self._explain, self._refresh, self._distil_by_model, self._embed
+        return (
+            self._verify, self._index, self._identify, self._distil, self._explain, self._refresh,
+            self._distil_by_model, self._embed,
+        )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
         """Reads the indexes now and then; what is damaged is made anew by what follows."""
@@ -191,6 +196,12 @@ class CatchUp:
     def _refresh(self, app: App) -> bool:
         """Import graphs that are old, where there are any; False when the work has to end."""
         return app.refresh_graphs(self._resting())
+
+    def _identify(self, app: App) -> bool:
+        """What git shows of projects that nobody looked at yet; False when the work has to end."""
+        started = time.monotonic()
+        Identities(app.store, now_ms).refresh(IDENTITY_S)
+        return self._rest(started)
 
     def _distil(self, app: App) -> bool:
         """Memories from what is new, where something distils; False when the work has to end."""

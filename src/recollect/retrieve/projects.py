@@ -55,12 +55,15 @@ def project_named(store: Store, name: str, here: str, instead: str) -> Named:
     Raises:
         UsageError: none has that name (the message names those most like it), or several have it.
     """
-    folder = os.path.join(here, os.path.expanduser(name))
+    from recollect.domain.windows import windows_path
+
+    foreign = windows_path(name)
+    folder = foreign or os.path.join(here, os.path.expanduser(name))
     known = store.projects()
     roots = dict(known)
     by_folder = project_of(store, folder)
     named = _ending(known, name)
-    is_path = os.sep in name or name in (os.curdir, os.pardir, "~")
+    is_path = foreign is not None or os.sep in name or name in (os.curdir, os.pardir, "~")
     if by_folder is not None and (is_path or not named or by_folder in named):
         return by_folder, roots[by_folder]
     if len(named) == 1:

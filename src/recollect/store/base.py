@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.domain.identity import Repository
     from recollect.domain.sources import Batch, SourceState
     from recollect.domain.stored import Filter, Hit, Scope, SessionSummary, StoredEvent, Turn, Weights
 
@@ -75,6 +76,60 @@ class Store(
 
     def add_batch(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
         """Adds rows and moves the cursor in one transaction; counts, and the new rows' search texts."""
+        ...
+
+    def add_batches(self, batches: Sequence[Batch]) -> list[tuple[dict[str, int], dict[int, str]] | None]:
+        """As `add_batch` for several sources, in one transaction; None for one whose cursor was moved meanwhile."""
+        ...
+
+    # -- costly records --------------------------------------------------------------------------------------------
+    def trial(self, path: str, generation: int, offset: int) -> tuple[int, int] | None:
+        """The process that tries (or tried) a record, and since when (UTC ms); None when nobody noted it."""
+        ...
+
+    def begin_trial(self, path: str, generation: int, offset: int, pid: int, now_ms: int) -> None:
+        """Notes that a process tries a record; committing its rows takes the note away."""
+        ...
+
+    def end_trial(self, path: str, generation: int, offset: int) -> None:
+        """Takes a note back."""
+        ...
+
+    def set_aside(self) -> list[tuple[str, int, int, str]]:
+        """Records that a pass died in: path, offset, size in bytes, digest; of what the files hold now, in order."""
+        ...
+
+    def readmit(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
+        """Adds a record that was set aside, in one transaction; the cursor stays. As `add_batch`, `records` is 0."""
+        ...
+
+    # -- which folders are one project -----------------------------------------------------------------------------
+    def keep_repository(self, found: Repository, now_ms: int) -> None:
+        """Keeps what a repository's folder shows, in place of what it showed before."""
+        ...
+
+    def repositories(self) -> list[Repository]:
+        """What every folder showed when it was looked at, those of the oldest projects first."""
+        ...
+
+    def alias_project(self, root: str, project_id: int, now_ms: int) -> None:
+        """From now on a root that is no project's is this project's."""
+        ...
+
+    def project_aliases(self) -> list[tuple[str, str]]:
+        """Other roots of projects, each with the project's own root."""
+        ...
+
+    def keep_apart(self, one: str, other: str, now_ms: int) -> None:
+        """Remembers that two roots are two projects, whatever they show."""
+        ...
+
+    def roots_apart(self) -> set[tuple[str, str]]:
+        """The pairs of roots, each in order, that somebody said are two projects."""
+        ...
+
+    def join_projects(self, kept: int, joined: int, now_ms: int) -> None:
+        """Makes one project a part of another; searching needs the lexical index built anew afterwards."""
         ...
 
     # -- reading ---------------------------------------------------------------------------------------------------

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from recollect.store.lexical import LexicalIndex
     from recollect.store.sqlite_reads import IndexRow, SqliteReads
 
-ROWS_A_STEP = 5000
+ROWS_A_STEP = 1000
 ROWS_A_SHORT_STEP = 1000
 """Under a deadline: five thousand rows may take half a second."""
 
-HEAP_BYTES = 60_000_000
+HEAP_BYTES = 15_000_000
 OWN_WEIGHT = 2
 """A turn's own words count twice, the words before it once."""
 
@@ -119,8 +119,9 @@ class LexicalWriter:
             by_session: dict[int, list[IndexRow]] = defaultdict(list)
             for row in rows:
                 by_session[row.session_id].append(row)
+            older = self._reads.sessions_before(rows[0].row, by_session)
             for session_id, new in by_session.items():
-                self._add_session(session_id, new, texts)
+                self._add_session(session_id, new, texts, is_new=session_id not in older)
             self.last_row = rows[-1].row
             added += len(rows)
             if deadline is not None and time.monotonic() > deadline:
@@ -146,10 +147,13 @@ class LexicalWriter:
             writer.wait_merging_threads()
         self._writers.clear()
 
-    def _add_session(self, session_id: int, new: list[IndexRow], texts: Mapping[int, str]) -> None:
-        """New rows of one session, each with what it looks back at."""
+    def _add_session(self, session_id: int, new: list[IndexRow], texts: Mapping[int, str], *, is_new: bool) -> None:
+        """New rows of one session, each with what it looks back at: nothing in a session that has no others."""
         new_ids = {row.row for row in new}
-        rows = [row for row in self._look_back(session_id, new, new_ids) if row.row <= new[-1].row]
+        if is_new:
+            rows = sorted(new, key=lambda row: (row.order_ms, row.row))
+        else:
+            rows = [row for row in self._look_back(session_id, new, new_ids) if row.row <= new[-1].row]
         exchanges = _split(rows)
         read = {row.row for exchange in exchanges for row in _shortened(exchange) if row.kind in _INDEXED} | new_ids
         missing = sorted(row for row in read if row not in texts)
@@ -178,7 +182,7 @@ class LexicalWriter:
 
     def _add_events(self, exchanges: list[list[IndexRow]], new_ids: set[int], texts: _Texts) -> None:
         add = self._writers["events"].add_document
-        near: deque[str] = deque(maxlen=TURNS_BEFORE)
+        near: deque[IndexRow] = deque(maxlen=TURNS_BEFORE)
         for exchange in exchanges:
             for row in exchange:
                 if row.kind not in _INDEXED:
@@ -187,12 +191,13 @@ class LexicalWriter:
                 if row.row in new_ids and row.row > self._last_event:
                     own, names = texts.event(row)
                     document = _document(row, exchange[0].row)
-                    document.add_text("text", " ".join([own] * OWN_WEIGHT + list(near)) if is_turn else own)
+                    said = [own] * OWN_WEIGHT + [texts.near(turn) for turn in near] if is_turn else [own]
+                    document.add_text("text", " ".join(said))
                     if names:
                         document.add_text("names", names)
                     add(document)
                 if is_turn:
-                    near.append(texts.near(row))
+                    near.append(row)
 
     def _replace_exchange(self, exchange: list[IndexRow], words: _Exchange, new_ids: set[int]) -> None:
         writer = self._writers["exchanges"]
@@ -220,6 +225,7 @@ class _Texts:
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._texts = texts
         self._analyzed: dict[int, tuple[str, str]] = {}
+        self._near: dict[int, str] = {}
 
     def words(self, row: IndexRow) -> tuple[str, str]:
         """A row's whole search text and its extra terms and names as (extra, names)."""
@@ -237,8 +243,13 @@ class _Texts:
 
     def near(self, row: IndexRow) -> str:
         """The first words of a turn, for the windows of the turns after it."""
-        text = self._texts.get(row.row, "")
-        return with_extra_terms(text[:NEAR_CHARS]) if len(text) > NEAR_CHARS else f"{text} {self.words(row)[0]}"
+        found = self._near.get(row.row)
+        if found is None:
+            text = self._texts.get(row.row, "")
+            is_long = len(text) > NEAR_CHARS
+            found = with_extra_terms(text[:NEAR_CHARS]) if is_long else f"{text} {self.words(row)[0]}"
+            self._near[row.row] = found
+        return found
 
     def said(self, row: IndexRow) -> list[str]:
         """All words of a row, lower case."""

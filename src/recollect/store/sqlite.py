@@ -13,13 +13,14 @@ import time
 
 import apsw
 
-from recollect.domain.sources import COUNTERS
+from recollect.domain.sources import COUNTERS, SET_ASIDE
 from recollect.errors import CursorMovedError, StoreError, StoreMissingError, StoreNewerError
 from recollect.store.driver import driver_errors
 from recollect.store.gated import GatedConnection, Kept
 from recollect.store.sqlite_answers import SqliteAnswers
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
+from recollect.store.sqlite_projects import SqliteProjects
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from recollect.store.sqlite_spending import SqliteSpending
@@ -27,12 +28,12 @@ from recollect.store.sqlite_turns import SqliteTurns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Gate, Store
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 12
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
@@ -44,9 +45,17 @@ _INSERT_EVENT = (
     " tool_use_id, file, branch, agent_id, failed, exit_code, text_chars, excerpt, payload)"
     " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING"
 )
+_ADD_COUNTS = ", ".join(f"{name} = {name} + ?" for name in COUNTERS)
+_COUNT = f"UPDATE sources SET {_ADD_COUNTS} WHERE id = ?"  # noqa: S608 - fixed names
+_MOVE_CURSOR = (
+    "UPDATE sources SET offset = ?, head_bytes = ?, head_digest = ?, tail_digest = ?, size_bytes = ?, mtime_ns = ?,"  # noqa: S608 - fixed names
+    f" tail_bytes = ?, reader_state = ?, order_ms = ?, read_ms = ?, {_ADD_COUNTS} WHERE id = ?"
+)
 
 
-class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending):
+class SqliteStore(
+    SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending, SqliteProjects
+):  # fmt: skip
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(
@@ -152,17 +161,65 @@ class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph
             CursorMovedError: another process has moved the cursor; nothing was written.
             StoreLockedError: the write lock could not be had; nothing was written.
         """
+        with self.transaction():
+            return self._add_batch(batch)
+
+    def add_batches(self, batches: Sequence[Batch]) -> list[tuple[dict[str, int], dict[int, str]] | None]:
+        """Adds batches of several sources in one transaction; None for one whose cursor another process has moved.
+
+        Raises:
+            StoreLockedError: the write lock could not be had; nothing was written.
+        """
+        found: list[tuple[dict[str, int], dict[int, str]] | None] = []
+        with self.transaction():
+            for batch in batches:
+                try:
+                    with self.connection:  # a savepoint
+                        found.append(self._add_batch(batch))
+                except CursorMovedError:
+                    found.append(None)
+        return found
+
+    def _add_batch(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
         counts = dict.fromkeys(COUNTERS, 0)
         new_rows: dict[int, str] = {}
-        with self.transaction():
-            source_id = self._claim_source(batch)
-            for record in batch.records:
-                self._add_record(record, source_id, batch, counts, new_rows)
-            if new_rows:
-                self._mark_events(max(new_rows))
-            self._move_cursor(source_id, batch, counts)
+        source_id = self._claim_source(batch)
+        for record in batch.records:
+            self._add_record(record, source_id, batch, counts, new_rows)
+        if new_rows:
+            self._mark_events(max(new_rows))
+        self._move_cursor(source_id, batch, counts)
         batch.after.id = source_id
         return counts, new_rows
+
+    def readmit(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
+        """Adds the events of a record that was set aside, and moves its bytes to the account where they belong.
+
+        Args:
+            batch: The record, and the cursor of its source, which stays where it is.
+
+        Returns:
+            As `add_batch`; `records` is 0, and nothing is counted when somebody else has done it.
+        """
+        counts = dict.fromkeys(COUNTERS, 0)
+        new_rows: dict[int, str] = {}
+        [record], source_id = batch.records, batch.after.id or 0
+        with self.transaction():
+            sql = "DELETE FROM quarantine WHERE source_id = ? AND offset = ? AND reason = ?"
+            self.connection.execute(sql, (source_id, record.offset, SET_ASIDE))
+            if not self.connection.changes():
+                return counts, new_rows
+            self._add_record(record, source_id, batch, counts, new_rows)
+            if new_rows:
+                self._mark_events(max(new_rows))
+            counts["records"] -= 1
+            counts["quarantined"] -= 1
+            counts["quarantined_bytes"] -= record.size_bytes
+            self._count(source_id, counts)
+        return counts, new_rows
+
+    def _count(self, source_id: int, counts: dict[str, int]) -> None:
+        self.connection.execute(_COUNT, (*(counts[name] for name in COUNTERS), source_id))
 
     def _mark_events(self, last: int) -> None:
         values = "INSERT OR REPLACE INTO marks VALUES ('events', ?, hex(randomblob(16)))"
@@ -244,7 +301,7 @@ class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph
         if cwd is None or cwd == root:
             return session_id, project_id
         resolved, is_certain = batch.roots.get(cwd, (cwd, False))
-        is_below = root != "/" and cwd.startswith(root + "/")  # "/" is the root of what names no folder
+        is_below = root != "/" and resolved.startswith(root + "/")  # "/" is the root of what names no folder
         if resolved == root:
             return session_id, project_id
         belongs = root if is_below and not is_certain else resolved
@@ -274,8 +331,14 @@ class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph
         known = self._paths.get(cwd)
         if known is not None:
             return known
-        self.connection.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (root, now_ms))
-        project_id = int(one(self.connection.execute("SELECT id FROM projects WHERE root = ?", (root,))))
+        project_id = self.project_of_root(root)
+        if project_id is None and root[1:3] == ":/":  # a folder of another machine, whose repository nobody can look at
+            from recollect.domain.windows import windows_parents
+
+            project_id = next(filter(None, map(self.project_of_root, windows_parents(root))), None)
+        if project_id is None:
+            self.connection.execute("INSERT INTO projects (root, created_ms) VALUES (?, ?)", (root, now_ms))
+            project_id = self.connection.last_insert_rowid()
         self.connection.execute(
             "INSERT INTO project_paths (path, project_id) VALUES (?1, ?2)"
             " ON CONFLICT (path) DO UPDATE SET project_id = ?2",
@@ -293,15 +356,15 @@ class SqliteStore(SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph
 
     def _move_cursor(self, source_id: int, batch: Batch, counts: dict[str, int]) -> None:
         after = batch.after
-        adds = ", ".join(f"{name} = {name} + {counts[name]:d}" for name in COUNTERS)
         self.connection.execute(
-            "UPDATE sources SET offset = ?, head_bytes = ?, head_digest = ?, tail_digest = ?, size_bytes = ?,"  # noqa: S608 - integers only
-            f" mtime_ns = ?, tail_bytes = ?, reader_state = ?, order_ms = ?, read_ms = ?, {adds} WHERE id = ?",
+            _MOVE_CURSOR,
             (
                 after.offset, after.head_bytes, after.head_digest, after.tail_digest, after.size_bytes, after.mtime_ns,
-                after.tail_bytes, Kept(json.dumps(after.reader_state)), after.order_ms, batch.now_ms, source_id,
+                after.tail_bytes, Kept(json.dumps(after.reader_state)), after.order_ms, batch.now_ms,
+                *(counts[name] for name in COUNTERS), source_id,
             ),
         )  # fmt: skip
+        self.connection.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (as_text(after.path), after.offset))
 
     def move_source(self, source_id: int, path: str) -> None:
         """A file that was renamed keeps its cursor under its new path."""

@@ -152,8 +152,9 @@ class SqliteReads:
         return row[0] if row else self.project_of_root(path)
 
     def project_of_root(self, root: str) -> int | None:
-        """The project with this root."""
-        row = self._row("SELECT id FROM projects WHERE root = ?", (as_text(root),))
+        """The project with this root, be it another root of it."""
+        sql = "SELECT id FROM projects WHERE root = ?1 UNION ALL SELECT project_id FROM project_aliases WHERE root = ?1"
+        row = self._row(sql, (as_text(root),))
         return row[0] if row else None
 
     def projects(self) -> list[tuple[int, str]]:
@@ -340,6 +341,14 @@ class SqliteReads:
         start = prompts[-1][0] if len(prompts) == 2 else 0
         sql = _INDEX_SELECT + " WHERE session_id = ? AND order_ms >= ? ORDER BY order_ms, id"
         return [IndexRow(*row) for row in self._rows(sql, (session_id, start))]
+
+    def sessions_before(self, row: int, asked: Iterable[int]) -> set[int]:
+        """Which of some sessions (row ids) have events of their own before an event's row id."""
+        sql = (
+            "SELECT value FROM json_each(?1) WHERE"
+            " EXISTS (SELECT 1 FROM events WHERE session_id = value AND id < ?2)"
+        )
+        return {found for (found,) in self._rows(sql, (json.dumps(list(asked)), row))}
 
     def search_texts(self, rows: Iterable[int]) -> dict[int, str]:
         """The search texts of events by their row ids, made anew from what is stored."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from recollect.app import App
 from recollect.capture.discover import Found
 from recollect.domain import events
+from recollect.domain.sources import SET_ASIDE
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
 from recollect.present.checks.base import Finding, Machine, counted, in_units, quoted
@@ -25,6 +26,9 @@ RENEW_WAIT_S = 5.0
 
 MAX_QUARANTINED_SHARE = 0.01
 """More than one record in a hundred that cannot be read: not a torn line here and there, but another format."""
+
+LOOKED_AT_BYTES = 1000
+"""As much of a record that was set aside fits a screen."""
 
 WAL_WRITE_LOCK = 120
 """The byte of the `-shm` file that a writer locks (sqlite.org/walformat.html)."""
@@ -247,8 +251,9 @@ def check_quarantine(machine: Machine) -> list[Finding]:
         return []
     accounts = app.store.source_accounts()
     records = sum(int(str(row["records"])) for row in accounts)
-    newest = app.store.quarantined(1)
     reasons = app.store.quarantine_reasons()
+    aside = reasons.pop(SET_ASIDE, 0)  # `check_set_aside` speaks of these
+    newest = [row for row in app.store.quarantined(1 + aside) if row["reason"] != SET_ASIDE]
     if not newest:
         return [Finding("ok", "quarantine", "every record could be read")]
     number = sum(reasons.values())
@@ -258,6 +263,21 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     if number > MAX_QUARANTINED_SHARE * records and number > 1:
         return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", update_remedy())]
     return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
+
+
+def check_set_aside(machine: Machine) -> list[Finding]:
+    """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
+    aside = machine.app.store.set_aside() if machine.app is not None else []
+    if not aside:
+        return []
+    path, offset, size_bytes, _ = aside[-1]
+    size = in_units(sum(row[2] for row in aside))
+    what = (
+        f"{counted(len(aside), 'record')} ({size}) set aside: reading took all the time that there was; the newest is"
+        f" at byte {offset} of {path}"
+    )
+    remedy = f"recollect import --retry-set-aside  # or look: {_look(path, offset, min(size_bytes, LOOKED_AT_BYTES))}"
+    return [Finding("warning", "set aside", what, remedy)]
 
 
 def _look(path: str, offset: int, size_bytes: int) -> str:

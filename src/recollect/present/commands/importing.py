@@ -6,17 +6,24 @@ import gc
 import json
 import os
 import time
-from collections.abc import Collection
-from typing import NoReturn
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from tqdm import tqdm
 
-from recollect.app import App, open_app
+from recollect.app import App, now_ms, open_app
 from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
+from recollect.ingest.identity import Identities
 from recollect.present.unsaid import without_secrets
 from recollect.settings import read_settings
+
+if TYPE_CHECKING:
+    from recollect.ingest.reports import FileReport
+
+IDENTITY_LIMIT_S = 10.0
+"""How long git is asked about repositories that were never looked at; the rest is for the next time."""
 
 _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 
@@ -24,26 +31,34 @@ _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 @click.command("import", short_help="Read transcripts into the store.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--agent", type=click.Choice(sorted(READERS)), help="Take the files for this agent's.")
+@click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
-def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bool) -> None:  # noqa: ARG001 - scripts pass --yes everywhere
+def import_(
+    paths: tuple[str, ...], agent: str | None, *, retry_set_aside: bool, as_json: bool, yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
+) -> None:  # fmt: skip
     """Read transcripts (.jsonl, .jsonl.gz, or folders of them) into the store.
 
     Without PATHS: every transcript of every known agent on this machine. Only what is new is read, so it can be run
     again at any time and interrupted at any moment.
+
+    A record in which a process that reads died is set aside, so that nothing else waits for it; `recollect doctor`
+    says so, and --retry-set-aside reads it after all, below PATHS or everywhere, with all the time that it takes.
 
     \b
     Examples:
       recollect import
       recollect import ~/.claude/projects/-home-me-shop
       recollect import --agent codex backup/rollout-2026-10-05.jsonl
+      recollect import --retry-set-aside
     """
     transcripts = (
         named_transcripts(paths, agent) if paths else known_transcripts(os.path.expanduser("~"), os.environ, agent)
     )
     if not transcripts and paths:
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
-    report, problems = read_found(transcripts, quiet=as_json)
+    retried = {found.path for found in transcripts} if paths else None
+    report, problems = read_found(transcripts, quiet=as_json, finally_=_retrying(retried) if retry_set_aside else None)
     if as_json:
         click.echo(json.dumps({**report, "problems": problems} if problems else report))
     else:
@@ -64,8 +79,23 @@ def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[dict[str,
     return read_found([found for found in known if found.client in agents], quiet=quiet)
 
 
-def read_found(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
-    """Reads transcripts with a progress bar (unless `quiet`), and makes them searchable."""
+def _retrying(paths: Collection[str] | None) -> Callable[[App, dict[str, float]], None]:
+    """What reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
+
+    def retry(app: App, totals: dict[str, float]) -> None:
+        from recollect.ingest.set_aside import retry_set_aside
+
+        counts = retry_set_aside(app.ingester(), app.store, paths)
+        for name in ("accepted", "duplicate", "ignored"):
+            totals[name] += counts.get(name, 0)
+
+    return retry
+
+
+def read_found(
+    transcripts: list[Found], *, quiet: bool, finally_: Callable[[App, dict[str, float]], None] | None = None
+) -> tuple[dict[str, float], list[str]]:
+    """Reads transcripts with a progress bar (unless `quiet`), does what else is to be done, makes it searchable."""
     started = time.monotonic()
     totals: dict[str, float] = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0)}
     problems: list[str] = []
@@ -75,37 +105,42 @@ def read_found(transcripts: list[Found], *, quiet: bool) -> tuple[dict[str, floa
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
     with open_app(read_settings(os.environ)) as app, bar:
         try:
-            for found in transcripts:
-                problem = _read_one(app, found, totals, bar)
-                problems += [problem] if problem else []
+            with app.ingester().in_bulk():
+                reports = [_read_one(app, found, problems, bar) for found in transcripts]
+            for report in filter(None, reports):
+                totals["files"] += 1
+                totals["bytes"] += report.bytes_read
+                for name in _REPORT:
+                    totals[name] += report.counts[name]
+            if finally_ is not None:
+                finally_(app, totals)
+            Identities(app.store, now_ms).refresh(IDENTITY_LIMIT_S)
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")
-            for problem in app.verify_indexes():
-                problems.append(f"{problem}; it is made anew from the rows")
+            problems += [f"{problem}; it is made anew from the rows" for problem in app.verify_indexes()]
             app.index_new_rows()
             app.store.release_index()
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
 
 
-def _read_one(app: App, found: Found, totals: dict[str, float], bar: tqdm[NoReturn]) -> str | None:
-    """Reads one transcript into the totals; what went wrong with it, or None."""
+def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) -> FileReport | None:
+    """Reads one transcript; the report is whole when its last batch is committed. None: see `problems`."""
+    left = found.size_bytes
 
     def advance(size_bytes: int) -> None:
+        nonlocal left
+        size_bytes = min(size_bytes, left)
+        left -= size_bytes
         bar.update(size_bytes)
 
-    before = bar.n
     try:
-        report = app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
+        return app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
     except (TranscriptError, OSError) as error:
-        return str(error) if found.path in str(error) else f"{found.path}: {error}"
+        problems.append(str(error) if found.path in str(error) else f"{found.path}: {error}")
+        return None
     finally:
-        bar.update(max(0, found.size_bytes - (bar.n - before)))
-    totals["files"] += 1
-    totals["bytes"] += report.bytes_read
-    for name in _REPORT:
-        totals[name] += report.counts[name]
-    return None
+        advance(left)
 
 
 def print_import_report(report: dict[str, float], *, found_any: bool) -> None:

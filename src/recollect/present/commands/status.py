@@ -14,6 +14,7 @@ from recollect.capture.spool import spool_counts
 from recollect.domain.events import KINDS
 from recollect.domain.sources import COUNTERS
 from recollect.errors import StoreMissingError
+from recollect.ingest.identity import doubts
 from recollect.present.checks.activity import last_hook_ms, last_lines
 from recollect.present.checks.base import Machine, in_units
 from recollect.present.checks.embedding import described, vector_facts
@@ -90,6 +91,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
         "last_hook": iso_time(last_hook_ms(machine) or None),
         "spool": spool_counts(home),
         "distil_batches": app.store.batch_counts(),
+        "projects_in_doubt": len(doubts(app.store)),
         "worker": worker_state(home),
         "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
     }
@@ -168,6 +170,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     batches = facts["distil_batches"]
     if batches["pending"] or batches["dead"]:
         lines.append(("batches", f"{batches['pending']} wait for the model, at {batches['dead']} it failed"))
+    if facts["projects_in_doubt"]:
+        lines.append(("projects", f"{counted(facts['projects_in_doubt'], 'pair')} may be one: recollect projects"))
     if waiting["waiting"] or waiting["dead"]:
         lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
     lines += [("hook error", line) for line in facts["hook_errors"]]

@@ -1,0 +1,130 @@
+"""Who is who: a repository that moved or was cloned again is one project; in doubt `doctor` asks, a command decides."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import Claude, write
+from tests.checks import assert_accounted, assert_indexed
+from tests.processes import answer_of, ask, hook, payload, run
+from tests.unit.test_identity import URL, make
+from tests.unit.test_projects import git
+
+from recollect.store.sqlite import SqliteStore
+
+
+def talk(tmp_path: Path, name: str, cwd: Path, subject: str) -> Path:
+    """A transcript of a session in a folder."""
+    return write(tmp_path / "talks" / f"{name}.jsonl", *Claude(name, str(cwd)).conversation(2, subject))
+
+
+def projects() -> list[str]:
+    """The roots of all projects."""
+    return [row["project"] for row in ask("projects")["projects"]]
+
+
+def found(folder: Path, words: str) -> int:
+    """How many answers a search gives in a folder's project."""
+    return len(ask("search", "--project", folder, words)["results"])
+
+
+def asked() -> list[dict[str, Any]]:
+    """What doctor asks about projects."""
+    findings = json.loads(run("doctor", "--json").stdout)["findings"]
+    return [one for one in findings if one["check"] == "projects" and one["level"] != "ok"]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_repository_that_moved_is_the_same_project(tmp_path: Path) -> None:
+    """Silently; what was said in the old place is found in the new one."""
+    old, new = make(tmp_path / "old"), tmp_path / "new" / "place"
+    ask("import", talk(tmp_path, "s1", old, "berth"))
+    new.parent.mkdir()
+    shutil.move(old, new)
+    ask("import", talk(tmp_path, "s2", new, "crane"))
+    assert projects() == [str(old)]
+    assert found(new, "berth1") > 0
+    assert found(new, "crane1") > 0
+    assert asked() == []
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_second_clone_is_the_same_project_from_its_first_session_on(tmp_path: Path) -> None:
+    """The hook of a session's beginning sees it, so that the first prompt is answered from the first clone's past."""
+    one = make(tmp_path / "one")
+    ask("import", talk(tmp_path, "s1", one, "berth"))
+    git(tmp_path, "clone", "-q", str(one), "two")
+    two = tmp_path / "two"
+    git(two, "remote", "set-url", "origin", f"git@{URL.replace('/', ':', 1)}.git")
+    path = talk(tmp_path, "s2", two, "crane")
+    hook("SessionStart", payload("SessionStart", path, "s2", cwd=str(two), source="startup"))
+    assert projects() == [str(one)]
+    question = payload("UserPromptSubmit", path, "s3", cwd=str(two), prompt="why does berth1 fail?")
+    done = hook("UserPromptSubmit", question)
+    assert answer_of("UserPromptSubmit", done) is not None
+    hook("Stop", payload("Stop", path, "s2", cwd=str(two)))
+    assert projects() == [str(one)]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_fork_is_asked_about_and_kept_apart(tmp_path: Path) -> None:
+    """The same first commit with another remote: two projects, until somebody says otherwise; it is asked once."""
+    one = make(tmp_path / "one")
+    git(tmp_path, "clone", "-q", str(one), "fork")
+    git(tmp_path / "fork", "remote", "set-url", "origin", "https://example.invalid/other/fork.git")
+    ask("import", talk(tmp_path, "s1", one, "berth"), talk(tmp_path, "s2", tmp_path / "fork", "crane"))
+    assert len(projects()) == 2
+    [finding] = asked()
+    assert "recollect projects join" in finding["remedy"]
+    assert ask("status")["projects_in_doubt"] == 1
+    ask("projects", "apart", one, tmp_path / "fork")
+    assert asked() == []
+    assert len(projects()) == 2
+
+
+def test_two_projects_are_joined(tmp_path: Path, store_folder: Path) -> None:
+    """All of the one is found in the other, memories too; later sessions in either folder belong to it."""
+    one, two = make(tmp_path / "one", ""), tmp_path / "two"
+    shutil.copytree(one, two)
+    ask("import", talk(tmp_path, "s1", one, "berth"), talk(tmp_path, "s2", two, "crane"))
+    ask("remember", "--project", two, "The crane needs two operators.")
+    assert len(asked()) == 1
+    assert (found(one, "crane1"), found(two, "berth1")) == (0, 0)
+    ask("projects", "join", one, two, "--yes")
+    assert projects() == [str(one)]
+    assert asked() == []
+    for folder in (one, two):
+        assert found(folder, "crane1") > 0
+        assert found(folder, "berth1") > 0
+        assert "two operators" in json.dumps(ask("search", "--project", folder, "crane operators"))
+    ask("import", talk(tmp_path, "s3", two, "winch"))
+    assert projects() == [str(one)]
+    ask("distil")
+    store = SqliteStore(str(store_folder))
+    assert_accounted(store)
+    assert_indexed(store)
+    store.close()
+
+
+def test_no_credentials_are_kept(tmp_path: Path, store_folder: Path) -> None:
+    """A remote may hold a password; the store holds host and path."""
+    ask("import", talk(tmp_path, "s1", make(tmp_path / "one"), "berth"))
+    with sqlite3.connect(f"file:{store_folder}/recollect.db?mode=ro", uri=True) as connection:
+        rows = connection.execute("SELECT remote FROM repositories").fetchall()
+    assert rows == [(URL,)]
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in store_folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_what_cannot_be_joined_says_why(tmp_path: Path) -> None:
+    """One name, the same twice, or a folder of which nothing is stored."""
+    one = make(tmp_path / "one")
+    ask("import", talk(tmp_path, "s1", one, "berth"))
+    assert run("projects", "join", one).returncode == 2
+    assert "both are" in run("projects", "join", one, one, "--yes").stderr
+    assert "nothing is stored" in run("projects", "join", one, tmp_path, "--yes").stderr
