@@ -22,7 +22,7 @@ from tantivy import Occur, Query
 from recollect.domain import bm25, events
 from recollect.domain.stored import Hit, Weights
 from recollect.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
-from recollect.errors import IndexDamagedError
+from recollect.store.faults import explained
 from recollect.store.lexical_counts import ScopeCounts
 from recollect.store.lexical_filter import all_of, any_number, asked_of, sifted, within
 
@@ -111,10 +111,8 @@ class LexicalIndex:
         """One of the two indexes, or None when it is not there (and not to be made)."""
         path = os.path.join(self.folder, name)
         if os.path.exists(os.path.join(path, "meta.json")):
-            try:
+            with explained(self.folder):
                 index = open_index(path)
-            except ValueError as error:
-                raise damaged(error) from error
         elif create:
             for folder in (os.path.dirname(self.folder), self.folder, path):  # a mode is the last folder's only
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -130,10 +128,8 @@ class LexicalIndex:
             index = self.open(name)
             if index is None:
                 return None
-            try:
+            with explained(self.folder):
                 self._opened[name] = (index, index.schema, index.searcher())
-            except ValueError as error:
-                raise damaged(error) from error
         _, schema, searcher = self._opened[name]
         return schema, searcher
 
@@ -263,14 +259,12 @@ class LexicalIndex:
             return []
         must += all_of(schema, ("text",) if name == "events" else ("said", "did"), required)
         any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
-        try:
+        with explained(self.folder):
             found = self._sift(searcher, any_of, must, kinds, limit, asked) if kinds and asked else None
             if found is None:
                 must += [any_number(schema, field, numbers) for field, numbers in kinds.items()]
                 query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
                 found = searcher.search(query, limit, count=False).hits
-        except ValueError as error:
-            raise damaged(error) from error
         places = [place for _, place in found]
         # An exchange stands for its prompt: its last row may be another project's.
         fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])
@@ -298,11 +292,6 @@ class LexicalIndex:
             values = searcher.fast_field_values(field, [place for _, place in found])
             found = [hit for hit, value in zip(found, values, strict=True) if value in numbers]
         return found[:limit] if len(found) >= limit or best.is_all else None
-
-
-def damaged(error: ValueError) -> IndexDamagedError:
-    """Tantivy's complaint about its files, with what to do."""
-    return IndexDamagedError(f"the search index is damaged ({error}); `recollect import` builds it anew from the rows")
 
 
 def _total(searcher: tantivy.Searcher) -> int:

@@ -9,7 +9,7 @@ import tantivy
 
 from recollect.domain import events
 from recollect.domain.text import analyze, with_extra_terms
-from recollect.store.lexical import damaged
+from recollect.store.faults import damaged, explained, require_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class LexicalWriter:
     def open(self) -> bool:
         """Takes the writers' locks and finds the last row both indexes hold; False when another process writes."""
         deadline = time.monotonic() + LOCK_WAIT_S
+        require_memory()
         while True:
             try:
                 opened = {name: self._index.open(name, create=True) for name in ("events", "exchanges")}
@@ -65,9 +66,9 @@ class LexicalWriter:
                     if name not in self._writers and index is not None:
                         self._writers[name] = index.writer(HEAP_BYTES, 1)
                 break
-            except ValueError as error:
+            except (ValueError, OSError) as error:
                 if "lock" not in str(error).lower():
-                    raise damaged(error) from error
+                    raise damaged(error, self._index.folder) from error
                 self._writers.clear()
                 if time.monotonic() > deadline:
                     return False
@@ -76,7 +77,7 @@ class LexicalWriter:
             last = {name: _last_row(index) for name, index in opened.items() if index is not None}
         except ValueError as error:  # nobody else is writing: a file that is missing stays missing
             self._writers.clear()
-            raise damaged(error) from error
+            raise damaged(error, self._index.folder) from error
         self._last_event = last["events"]
         self.last_row = min(last.values())
         self._index.refresh()  # what others have committed since is there to be found, whether or not there is more
@@ -84,8 +85,9 @@ class LexicalWriter:
 
     def clear(self) -> None:
         """Takes every document out again; readers see the old ones until the next commit."""
-        for writer in self._writers.values():
-            writer.delete_all_documents()
+        with explained(self._index.folder):
+            for writer in self._writers.values():
+                writer.delete_all_documents()
         self._last_event = self.last_row = 0
 
     def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
@@ -110,8 +112,9 @@ class LexicalWriter:
 
     def commit(self) -> None:
         """Makes what was added searchable, exchanges last: the smaller last row of the two decides where to go on."""
-        for name in ("events", "exchanges"):
-            self._writers[name].commit()
+        with explained(self._index.folder):
+            for name in ("events", "exchanges"):
+                self._writers[name].commit()
         self._index.refresh()
 
     def close(self) -> None:
@@ -120,8 +123,9 @@ class LexicalWriter:
         One that outlived its lock would remove files under the next writer; one that is never waited for, because the
         process ends with its commit, leaves the index in ever more pieces.
         """
-        for writer in self._writers.values():
-            writer.wait_merging_threads()
+        with explained(self._index.folder):
+            for writer in self._writers.values():
+                writer.wait_merging_threads()
         self._writers.clear()
 
     def _add_session(self, session_id: int, new: list[IndexRow], texts: Mapping[int, str]) -> None:
@@ -132,13 +136,9 @@ class LexicalWriter:
         read = {row.row for exchange in exchanges for row in _shortened(exchange) if row.kind in _INDEXED} | new_ids
         missing = sorted(row for row in read if row not in texts)
         known = _Texts({**self._reads.search_texts(missing), **texts} if missing else texts)
-        self._add_events(exchanges, new_ids, known)
-        before: set[str] = set()
-        for exchange in exchanges:
-            words = _Exchange(_shortened(exchange), known, before)
-            if any(row.row in new_ids for row in exchange):
-                self._replace_exchange(exchange, words, new_ids)
-            before = words.said_words
+        with explained(self._index.folder):
+            self._add_events(exchanges, new_ids, known)
+            self._replace_exchanges(exchanges, new_ids, known)
 
     def _look_back(self, session_id: int, new: list[IndexRow], new_ids: set[int]) -> list[IndexRow]:
         """A session's rows from the exchange before the first new row on, or as far back as its window reaches."""
@@ -171,6 +171,14 @@ class LexicalWriter:
                     add(document)
                 if is_turn:
                     near.append(texts.near(row))
+
+    def _replace_exchanges(self, exchanges: list[list[IndexRow]], new_ids: set[int], texts: _Texts) -> None:
+        before: set[str] = set()
+        for exchange in exchanges:
+            words = _Exchange(_shortened(exchange), texts, before)
+            if any(row.row in new_ids for row in exchange):
+                self._replace_exchange(exchange, words, new_ids)
+            before = words.said_words
 
     def _replace_exchange(self, exchange: list[IndexRow], words: _Exchange, new_ids: set[int]) -> None:
         writer = self._writers["exchanges"]
@@ -284,4 +292,5 @@ def _last_row(index: tantivy.Index) -> int:
 def last_indexed_row(index: LexicalIndex) -> int:
     """The last row that either index has seen; 0 when there is none."""
     opened = (index.open(name) for name in ("events", "exchanges"))
-    return max((_last_row(found) for found in opened if found is not None), default=0)
+    with explained(index.folder):
+        return max((_last_row(found) for found in opened if found is not None), default=0)

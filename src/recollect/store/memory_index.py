@@ -16,7 +16,8 @@ from tantivy import Occur, Query
 from recollect.domain import events, memories
 from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
-from recollect.store.lexical import WORDS, analyzer, damaged, open_index, weighted
+from recollect.store.faults import damaged, explained, require_memory
+from recollect.store.lexical import WORDS, analyzer, open_index, weighted
 from recollect.store.lexical_filter import all_of, time_range
 
 TYPE_CHECKING = False
@@ -86,11 +87,9 @@ class MemoryIndex:
         if self._opened is None:
             if not os.path.exists(os.path.join(self.folder, "meta.json")):
                 return None
-            try:
+            with explained(self.folder):
                 index = self._registered(open_index(self.folder))
                 self._opened = (index, index.schema, index.searcher())
-            except ValueError as error:
-                raise damaged(error) from error
         return self._opened[1], self._opened[2]
 
     def _registered(self, index: tantivy.Index) -> tantivy.Index:
@@ -112,10 +111,8 @@ class MemoryIndex:
         opened = self._searcher()
         if opened is None:
             return 0
-        try:
+        with explained(self.folder):
             found = opened[1].search(Query.all_query(), 1, count=False, order_by_field="change").hits
-        except ValueError as error:
-            raise damaged(error) from error
         return int(found[0][0]) if found else 0
 
     def size(self) -> int:
@@ -137,10 +134,8 @@ class MemoryIndex:
             return []
         parts = [*restrictions, (Occur.Must, Query.boolean_query([(Occur.Should, term) for term in terms]))]
         parts += all_of(schema, ("text",), required)
-        try:
+        with explained(self.folder):
             found = searcher.search(Query.boolean_query(parts), limit, count=False).hits
-        except ValueError as error:
-            raise damaged(error) from error
         rows = searcher.fast_field_values("row", [place for _, place in found])
         return [MemoryHit(int(row or 0), float(score)) for (score, _), row in zip(found, rows, strict=True)]
 
@@ -158,7 +153,7 @@ class MemoryIndex:
         writer = self._writer(wait_s)
         if writer is None:
             return False
-        try:
+        with explained(self.folder):
             self.refresh()
             last = 0 if anew else self.last_change()
             if anew:
@@ -173,8 +168,6 @@ class MemoryIndex:
                 writer.garbage_collect_files()
             writer.commit()
             writer.wait_merging_threads()  # gives the lock back
-        except ValueError as error:
-            raise damaged(error) from error
         self.refresh()
         return True
 
@@ -190,6 +183,7 @@ class MemoryIndex:
 
     def _writer(self, wait_s: float) -> tantivy.IndexWriter | None:
         deadline = time.monotonic() + wait_s
+        require_memory()
         while True:
             try:
                 if os.path.exists(os.path.join(self.folder, "meta.json")):
@@ -201,9 +195,9 @@ class MemoryIndex:
                 return index.writer(HEAP_BYTES, 1)
             except PermissionError:  # the memory is kept; `recollect doctor` tells of its index
                 return None
-            except ValueError as error:
+            except (ValueError, OSError) as error:
                 if "lock" not in str(error).lower():
-                    raise damaged(error) from error
+                    raise damaged(error, self.folder) from error
                 if time.monotonic() > deadline:
                     return None
                 time.sleep(0.01)

@@ -115,10 +115,11 @@ class SqliteReads:
     """The reading half of the SQLite store."""
 
     connection: apsw.Connection
+    folder: str
     path: str
 
     def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
-        with driver_errors():
+        with driver_errors(self.folder):
             return list(self.connection.execute(sql, values))
 
     def _row(self, sql: str, values: tuple[object, ...] = ()) -> Any:  # noqa: ANN401 - whatever the query selects
