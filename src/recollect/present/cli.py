@@ -13,7 +13,7 @@ from recollect.store.faults import refusal_of
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
-        "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status",
+        "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "backup": "backup",
         "uninstall": "lifecycle",
     },
     "Read transcripts": {"import": "importing", "observe": "observing"},

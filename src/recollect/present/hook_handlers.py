@@ -154,12 +154,14 @@ def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
 
 def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
     """SessionStart: every transcript with unread bytes (kills, crashes, history from before the install)."""
-    from recollect.app import open_for_ingest
+    from recollect.app import now_ms, open_for_ingest
+    from recollect.ingest.memory_backup import back_up_memories
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
         app.ingest_spool(end)
         app.catch_up([text_of(payload, "transcript_path")], end)
+        back_up_memories(app.store, settings.home, now_ms())
     return Reply()
 
 
