@@ -180,6 +180,20 @@ def test_only_the_last_states_are_kept(store: SqliteStore, store_folder: Path) -
     assert time.strftime("%Y-%m-%d", time.gmtime((NOW_MS + (3 * KEPT - 1) * DAY_MS) / 1000)) in newest
 
 
+@pytest.mark.usefixtures("past")
+def test_the_doctor_says_when_no_backup_is_written(store_folder: Path) -> None:
+    """For days, although something was kept: a folder that cannot be written, no session since."""
+    ask("remember", WORDS)
+    assert " backup " not in run("doctor").stdout
+    store = SqliteStore(str(store_folder))
+    store.connection.execute("UPDATE memories SET created_ms = created_ms - ?", (5 * DAY_MS,))
+    store.close()
+    assert "in no backup" in run("doctor").stdout
+    assert "wrote today's backup" in run("doctor", "--fix").stdout
+    assert " backup " not in run("doctor").stdout
+    assert len(backups(store_folder, "memories")) == 1
+
+
 def test_a_purge_reaches_the_backups(past: Path, store_folder: Path) -> None:
     """Of an erased memory a backup keeps a stone, as the rows do; the purge finds nothing left anywhere."""
     ask("remember", "the harbour master is called Ottoline")

@@ -13,7 +13,7 @@ import re
 import time
 from contextlib import suppress
 
-from recollect.domain.memories import RULES
+from recollect.domain.memories import HAND, RULES, MemoryFilter
 from recollect.domain.stored import Scope
 from recollect.errors import StoreError
 from recollect.ingest.memory_export import exported, stone
@@ -29,6 +29,7 @@ FOLDER = "backups"
 KEPT = 7
 """Files of each kind. What was the same the day before takes no new one: these are seven states, not seven days."""
 
+OVERDUE_MS = 3 * 24 * 3600 * 1000
 MEMORIES = ("memories", ".jsonl")
 CONFIG = ("config", ".toml")
 CONFIG_NAME = "config.toml"
@@ -59,6 +60,18 @@ def newest_backup(home: str) -> str | None:
     folder = os.path.join(home, FOLDER)
     names = _names(folder, MEMORIES)
     return os.path.join(folder, names[-1]) if names else None
+
+
+def is_overdue(store: Store, home: str, now_ms: int) -> bool:
+    """Whether something was kept by hand days ago and is in no backup: neither a session nor the worker wrote one."""
+    newest = newest_backup(home)
+    last_day = "" if newest is None else os.path.basename(newest)[len("memories-") :][: len("2026-11-22")]
+    wanted = MemoryFilter(source=HAND, with_forgotten=True, with_superseded=True)
+    kept = store.list_memories(Scope.everything(), wanted, 1)
+    due_ms = now_ms - OVERDUE_MS
+    if not kept or last_day >= time.strftime("%Y-%m-%d", time.gmtime(due_ms / 1000)):
+        return False
+    return kept[0].created_ms < due_ms and time.strftime("%Y-%m-%d", time.gmtime(kept[0].created_ms / 1000)) > last_day
 
 
 def purge_from_backups(home: str, memory: Memory) -> None:

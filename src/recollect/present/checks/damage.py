@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from recollect.app import now_ms
 from recollect.domain.stored import Scope
 from recollect.errors import StoreError
-from recollect.ingest.memory_backup import newest_backup
+from recollect.ingest.memory_backup import FOLDER, back_up_memories, is_overdue, newest_backup
 from recollect.present.checks.base import Finding, Machine, counted
 from recollect.present.memory_files import read_export
 from recollect.upkeep import mend_database
@@ -25,6 +26,20 @@ def damaged(machine: Machine, check: str, what: str) -> Finding:
         kept += f"; the last backup of them is {os.path.basename(backup)}"
     what = f"{what.partition('; ')[0]}; {kept}"
     return Finding("error", check, what, "recollect doctor --fix", lambda: _mend(machine), QUESTION)
+
+
+def check_backup(machine: Machine) -> list[Finding]:
+    """What no transcript holds is backed up every day by itself."""
+    app = machine.app
+    if app is None or not is_overdue(app.store, machine.home, now_ms()):
+        return []
+
+    def write() -> str:
+        is_written = back_up_memories(app.store, machine.home, now_ms())
+        return "wrote today's backup of memories" if is_written else "there is a backup of today by now"
+
+    what = f"memories kept by hand are in no backup: nothing was written into {machine.home}/{FOLDER} for days"
+    return [Finding("warning", "backup", what, "recollect doctor --fix", write)]
 
 
 def _readable_memories(machine: Machine) -> int | None:
