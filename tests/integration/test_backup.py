@@ -206,3 +206,46 @@ def test_a_purge_reaches_the_backups(past: Path, store_folder: Path) -> None:
     assert "Ottoline" not in file.read_text()
     assert memory in file.read_text()
     assert ask("import-memories", str(file))["added"] == 0
+
+
+WRITER = """
+import sys, time
+from recollect.errors import StoreLockedError
+from recollect.store.sqlite import SqliteStore
+end, opened = time.monotonic() + float(sys.argv[2]), 0
+while time.monotonic() < end:
+    try:
+        store = SqliteStore(sys.argv[1], busy_ms=20_000, create=False)
+    except StoreLockedError:
+        continue
+    store.record_injections(f"session {opened}", "Stop", [(1, 0.5)], 1)
+    assert store.connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+    store.close()
+    opened += 1
+print(opened)
+"""
+
+
+@pytest.mark.usefixtures("past")
+def test_a_database_is_replaced_while_others_come_and_go(tmp_path: Path, store_folder: Path) -> None:
+    """Four processes open, write and close it all the time: nobody meets half of one, and none is damaged."""
+    file = str(tmp_path / "copy.db")
+    ask("backup", file)
+    writers = [
+        subprocess.Popen(python(WRITER, store_folder, "6"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    restored = 0
+    while any(writer.poll() is None for writer in writers):
+        done = run("backup", "--restore", file, "--yes")
+        assert done.returncode in (0, 1), done.stderr
+        assert "Traceback" not in done.stderr
+        restored += done.returncode == 0
+    for writer in writers:
+        out, error = writer.communicate()
+        assert writer.returncode == 0, error.decode()[-2000:]
+        assert int(out) > 0
+    assert restored
+    kept = [found / "recollect.db" for found in (store_folder / "replaced").iterdir()]
+    assert len(kept) == restored
+    assert [damage(str(found)) for found in (store_folder / "recollect.db", *kept)] == [""] * (restored + 1)
