@@ -78,6 +78,9 @@ def test_under_a_limit_every_hook_is_silent(name: str, limit: int, past: Path, m
         done = hook(event, payload(event, more, "later", **fields), before)
         assert (done.returncode, done.stderr) == (0, b""), (event, done.stderr[-3000:])
         assert index_folders(store_folder).items() >= folders.items(), event
+    if name == "RLIMIT_AS":
+        assert "MachineError" in (log := (store_folder / "hook-errors.log").read_text())
+        assert " ENOMEM " in log
     assert_silent(hook("Stop", payload("Stop", more, "later")))
     assert "crane3" in run("search", "--all-projects", "why does crane3 fail").stdout
     assert past.exists()
