@@ -23,7 +23,7 @@ DATED = r"\d{4}-\d\d-\d\d(-\d{4,6})?"
 _ALL: dict[str, Names] = {"(?s:.*)": None}
 _STORE: dict[str, Names] = {
     re.escape(DATABASE_NAME) + "(-wal|-shm|-journal)?": None,
-    r"index(-damaged-\d+)?": {r"(lexical|memories)-\d+(-damaged-\d+)?": _ALL},
+    r"index(-damaged-\d+)?": {r"(lexical|memories)-\d+(-damaged-\d+)?|vectors-\d+-.+": _ALL},
 }
 _SPOOL: dict[str, Names] = {
     r"observations\.jsonl|append\.lock|claim\.lock|key(\.part)?": None,
