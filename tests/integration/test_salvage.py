@@ -16,7 +16,7 @@ from tests.checks import assert_accounted, assert_indexed, keys, memberships
 from tests.processes import COMMAND, LIMIT_S, ask, python, run
 
 from recollect.errors import StoreLockedError
-from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite import SqliteStore, create_database
 from recollect.store.sqlite_salvage import damage, salvage
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def test_a_whole_database_is_left_as_it_is(database: Path, store_folder: Path) -
 
 HOLDER = """
 import sys
-from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite import SqliteStore, create_database
 store = SqliteStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.read()
@@ -224,3 +224,37 @@ def test_what_was_forgotten_and_pinned_stays_so(database: Path, store_folder: Pa
     ).fetchall()
     store.close()
     assert rows == [(0, 1, 0), (1, 0, 0)]
+
+
+@pytest.mark.parametrize("version", [1, 5])
+def test_an_older_schema_is_salvaged_as_it_is_and_migrated(version: int, store_folder: Path) -> None:
+    """By the next who opens it, as any older store."""
+    store_folder.mkdir(mode=0o700)
+    path = store_folder / "recollect.db"
+    create_database(str(path), version)
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO projects VALUES (7, '/home/mara/harbour', 1)")
+    [(page,)] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'injections'")
+    connection.close()
+    scratch(path, [page - 1], random.Random(4))
+    assert salvage(str(store_folder)) is not None
+    store = SqliteStore(str(store_folder))
+    assert store.projects() == [(7, "/home/mara/harbour")]
+    assert store.check_integrity() == []
+    store.close()
+
+
+@pytest.mark.parametrize("tables", [["events"], ["memories"], ["candidates", "sessions"]])
+def test_what_sessions_taught_is_derived_again(tables: list[str], home: Path, store_folder: Path) -> None:
+    """Memories that were distilled are the same afterwards, whichever rows of them or of their events were lost."""
+    samples = Path(__file__).parents[2] / "samples" / "claude-code"
+    shutil.copytree(samples, home / ".claude")
+    ask("import")
+    run("distil")
+    before = sorted(memory["text"] for memory in ask("memories", "--all-projects")["memories"])
+    assert before
+    for table in tables:
+        scratch(store_folder / "recollect.db", leaf_pages(store_folder / "recollect.db", table), random.Random(3))
+    assert "saved" in run("doctor", "--fix", "--yes", "--deep").stdout
+    run("distil")
+    assert sorted(memory["text"] for memory in ask("memories", "--all-projects")["memories"]) == before

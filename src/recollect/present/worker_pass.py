@@ -112,7 +112,7 @@ class CatchUp:
     def _works(self) -> tuple[Callable[[App], bool], ...]:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
-            self._index, self._distil, self._explain, self._refresh, self._distil_by_model, self._back_up, self._embed,
+            self._index, self._distil, self._explain, self._refresh, self._distil_by_model, self._embed, self._back_up,
         )  # fmt: skip
 
     @property

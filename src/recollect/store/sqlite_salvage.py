@@ -53,7 +53,8 @@ _TORN = (
 )
 _PLACES = ("offset", "head_bytes", "size_bytes", "mtime_ns", "tail_bytes", "order_ms")
 _MARKS = ("distilled", "distilled_marks", "rationale_cursors", "rationale_marks", "distil_tails", "distil_batch_mark")
-"""How far what is derived from events has come: told by row ids, which mean something else when rows are lost."""
+"""How far what is derived from events has come. It is told by row ids, which may be given anew, and of what was derived
+some may be lost, too: all of it is looked through again, and is the same where nothing was lost."""
 
 
 class Salvaged:
@@ -256,12 +257,16 @@ class _Salvage:
     # -- what must hold of the new one -----------------------------------------------------------------------------
     def _mend(self) -> None:
         """Nothing refers to what is gone, and no cursor claims bytes whose rows are gone."""
-        self._keep_memories_of_lost_projects()
+        tables = set(self._tables())  # an older schema has not all of them
+        if "memories" in tables:
+            self._keep_memories_of_lost_projects()
         while self._drop_orphans():
             pass
-        if self._set_cursors_back() or {"events", "memberships"} & set(self._report.torn):
-            for table in _MARKS:
-                self._new.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+        self._set_cursors_back()
+        for table in tables.intersection(_MARKS):
+            self._new.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+        if "unreconciled" in tables:
+            self._new.execute("INSERT OR IGNORE INTO unreconciled SELECT id FROM projects")
         self._new.execute("DELETE FROM injections WHERE event_id NOT IN (SELECT id FROM events)")
 
     def _keep_memories_of_lost_projects(self) -> None:
@@ -281,12 +286,12 @@ class _Salvage:
                 self._new.execute(f"{what} WHERE {column} IS NOT NULL AND {column} NOT IN ({known})")
         return self._new.total_changes() - before
 
-    def _set_cursors_back(self) -> bool:
+    def _set_cursors_back(self) -> None:
         """Sources with rows that are gone, and those with copies of others' rows, are read from the beginning."""
         parents = {"sources", "projects", "sessions", "memberships"}
         is_torn = bool(list(self._new.execute(f"SELECT 1 FROM sources WHERE {_TORN} LIMIT 1")))  # noqa: S608 - fixed text
         if not is_torn and not parents & set(self._report.torn):
-            return False
+            return
         back = f"SELECT id FROM sources WHERE duplicate OR {_TORN}"  # noqa: S608 - fixed text
         rows = [row[0] for row in self._new.execute(back)]
         zeros = ", ".join(f"{name} = 0" for name in (*COUNTERS, *_PLACES) if name != "accepted")
@@ -298,7 +303,6 @@ class _Salvage:
                 (row,),
             )
         self._report.reread = len(rows)
-        return True
 
 
 def _is_event(row: dict[str, Any]) -> bool:
