@@ -35,6 +35,13 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
 interpreter, *words = sys.argv[2:]  # -B: Python 3.11 keeps bytecode that was cut, and every later process fails on it
 os.execv(interpreter, [interpreter, "-B", *words])
 """
+WITH_LIMIT = """
+import os, resource, sys
+resource.setrlimit(getattr(resource, sys.argv[1]), (int(sys.argv[2]),) * 2)
+interpreter, *words = sys.argv[3:]
+os.execv(interpreter, [interpreter, "-B", *words])
+"""
+"""Starts a program under a limit: its name in `resource`, and the number."""
 
 
 def run(*arguments: str | Path, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ RecollectError
     ├── StoreLockedError  another process held the write lock for too long; nothing was written
     ├── StoreDamagedError the database file is not one; it is left as it is
     ├── IndexDamagedError a search index cannot be read; it is derived: the next import or hook builds it anew
+    ├── MachineError      no room, no right, no more files, no memory: nothing is damaged, the message says what to do
     ├── StoreNewerError   written by a newer recollect; upgrade this one
     └── CursorMovedError  another process ingested the same bytes first; read the cursor again
 """
@@ -77,6 +78,14 @@ class StoreDamagedError(StoreError):
 
 class IndexDamagedError(StoreError):
     """A search index cannot be read; the rows it is derived from are not affected."""
+
+
+class MachineError(StoreError):
+    """The machine refuses what was asked (a full disk, too many open files); `number` is the system's (`errno`)."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class StoreNewerError(StoreError):

@@ -340,7 +340,7 @@ STATES: dict[str, tuple[Callable[[Patient], None], str, str, str, str]] = {
     "memories' index damaged": (damaged_memory_index, "error", "index", "memories: ", "recollect doctor --fix"),
     "index of another store": (index_of_another_store, "error", "index", "another store's", "recollect doctor --fix"),
     "memories put back": (older_memories, "error", "index", "older database", "recollect doctor --fix"),
-    "database damaged": (damaged_database, "error", "store", "in no transcript", "mkdir -m 700 -p {store}/damaged "),
+    "database damaged": (damaged_database, "error", "store", "in no transcript", "recollect doctor --fix"),
     "open to others": (open_to_others, "error", "folder", "other users", "chmod -R go-rwx {store}"),
     "stale spool": (stale_spool, "warning", "spool", "not stored yet", "recollect observe --retry"),
     "dead letters": (dead_letters, "warning", "spool", "1 StoreDamagedError", "recollect observe --retry"),
@@ -366,7 +366,7 @@ def test_a_broken_state_is_named_with_its_remedy(patient: Patient, state: str) -
 def follow(patient: Patient, remedy: str) -> None:
     """Types a remedy as it stands, and says yes."""
     for command in remedy.split("; then "):
-        patient.do(f"{command} --yes" if command.startswith("recollect init") else command)
+        patient.do(f"{command} --yes" if command.startswith(("recollect init", "recollect doctor")) else command)
 
 
 SWITCHES = {
@@ -714,12 +714,13 @@ def test_what_another_user_owns_is_named(patient: Patient) -> None:
     assert patient.problems() == []
 
 
-def test_memories_of_a_damaged_store_are_saved_first(patient: Patient) -> None:
-    """As far as it can be read: the remedy writes them down, and reads them into the new store."""
+def test_memories_of_a_damaged_store_are_saved(patient: Patient) -> None:
+    """As far as it can be read, they are in the new store."""
     damaged_but_readable(patient)
     (problem,) = patient.problems("--deep")
     assert "can still be read: 1" in problem["what"]
-    follow(patient, problem["remedy"])
+    assert problem["remedy"] == "recollect doctor --fix"
+    patient.do("recollect doctor --deep --fix --yes")
     assert patient.problems("--deep") == []
     assert "a queue keeps order" in patient.do("recollect memories")
     follow(patient, "recollect uninstall --yes --purge")

@@ -6,7 +6,7 @@ from recollect.domain.memories import HAND, MemoryFilter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from recollect.domain.memories import Memory
     from recollect.domain.stored import Scope
@@ -17,8 +17,12 @@ EXPORT_VERSION = 1
 MAX_LISTED = 1_000_000
 
 
-def exported(store: Store, scope: Scope) -> Iterator[dict[str, object]]:
+def exported(
+    store: Store, scope: Scope, is_wanted: Callable[[Memory], bool] | None = None
+) -> Iterator[dict[str, object]]:
     """Every memory of a scope, what is superseded before what supersedes it; the first value is the head.
+
+    With `is_wanted` only those that it wants.
 
     Purged ones are stones without text or owner: what they superseded stays superseded, and no older export raises
     them where this one is read.
@@ -27,9 +31,9 @@ def exported(store: Store, scope: Scope) -> Iterator[dict[str, object]]:
     wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
     found = store.list_memories(scope, wanted, MAX_LISTED, oldest_first=True)
     keys = {memory.row: memory.key.hex() for memory in found}
-    for memory in _in_order(found):
+    for memory in filter(is_wanted, _in_order(found)) if is_wanted else _in_order(found):
         superseded = keys.get(memory.supersedes or 0)
-        yield _stone(memory, superseded) if memory.purged_ms is not None else {
+        yield stone(memory, superseded) if memory.purged_ms is not None else {
             "key": memory.key.hex(), "id": memory.id, "type": memory.type, "text": memory.text,
             "project": memory.project, "agent": memory.agent, "origin": memory.origin, "status": memory.status,
             "created_ms": memory.created_ms, "deleted_ms": memory.deleted_ms, "supersedes": superseded,
@@ -58,7 +62,8 @@ def _life(store: Store, memory: Memory) -> dict[str, object]:
     return {name: value for name, value in added.items() if value is not None}
 
 
-def _stone(memory: Memory, superseded: str | None) -> dict[str, object]:
+def stone(memory: Memory, superseded: str | None) -> dict[str, object]:
+    """What is left of a purged memory."""
     return {
         "key": memory.key.hex(), "id": memory.id, "type": memory.type, "project": memory.project,
         "origin": memory.origin, "status": memory.status, "created_ms": memory.created_ms,

@@ -13,6 +13,7 @@ from recollect.domain.memories import NewMemory
 from recollect.domain.ranking import STALE_READS, facts_of, is_stale
 from recollect.errors import NotFoundError, OwnerError, StoreError, UsageError
 from recollect.ingest.gate import Gate
+from recollect.ingest.memory_backup import purge_from_backups
 from recollect.ingest.memory_reports import ImportReport, PurgeReport
 from recollect.ingest.secrets import Redactor, strip_private
 
@@ -152,6 +153,7 @@ class Memories:
         self._store.purge_memory(found.row, self._now_ms())
         report = PurgeReport(found.id)
         try:
+            purge_from_backups(os.path.dirname(self._store.path), self._store.memories_by_row([found.row])[found.row])
             self._look_for(found.text, report)
         except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
             report.is_gone, report.problem = None, str(error)

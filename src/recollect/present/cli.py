@@ -11,10 +11,12 @@ from recollect import __version__
 from recollect.errors import RecollectError, UsageError
 from recollect.present.next_step import next_step
 from recollect.present.unsaid import without_secrets
+from recollect.store.faults import refusal_of
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
-        "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "uninstall": "lifecycle",
+        "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "backup": "backup",
+        "uninstall": "lifecycle",
     },
     "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
     "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale"},
@@ -87,4 +89,10 @@ def main() -> int:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)
         click.echo("interrupted" if is_interrupt else "nothing was changed", err=True)
         return 130 if is_interrupt else 1
+    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+        refused = refusal_of(error)
+        if refused is None:
+            raise
+        click.echo(f"recollect: {refused}", err=True)
+        return 1
     return code if isinstance(code, int) else 0

@@ -13,6 +13,7 @@ from recollect.present.checks import (
     activity,
     agents,
     configuration,
+    damage,
     distilling,
     embedding,
     folder,
@@ -49,6 +50,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_memory_index,
     storage.check_kept,
     embedding.check_vectors,
+    damage.check_backup,
     storage.check_quarantine,
     storage.check_set_aside,
     projects.check_projects,
@@ -78,13 +80,22 @@ def _run(check: Check, machine: Machine) -> list[Finding]:
         return [Finding("error", name, what, f"ls -ld {quoted(str(path))}" if path else "recollect doctor --deep")]
 
 
-def repair(findings: list[Finding]) -> list[str]:
-    """Repairs what can be repaired without asking. Returns what was done, a line each."""
-    done = []
-    for finding in findings:
-        if finding.repair is not None:
-            try:
-                done.append(f"{finding.check}: {finding.repair()}")
-            except (RecollectError, OSError) as error:
-                done.append(f"{finding.check}: could not be repaired: {error}")
-    return done
+def repair(findings: list[Finding], is_wanted: Callable[[str], bool]) -> list[str]:
+    """Repairs what can be repaired. Returns what was done, a line each.
+
+    Args:
+        findings: What was found.
+        is_wanted: Asks the question of a repair that has one; what was said no to is left as it is. After a repair
+            that was asked for, the others are not done: what they are about is another database's.
+    """
+    asked = {finding.question: finding for finding in reversed(findings) if finding.question}
+    if wanted := [finding for question, finding in asked.items() if is_wanted(question)]:
+        return [_repaired(finding) for finding in wanted]
+    return [_repaired(finding) for finding in findings if finding.repair is not None and not finding.question]
+
+
+def _repaired(finding: Finding) -> str:
+    try:
+        return f"{finding.check}: {finding.repair() if finding.repair else 'nothing to do'}"
+    except (RecollectError, OSError) as error:
+        return f"{finding.check}: could not be repaired: {error}"

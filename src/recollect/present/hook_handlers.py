@@ -162,6 +162,7 @@ def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
     from recollect.app import now_ms, open_for_ingest
     from recollect.ingest.exclusion import Places
     from recollect.ingest.identity import meet_folder
+    from recollect.ingest.memory_backup import back_up_memories
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
@@ -169,6 +170,7 @@ def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
         meet_folder(app.store, Places(settings.exclude), text_of(payload, "cwd"), now_ms, limit_s)
         app.ingest_spool(end)
         app.catch_up([text_of(payload, "transcript_path")], end)
+        back_up_memories(app.store, settings.home, now_ms())
     return Reply()
 
 

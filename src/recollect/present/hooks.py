@@ -169,6 +169,10 @@ def _described(what: str, error: Exception) -> str:
         places.append(f"{os.path.basename(code.co_filename)}:{cause.tb_lineno}")
         cause = cause.tb_next
     reason = type(error.__cause__).__name__ if error.__cause__ is not None else ""
+    if isinstance(number := getattr(error, "number", None), int):  # what the machine refused: no room, no files
+        import errno
+
+        reason += f" {errno.errorcode.get(number, number)}"
     return f"{what} {type(error).__name__} {reason} {' '.join(places[-6:])}"
 
 

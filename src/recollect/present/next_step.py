@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recollect.errors import (
+    MachineError,
     SettingsError,
     StoreError,
     StoreLockedError,
@@ -15,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recollect.errors import RecollectError
 
-_SAYS_ITSELF = (StoreLockedError, StoreMissingError, StoreNewerError, UsageError)
-"""Try again; make a store; upgrade; write it so: the doctor knows nothing better."""
+_SAYS_ITSELF = (MachineError, StoreLockedError, StoreMissingError, StoreNewerError, UsageError)
+"""Make room; try again; make a store; upgrade; write it so: the doctor knows nothing better."""
 
 
 def next_step(error: RecollectError) -> str:

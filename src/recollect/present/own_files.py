@@ -18,12 +18,12 @@ Names: TypeAlias = "Mapping[str, Names] | None"
 """What is ours in a folder: names (regular expressions) → what is ours in it, `_ALL` for all; None is a file."""
 
 DATED = r"\d{4}-\d\d-\d\d(-\d{4,6})?"
-"""Folders in `damaged` into which `recollect doctor` tells its user to put a database that cannot be read."""
+"""Folders with a database that was damaged, or for which a backup was put back."""
 
 _ALL: dict[str, Names] = {"(?s:.*)": None}
 _STORE: dict[str, Names] = {
     re.escape(DATABASE_NAME) + "(-wal|-shm|-journal)?": None,
-    r"index(-damaged-\d+)?": {r"(lexical|memories)-\d+(-damaged-\d+)?": _ALL},
+    r"index(-damaged-\d+)?": {r"(lexical|memories)-\d+(-damaged-\d+)?|vectors-\d+-.+": _ALL},
 }
 _SPOOL: dict[str, Names] = {
     r"observations\.jsonl|append\.lock|claim\.lock|key(\.part)?": None,
@@ -51,7 +51,11 @@ OWN: Mapping[str, Names] = {
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
     "models": _MODELS,
-    "damaged": {**_STORE, DATED: {**_STORE, r"memories\.jsonl": None}},
+    "damaged|replaced": {**_STORE, DATED: {**_STORE, r"memories\.jsonl": None, "new": _ALL}},
+    "backups": {
+        r"(memories|config)-\d{4}-\d\d-\d\d\.(jsonl|toml)(\.part)?": None,
+        r"recollect-\d{4}-\d\d-\d\d-\d{6}\.db(\.\d+\.part(-wal|-shm|-journal)?)?": None,
+    },
 }
 
 

@@ -14,6 +14,7 @@ from recollect.app import DATABASE_NAME, now_ms, open_app
 from recollect.capture.discover import known_transcripts
 from recollect.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
 from recollect.ingest.identity import Identities
+from recollect.ingest.memory_backup import back_up_memories
 from recollect.present.shared_embedder import SharedEmbedder
 from recollect.providers.embed_name import model_name
 
@@ -119,7 +120,7 @@ class CatchUp:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
             self._verify, self._index, self._identify, self._distil, self._explain, self._refresh,
-            self._distil_by_model, self._embed,
+            self._distil_by_model, self._embed, self._back_up,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -234,6 +235,11 @@ class CatchUp:
         if report.done:
             app.store.catch_up_memories()
         return report.is_whole
+
+    def _back_up(self, app: App) -> bool:
+        """Once a day, what no transcript holds; False when the work has to end."""
+        started = time.monotonic()
+        return not back_up_memories(app.store, app.settings.home, now_ms()) or self._rest(started)
 
     def _resting(self) -> Callable[[], bool]:
         """Called between pieces of work: rests as long as the last one took; False when the work has to end."""

@@ -6,22 +6,26 @@ written it may also panic, which arrives as pyo3's `PanicException`, a `BaseExce
 
 from __future__ import annotations
 
-import errno
-import os
-import re
-
-from recollect.errors import IndexDamagedError, StoreError
+from recollect.errors import IndexDamagedError
+from recollect.store.faults import number_of, refusal, shortage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+    from recollect.errors import StoreError
+
     P = ParamSpec("P")
     R = TypeVar("R")
 
     class Adapter(Protocol):
         """An object whose methods call the binding."""
+
+        @property
+        def folder(self) -> str:
+            """Where its files are."""
+            ...
 
         @property
         def title(self) -> str:
@@ -37,11 +41,6 @@ if TYPE_CHECKING:
 MAX_REASON_CHARS = 200
 """Of a complaint that may quote a whole file."""
 
-_SYSTEM = re.compile(r"(?:os error|code:) (\d+)")
-_OF_FILES = frozenset({errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL})
-"""What the system says of files that are gone or should not be there; all else is its own trouble (a full disk, no
-descriptors), and no damage."""
-
 
 def guarded(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P], R]:
     """A method that calls the binding, with its errors converted; damage gives the index up.
@@ -53,7 +52,7 @@ def guarded(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P
         try:
             return method(self, *args, **kwargs)
         except BaseException as error:
-            found = _converted(error, self.title)
+            found = _converted(error, self)
             if found is None:
                 raise
             if isinstance(found, IndexDamagedError):
@@ -69,15 +68,17 @@ def is_lock_busy(error: ValueError) -> bool:
     return str(error).startswith("Failed to acquire")
 
 
-def _converted(error: BaseException, title: str) -> StoreError | None:
-    """The store's own error; None for what is not the binding's."""
-    if type(error).__name__ != "PanicException" and type(error) is not ValueError:
+def _converted(error: BaseException, adapter: Adapter) -> StoreError | None:
+    """The store's own error; None for what is not the binding's. The machine is asked first."""
+    is_binding = type(error).__name__ == "PanicException" or type(error) is ValueError
+    if not is_binding and not isinstance(error, OSError | MemoryError):
         return None
+    number = number_of(error) or (shortage(adapter.folder) if is_binding else None)
+    if number is not None:
+        return refusal(number)
     words = " ".join(str(error).split())
-    system = _SYSTEM.search(words)
-    if system and int(system[1]) not in _OF_FILES:
-        return StoreError(f"the {title} cannot be used now: {os.strerror(int(system[1]))}")
-    return damaged(title, words if len(words) <= MAX_REASON_CHARS else words[:MAX_REASON_CHARS] + "…")
+    why = words if len(words) <= MAX_REASON_CHARS else words[:MAX_REASON_CHARS] + "…"
+    return damaged(adapter.title, why) if is_binding else None
 
 
 def damaged(title: str, why: str) -> IndexDamagedError:

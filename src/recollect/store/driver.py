@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 
 import apsw
 
 from recollect.errors import StoreDamagedError, StoreError, StoreLockedError
+from recollect.store.faults import number_of, refusal, shortage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +17,17 @@ if TYPE_CHECKING:
 
     from recollect.store.gated import GatedConnection
 
+_BROKEN_SCHEMA = ("malformed database schema", "unsupported file format")
+_MACHINE = (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.NoMemError, apsw.ReadOnlyError)
+_NUMBERS = {
+    apsw.FullError: errno.ENOSPC, apsw.NoMemError: errno.ENOMEM, apsw.IOError: errno.EIO,
+    apsw.ReadOnlyError: errno.EACCES,
+}  # fmt: skip
+"""What it is when nothing else is found to be short. SQLite tells the kind of failure, not the system's number."""
+
 
 @contextlib.contextmanager
-def driver_errors() -> Iterator[None]:
+def driver_errors(folder: str) -> Iterator[None]:
     """The driver's errors as the store's own, with their cause kept."""
     try:
         yield
@@ -25,8 +35,20 @@ def driver_errors() -> Iterator[None]:
         raise StoreLockedError("the store is locked by another process; nothing was written, try again") from error
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise StoreDamagedError(f"the store is damaged ({error}); it was left as it is") from error
-    except apsw.Error as error:
+    except apsw.SQLError as error:
+        if any(words in str(error) for words in _BROKEN_SCHEMA):
+            raise StoreDamagedError(f"the store is damaged ({error}); it was left as it is") from error
         raise StoreError(f"the store failed: {error}") from error
+    except apsw.Error as error:
+        raise refused(error, folder) or StoreError(f"the store failed: {error}") from error
+
+
+def refused(error: apsw.Error, folder: str) -> StoreError | None:
+    """The machine's refusal behind a driver's error; None when it is something else."""
+    if not isinstance(error, _MACHINE):
+        return None
+    number = number_of(error) or shortage(folder) or _NUMBERS.get(type(error))
+    return refusal(number) if number is not None else None
 
 
 def rows_of(connection: GatedConnection, sql: str, values: Sequence[object]) -> list[Any]:

@@ -10,6 +10,7 @@ import tantivy
 from recollect.domain import events
 from recollect.domain.text import analyze, with_extra_terms
 from recollect.store.binding import guarded, is_lock_busy
+from recollect.store.faults import require_memory
 from recollect.store.index_files import living_segments, sweep
 from recollect.store.lexical import SCHEMAS, last_row
 from recollect.store.stamp import write_stamp
@@ -60,6 +61,11 @@ class LexicalWriter:
         self._last_event = 0
         self.last_row = 0
 
+    @property
+    def folder(self) -> str:
+        """Where the index's files are."""
+        return self._index.folder
+
     def give_up(self) -> None:
         """The files are damaged: what was not committed is lost, and the next writer begins anew."""
         self._writers.clear()
@@ -71,6 +77,7 @@ class LexicalWriter:
 
         What a killed writer left behind goes; what is of other rows, too.
         """
+        require_memory()
         deadline = time.monotonic() + LOCK_WAIT_S
         while True:
             try:

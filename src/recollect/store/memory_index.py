@@ -16,6 +16,7 @@ from recollect.domain import events, memories
 from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
 from recollect.store.binding import guarded, is_lock_busy
+from recollect.store.faults import require_memory
 from recollect.store.index_files import META, living_segments, sweep, take_away
 from recollect.store.lexical import WORDS, analyzer, open_index, weighted
 from recollect.store.lexical_filter import all_of, time_range
@@ -213,6 +214,7 @@ class MemoryIndex:
         take_away(self.folder)
 
     def _writer(self, wait_s: float) -> tantivy.IndexWriter | None:
+        require_memory()
         deadline = time.monotonic() + wait_s
         while True:
             try:

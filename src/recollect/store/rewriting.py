@@ -7,6 +7,7 @@ transactions, each with the place to go on from: whoever is killed goes on there
 from __future__ import annotations
 
 import contextlib
+import os
 
 import apsw
 
@@ -49,6 +50,7 @@ class Rewriting:
         on_change: Callable[[str, str], None] = lambda _old, _new: None,
     ) -> None:  # fmt: skip
         self._connection, self._texts, self._on_turns, self._on_change = connection, texts, on_turns, on_change
+        self._folder = os.path.dirname(connection.filename)
         saved = self._all("SELECT value FROM meta WHERE name = ?", (CURSOR,))
         self.progress = Progress(version, saved[0][0] if saved else None)
 
@@ -82,7 +84,7 @@ class Rewriting:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        with driver_errors():
+        with driver_errors(self._folder):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -197,7 +199,7 @@ class Rewriting:
             self._connection.execute(f"UPDATE sources SET is_current = 0 WHERE is_current AND EXISTS ({later})")  # noqa: S608 - fixed text
 
     def _all(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
-        with driver_errors():
+        with driver_errors(self._folder):
             return list(self._connection.execute(sql, values))
 
     # -- where it is -----------------------------------------------------------------------------------------------

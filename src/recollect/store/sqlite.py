@@ -14,12 +14,13 @@ import time
 import apsw
 
 from recollect.domain.sources import COUNTERS, SET_ASIDE
-from recollect.errors import CursorMovedError, StoreError, StoreMissingError, StoreNewerError
+from recollect.errors import CursorMovedError, StoreError, StoreNewerError
 from recollect.store.driver import driver_errors
-from recollect.store.gated import GatedConnection, Kept
+from recollect.store.gated import Kept
 from recollect.store.sqlite_answers import SqliteAnswers
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
+from recollect.store.sqlite_opening import connect, user_version
 from recollect.store.sqlite_projects import SqliteProjects
 from recollect.store.sqlite_reads import as_text, one
 from recollect.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 12
 BUSY_TIMEOUT_MS = 5000
-CHECKPOINT_PAGES = 4000
-"""The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""
-
 DATABASE_NAME = "recollect.db"
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 _INSERT_EVENT = (
@@ -73,10 +71,10 @@ class SqliteStore(
         self.path = os.path.join(folder, DATABASE_NAME)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
-        with driver_errors():
-            self.connection, self.is_read_only = _connect(folder, self.path, busy_ms, create=create)
+        with driver_errors(self.folder):
+            self.connection, self.is_read_only, self._share = connect(folder, self.path, busy_ms, create=create)
             self.connection.gate = None if gate is None else gate.text
-            version = _user_version(self.connection)
+            version = user_version(self.connection)
             if version != SCHEMA_VERSION:
                 if self.is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older recollect's: make it writable once, to be migrated")
@@ -84,8 +82,13 @@ class SqliteStore(
 
     def close(self) -> None:
         """Gives back the index's lock and closes the connection; the store can be opened again."""
-        self.release_index()
-        self.connection.close()
+        try:
+            self.release_index()
+        finally:
+            self.connection.close()
+            if self._share is not None:
+                os.close(self._share)
+                self._share = None
 
     def refresh(self) -> None:
         """Lets the next search see what other processes have made searchable since."""
@@ -119,27 +122,19 @@ class SqliteStore(
                     raise
                 time.sleep(0.01)
         with self.transaction():
-            version = _user_version(self.connection)
+            version = user_version(self.connection)
             if version > SCHEMA_VERSION:
                 raise StoreNewerError(
                     f"the store has schema {version}, this recollect knows {SCHEMA_VERSION}: upgrade recollect"
                 )
-            for name in sorted(os.listdir(_MIGRATIONS)):
-                if name.endswith(".sql") and int(name.split("_")[0]) > version:
-                    with open(os.path.join(_MIGRATIONS, name), encoding="utf-8") as script:
-                        self.connection.execute(script.read())
-            self.connection.execute(
-                "INSERT OR IGNORE INTO meta (name, value) VALUES ('key', ?), ('created_ms', ?)",
-                (os.urandom(32), int(time.time() * 1000)),
-            )
+            _apply(self.connection, version, SCHEMA_VERSION)
             if not version and self.gate is not None:  # an older store says nothing: its texts are to be gated again
                 self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
-            self.connection.pragma("user_version", SCHEMA_VERSION)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """One write transaction: everything in it, or nothing."""
-        with driver_errors():
+        with driver_errors(self.folder):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -384,56 +379,30 @@ class SqliteStore(
             )
 
 
-def _connect(folder: str, path: str, busy_ms: int, *, create: bool) -> tuple[GatedConnection, bool]:
-    try:
-        if create:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        elif not _is_there(path):  # before anything is changed in a folder that may be nobody's store
-            raise StoreMissingError(f"there is no memory in {folder}: run `recollect init`")
-        status = os.stat(folder)
-        if status.st_mode & 0o077 and status.st_uid == os.geteuid():
-            os.chmod(folder, 0o700)  # made by somebody who did not know what comes into it
-        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600))
-    except OSError as error:
-        if not os.path.exists(path):
-            raise StoreError(f"{path}: {error.strerror or error}") from error
-        return _connect_read_only(path, busy_ms), True
-    connection = GatedConnection(path, apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_timeout(busy_ms)
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA secure_delete = ON")  # what is purged must not rest in a freed page
-    connection.wal_autocheckpoint(CHECKPOINT_PAGES)
-    return connection, False
-
-
-def _is_there(path: str) -> bool:
-    """Whether there is a database: unlike `exists`, not knowing is an error.
+def create_database(path: str, version: int = SCHEMA_VERSION) -> None:
+    """Makes an empty database (0600) of a schema's version.
 
     Raises:
-        OSError: it cannot be told.
+        StoreNewerError: this recollect does not know the version.
     """
-    try:
-        os.lstat(path)
-    except FileNotFoundError:
-        return False
-    return True
+    if version > SCHEMA_VERSION:
+        raise StoreNewerError(f"it has schema {version}, this recollect knows {SCHEMA_VERSION}: upgrade recollect")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with contextlib.closing(apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE)) as connection, connection:
+        _apply(connection, 0, version)
 
 
-def _connect_read_only(path: str, busy_ms: int) -> GatedConnection:
-    """A store in a folder that cannot be written is still read: as it is, without its write-ahead log if need be."""
-    connection = GatedConnection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    connection.set_busy_timeout(busy_ms)
-    try:
-        _user_version(connection)
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        connection.close()
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        connection = GatedConnection("file:" + path.replace("%", "%25").replace("?", "%3f") + "?immutable=1", flags)
-    return connection
-
-
-def _user_version(connection: apsw.Connection) -> int:
-    return int(one(connection.execute("PRAGMA user_version")))
+def _apply(connection: apsw.Connection, version: int, wanted: int) -> None:
+    """The migrations after a version, up to another; within a transaction."""
+    for name in sorted(os.listdir(_MIGRATIONS)):
+        if name.endswith(".sql") and version < int(name.split("_")[0]) <= wanted:
+            with open(os.path.join(_MIGRATIONS, name), encoding="utf-8") as script:
+                connection.execute(script.read())
+    connection.execute(
+        "INSERT OR IGNORE INTO meta (name, value) VALUES ('key', ?), ('created_ms', ?)",
+        (os.urandom(32), int(time.time() * 1000)),
+    )
+    connection.pragma("user_version", wanted)
 
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from itertools import islice
 from recollect.domain import events, memories
 from recollect.domain.memories import Memory
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
-from recollect.errors import IndexDamagedError, StoreError, StoreLockedError, UsageError
+from recollect.errors import IndexDamagedError, MachineError, StoreError, StoreLockedError, UsageError
 from recollect.store.driver import driver_errors
 from recollect.store.kept import note_kept, vanished
 from recollect.store.memory_index import MemoryIndex
@@ -219,7 +219,7 @@ class SqliteMemories(SqliteReads):
         Raises:
             StoreError: there is no room for it; StoreLockedError: another process is in the way.
         """
-        with driver_errors():
+        with driver_errors(self.folder):
             self.connection.execute("VACUUM")
         if not self._empty_log():
             raise StoreLockedError("another process is reading the store's log; end the agent's sessions")
@@ -342,9 +342,10 @@ class SqliteMemories(SqliteReads):
         return self.memory_index.search(weights, wanted, limit, required)
 
     def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
-        """Makes new memories searchable; False when another process is at it for longer than `wait_s`.
+        """Makes new memories searchable; False when that is left to the next pass.
 
-        An index of other rows (an older database was put back) is made anew, as a damaged one is.
+        Another process is at it for longer than `wait_s`, or the machine has no room for it. An index of other rows (an
+        older database was put back) is made anew, as a damaged one is.
         """
         if self.is_read_only:
             return True
@@ -352,9 +353,13 @@ class SqliteMemories(SqliteReads):
             lag = self.memory_index_lag()
         except IndexDamagedError:
             lag = None
-        if lag != 0:
-            note_kept(self.folder, self._kept_keys())
-        return lag == 0 or self._write_memory_index(wait_s, anew=lag is None)
+        except MachineError:  # the rows are written, and whoever comes next adds them
+            return False
+        with contextlib.suppress(MachineError):
+            if lag != 0:
+                note_kept(self.folder, self._kept_keys())
+            return lag == 0 or self._write_memory_index(wait_s, anew=lag is None)
+        return False
 
     def _kept_keys(self) -> list[str]:
         sql = "SELECT hex(key) FROM memories WHERE source = ? ORDER BY id"

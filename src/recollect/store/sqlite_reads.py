@@ -116,11 +116,12 @@ class SqliteReads:
 
     connection: GatedConnection
     gate: Gate | None = None
+    folder: str
     path: str
 
     def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
         """The rows of a query; what is not found by its own name may be there by what the gate made of that."""
-        with driver_errors():
+        with driver_errors(self.folder):
             found = rows_of(self.connection, sql, values)
             kept = None if found else self.connection.as_kept(values)
             return found if kept is None else rows_of(self.connection, sql, kept)

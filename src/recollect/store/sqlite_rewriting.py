@@ -80,7 +80,7 @@ def rewrite_database(path: str, texts_of: Callable[[bytes], Texts], version: int
     Raises:
         StoreError: it cannot be read or written.
     """
-    with driver_errors():
+    with driver_errors(os.path.dirname(path)):
         connection = GatedConnection(path, apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.execute("PRAGMA secure_delete = ON")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from recollect.errors import IndexDamagedError, StoreLockedError
@@ -10,7 +11,7 @@ from recollect.store.sqlite_reads import SqliteReads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from recollect.domain.stored import Filter, Hit, Scope, Weights
     from recollect.store.lexical_writer import LexicalWriter
@@ -102,16 +103,26 @@ class SqliteSearch(SqliteReads):
         writer = self._index_writer or self._take_index()
         if writer is None:
             return None
-        added = writer.add_new_rows(texts, deadline)
-        if added:
-            writer.commit()
+        with self._given_up_on_failure():
+            added = writer.add_new_rows(texts, deadline)
+            if added:
+                writer.commit()
         return added
+
+    @contextlib.contextmanager
+    def _given_up_on_failure(self) -> Iterator[None]:
+        """A writer that failed once takes nothing more: the next one begins where the last commit ended."""
+        try:
+            yield
+        except BaseException:
+            self._index_writer = None
+            raise
 
     def release_index(self) -> None:
         """Gives the index's write lock back to other processes, after the merges under way."""
-        if self._index_writer is not None:
-            self._index_writer.close()
-            self._index_writer = None
+        writer, self._index_writer = self._index_writer, None
+        if writer is not None:
+            writer.close()
 
     def rebuild_index(self) -> int:
         """Builds the index anew from the rows. Returns how many rows it holds.
@@ -123,9 +134,10 @@ class SqliteSearch(SqliteReads):
         writer = self._take_index()
         if writer is None:
             raise StoreLockedError("another process is writing the index; try again")
-        writer.clear()
-        added = writer.add_new_rows({})
-        writer.commit()
+        with self._given_up_on_failure():
+            writer.clear()
+            added = writer.add_new_rows({})
+            writer.commit()
         return added
 
     def _take_index(self) -> LexicalWriter | None:

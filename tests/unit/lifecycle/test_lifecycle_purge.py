@@ -39,6 +39,9 @@ OURS = {
     "damaged/recollect.db": b"words", "damaged/index/lexical-1/meta.json": b"{}",
     "damaged/2026-11-21-081500/recollect.db": b"words", "damaged/2026-11-21-081500/memories.jsonl": b"words",
     "damaged/2026-11-21-081500/index/lexical-1/meta.json": b"{}",
+    "replaced/2026-11-21-081500/recollect.db": b"words", "replaced/2026-11-21-081500/index/vectors-2-m/head": b"h",
+    "backups/memories-2026-11-21.jsonl": b"{}", "backups/config-2026-11-21.toml": b"",
+    "backups/recollect-2026-11-21-081500.db": b"words", "index/vectors-2-minilm-l6-v2/head": b"h",
 }  # fmt: skip
 """Every kind of file that recollect makes, or tells its user to make."""
 
@@ -46,7 +49,7 @@ FOREIGN = {
     "thesis.txt": b"t", "recollect.db.backup-by-hand": b"b", "recollect.db2": b"b", "index/my-thesis.txt": b"t",
     "index/lexical-notes/a": b"t", "index-damaged-123/a": b"t", "spool/letters.txt": b"t", "spool/dead/letter": b"t",
     "installs/readme": b"t", "damaged/cup.jpg": b"t", "damaged/2026-11-21-081500/photo.jpg": b"t",
-    "damaged/old/recollect.db": b"t", "worker.lock.d/a": b"t",
+    "damaged/old/recollect.db": b"t", "backups/mine.db": b"t", "worker.lock.d/a": b"t",
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ _LOG_REMEDIES = (
     ("reached its deadline", "recollect import"),  # what did not fit is read, with no deadline
     ("SettingsError", "recollect doctor"),  # the configuration's own check names the line
     ("IndexDamagedError", "recollect doctor --fix"),
+    ("MachineError", "recollect doctor"),  # the checks of the folder and the disk say what is short
     ("ModuleNotFoundError", "recollect upgrade"),
     ("ImportError", "recollect upgrade"),
 )

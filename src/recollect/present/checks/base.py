@@ -31,7 +31,7 @@ MAX_OUTPUT_CHARS = 300
 class Finding:
     """One observed fact: `what` it is, and as `remedy` the command to run or the line to change ("" when all is well).
 
-    `repair` does what is safe to do without asking, and says what it did.
+    `repair` does what is safe, and says what it did; with a `question` only when that was answered with yes.
     """
 
     level: Level
@@ -39,6 +39,7 @@ class Finding:
     what: str
     remedy: str = ""
     repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    question: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True)

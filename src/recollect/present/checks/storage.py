@@ -13,6 +13,7 @@ from recollect.domain.sources import SET_ASIDE
 from recollect.domain.stored import Filter, Scope
 from recollect.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
 from recollect.present.checks.base import Finding, Machine, counted, in_units, quoted
+from recollect.present.checks.damage import damaged
 from recollect.present.checks.folder import writing_remedy
 from recollect.present.checks.source import update_remedy
 from recollect.present.render import counted as number_of
@@ -61,7 +62,7 @@ def _unopened(machine: Machine, error: StoreError) -> Finding:
         case StoreNewerError():
             return Finding("error", "store", str(error), update_remedy())
         case StoreDamagedError():
-            return _damaged(machine, "store", str(error))
+            return damaged(machine, "store", str(error))
         case StoreLockedError():
             pids = write_lock_holders(machine.database + "-shm")
             who = f"process {pids[0]} ({_command(pids[0])})" if pids else "another process"
@@ -69,34 +70,6 @@ def _unopened(machine: Machine, error: StoreError) -> Finding:
             return Finding("error", "store", f"{who} has kept the store locked: hooks cannot write", remedy)
         case _:
             return Finding("error", "store", str(error), f"ls -la {quoted(home)}")
-
-
-def _damaged(machine: Machine, check: str, what: str) -> Finding:
-    """Keeps a damaged database for its reader, reads what transcripts there still are, and saves memories first."""
-    damaged = os.path.join(machine.home, "damaged")
-    aside = os.path.join(damaged, time.strftime("%Y-%m-%d-%H%M%S"))
-    export = os.path.join(aside, "memories.jsonl")
-    index = os.path.join(machine.home, "index")
-    number = _readable_memories(machine)
-    steps = [f"mkdir -m 700 -p {quoted(damaged, aside)}"]
-    steps += [f"recollect export --all-projects {quoted(export)}"] if number else []
-    steps.append(f"mv {quoted(machine.database)}* {quoted(*([index] if os.path.exists(index) else []), aside)}")
-    steps.append("recollect import")
-    steps += [f"recollect import-memories {quoted(export)}"] if number else []
-    lost = "memories kept by hand are in no transcript, and can be got from the file that is put aside at best"
-    if number is not None:
-        lost = f"memories kept by hand that can still be read: {number}"
-    return Finding("error", check, f"{what.partition('; ')[0]}; {lost}", " && ".join(steps))
-
-
-def _readable_memories(machine: Machine) -> int | None:
-    """How many memories, of whatever state, a damaged store still gives away; None when nobody knows."""
-    if machine.app is None:
-        return None
-    try:
-        return sum("text" in line for line in machine.app.memories.export(Scope.everything()))
-    except StoreError:
-        return None
 
 
 def write_lock_holders(shared_memory: str, locks: str = LOCKS) -> list[int]:
@@ -138,9 +111,9 @@ def check_integrity(machine: Machine) -> list[Finding]:
         app.store.kind_counts()
         app.store.events_by_row([app.store.last_row()], with_text=True)
     except StoreError as error:
-        return [_damaged(machine, "integrity", str(error))]
+        return [damaged(machine, "integrity", str(error))]
     if problems:
-        return [_damaged(machine, "integrity", f"the store is damaged: {problems[0]}")]
+        return [damaged(machine, "integrity", f"the store is damaged: {problems[0]}")]
     how = "every page read" if machine.deep else "`recollect doctor --deep` reads every page"
     return [Finding("ok", "integrity", f"{counted(counts['events'], 'event')}; {how}")]
 

@@ -8,7 +8,9 @@ import textwrap
 
 import click
 
+from recollect.errors import UsageError
 from recollect.present.checks.base import Finding, Machine, counted
+from recollect.present.commands.asking import confirm
 from recollect.present.doctor import examine, repair
 from recollect.present.render import plain
 from recollect.present.unsaid import values_without_secrets, without_secrets
@@ -19,14 +21,16 @@ _WIDTH = 110
 
 @click.command(short_help="Find what is wrong, and say the remedy.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--fix", is_flag=True, help="Repair what is safe to repair: file modes, the search index, the spool.")
+@click.option("--fix", is_flag=True, help="Repair file modes, indexes, the spool; after asking, the database.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--deep", is_flag=True, help="Read every page of the database.")
 @click.pass_context
-def doctor(context: click.Context, *, as_json: bool, fix: bool, deep: bool) -> None:
+def doctor(context: click.Context, *, as_json: bool, fix: bool, yes: bool, deep: bool) -> None:
     """Look at everything that recollect needs, and say for each thing that is wrong what to do.
 
-    Really starts the installed hook and the MCP server. Changes nothing without --fix. Exit codes: 0 no error (there
-    may be warnings), 1 at least one error.
+    Really starts the installed hook and the MCP server. Changes nothing without --fix. Of a damaged database --fix puts
+    all that can be read into a new one, after asking; the damaged one is kept. Exit codes: 0 no error (there may be
+    warnings), 1 at least one error.
 
     \b
     Examples:
@@ -37,7 +41,7 @@ def doctor(context: click.Context, *, as_json: bool, fix: bool, deep: bool) -> N
     machine = Machine(os.environ, deep=deep)
     try:
         findings = examine(machine)
-        fixed = repair(findings) if fix else []
+        fixed = repair(findings, lambda question: _is_wanted(question, yes=yes, err=as_json)) if fix else []
         if fixed:
             machine.close()
             findings = examine(machine)
@@ -50,12 +54,24 @@ def doctor(context: click.Context, *, as_json: bool, fix: bool, deep: bool) -> N
     context.exit(1 if _count(findings, "error") else 0)
 
 
+def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
+    """Whether somebody says yes; with nobody to ask it is left, and the rest is repaired."""
+    try:
+        confirm(question, yes=yes, err=err)
+    except (click.Abort, UsageError) as error:
+        if str(error):
+            click.echo(f"recollect: {question}? {error}", err=True)
+        return False
+    return True
+
+
 def _count(findings: list[Finding], level: str) -> int:
     return sum(finding.level == level for finding in findings)
 
 
 def _print_json(findings: list[Finding], fixed: list[str]) -> None:
-    shown = [{name: value for name, value in vars(finding).items() if name != "repair"} for finding in findings]
+    names = ("level", "check", "what", "remedy")
+    shown = [{name: getattr(finding, name) for name in names} for finding in findings]
     counts = {level: _count(findings, level) for level in _COLORS}
     said = values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})
     click.echo(json.dumps(said, ensure_ascii=False))
