@@ -74,7 +74,7 @@ def test_evidence_that_an_export_made_up_is_not_quoted(store_folder: Path, tmp_p
     with McpServer(cwd=tmp_path, environment={"RECOLLECT_HOME": str(tmp_path / "other")}) as server:
         server.call("memory_status")
         environment = {"RECOLLECT_HOME": str(tmp_path / "other")}
-        assert _run_in(environment, "import-memories", str(path)) == 0
+        assert _run_in(environment, "import-memories", "--mine", str(path)) == 0
         assert "borne out by one that is not in this store" in server.call("expand_memory", id=ident)
 
 

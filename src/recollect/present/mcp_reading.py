@@ -90,6 +90,7 @@ def _hit(item: Found, session: str, *, with_project: bool) -> str:
     if memory is not None:
         where = f"  {escape(memory.project or 'every project')}" if with_project else ""
         done = "  [resolved]" if memory.status == RESOLVED else ""
+        done += "  [from outside]" if memory.is_outside else ""
         cited = f"  {memory.cited}" if memory.evidence else ""
         about = f"{_time(memory.created_ms)}  {memory.type}{done}{cited}{where}  ~{tokens(memory.text)} tok"
     elif event is not None:
@@ -331,6 +332,7 @@ def memory_head(memory: Memory) -> str:
     state = "" if memory.is_live else f"  {memory.state}"
     state += "  pinned" if memory.pinned_ms is not None else ""
     state += "" if memory.source == HAND else "  distilled"
+    state += "  from outside, not reviewed" if memory.is_outside else ""
     where = escape(squeeze(memory.project, MAX_PLACE_CHARS)) if memory.project else "every project"
     return f"[{memory.id}] {_time(memory.created_ms)}  {memory.type}  {memory.status}{state}{owner}  {where}"
 

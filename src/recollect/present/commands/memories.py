@@ -23,6 +23,7 @@ _KEEP = ("both", "older", "newer")
 _SAYS = {
     "number": "another number", "negation": "one says that it is not so", "choice": "another choice",
     "subject": "said anew about the same", "proposed": "a model would say it otherwise",
+    "imported": "from outside; `--keep newer` accepts it, `both` beside the older one, `--keep older` forgets it",
     "outdated": "a model says that it does not hold any more; `--keep older` keeps it, `--keep newer` forgets it",
 }  # fmt: skip
 
@@ -39,7 +40,7 @@ _SAYS = {
 @click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
 @click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
 @click.option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
-@click.option("--review", is_flag=True, help="Pairs that may contradict each other, with their numbers.")
+@click.option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
 @click.option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
 @click.option("--keep", type=click.Choice(_KEEP), help="What stays of it; the other one is forgotten.")
 @click.option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
@@ -141,8 +142,9 @@ def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
         return
     for pair in pairs:
         click.echo(plain(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}"))
-        click.echo(plain(f"  older  {memory_line(pair.older)}"))
-        if pair.newer.row != pair.older.row:
+        if pair.newer.row != pair.older.row or pair.reason != words.IMPORTED:
+            click.echo(plain(f"  older  {memory_line(pair.older)}"))
+        if pair.newer.row != pair.older.row or pair.reason == words.IMPORTED:
             click.echo(plain(f"  newer  {memory_line(pair.newer)}"))
     settles = "`recollect memories --settle NUMBER --keep both|older|newer` settles one."
     click.echo(settles if pairs else "Nothing to review.")
