@@ -90,7 +90,7 @@ def test_an_observed_session_is_listed_by_its_first_event(store_folder: Path, tm
     with McpServer(cwd=tmp_path) as server:
         listed = server.call("get_timeline")
     assert listed.text.startswith("1 session, newest first")
-    assert "  1 event\n  the gnomon is bent" in listed
+    assert "  1 event\n| the gnomon is bent" in listed
 
 
 @pytest.mark.usefixtures("samples")

@@ -9,6 +9,7 @@ import click
 from recollect import __version__
 from recollect.errors import RecollectError, UsageError
 from recollect.present.next_step import next_step
+from recollect.present.terminal import echo
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
@@ -75,13 +76,13 @@ def main() -> int:
     try:
         code = cli.main(prog_name="recollect", standalone_mode=False)  # what a command exits with, else None
     except RecollectError as error:
-        click.echo(f"recollect: {error}{next_step(error)}", err=True)
+        echo(f"recollect: {error}{next_step(error)}", err=True)
         return 2 if isinstance(error, UsageError) else 1
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except click.Abort as stop:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)
-        click.echo("interrupted" if is_interrupt else "nothing was changed", err=True)
+        echo("interrupted" if is_interrupt else "nothing was changed", err=True)
         return 130 if is_interrupt else 1
     return code if isinstance(code, int) else 0

@@ -27,6 +27,7 @@ GUARD = "RECOLLECT_ACTIVE"
 """Set in the environment of every agent that recollect itself starts: its hooks must do nothing."""
 
 LOG_NAME = "hook-errors.log"
+REFUSED = "was given a file that is in no client's folder: it was not read"
 MAX_LOG_BYTES = 256 << 10
 MAX_PAYLOAD_BYTES = 32 << 20
 _READ_BYTES = 1 << 16

@@ -11,7 +11,7 @@ from recollect.errors import RecollectError, StoreMissingError, UsageError
 from recollect.present.hooks import GUARD, guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
 from recollect.present.next_step import next_step
-from recollect.present.render import escape
+from recollect.present.render import own_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,10 +189,10 @@ class Session:
             nonlocal is_error
             try:
                 tool = TOOLS[name]
-                return tool.run(self, Arguments(tool, arguments))
+                return own_words(tool.run(self, Arguments(tool, arguments)))
             except RecollectError as error:
                 is_error = True
-                return escape(str(error))[:MAX_ERROR_CHARS] + next_step(error)  # it may quote what is stored
+                return own_words(str(error))[:MAX_ERROR_CHARS] + next_step(error)  # it may quote what is stored
 
         text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)

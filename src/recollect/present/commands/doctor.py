@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 
@@ -10,7 +9,8 @@ import click
 
 from recollect.present.checks.base import Finding, Machine, counted
 from recollect.present.doctor import examine, repair
-from recollect.present.render import plain
+from recollect.present.render import json_line, plain
+from recollect.present.terminal import echo, echo_finding
 
 _COLORS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 _WIDTH = 110
@@ -56,18 +56,19 @@ def _count(findings: list[Finding], level: str) -> int:
 def _print_json(findings: list[Finding], fixed: list[str]) -> None:
     shown = [{name: value for name, value in vars(finding).items() if name != "repair"} for finding in findings]
     counts = {level: _count(findings, level) for level in _COLORS}
-    click.echo(json.dumps({"findings": shown, "fixed": fixed, "counts": counts}, ensure_ascii=False))
+    echo(json_line({"findings": shown, "fixed": fixed, "counts": counts}))
 
 
 def _print(findings: list[Finding], fixed: list[str]) -> None:
     for line in fixed:
-        click.echo(f"fixed    {plain(line)}")
+        echo(f"fixed    {line}")
     for finding in findings:
-        head = click.style(f"{finding.level:<9}", fg=_COLORS[finding.level]) + f"{finding.check:<13}"
         lines = textwrap.wrap(plain(finding.what), _WIDTH - 22, break_long_words=False, break_on_hyphens=False)
-        click.echo(head + f"\n{'':22}".join(lines))
+        words = f"\n{'':22}".join(lines)
+        echo_finding(f"{finding.level:<9}", _COLORS[finding.level], f"{finding.check:<13}{words}")
         if finding.remedy:
-            click.echo(f"{'':22}-> {plain(finding.remedy)}")
+            echo(f"{'':22}-> {finding.remedy}")
     errors, warnings = _count(findings, "error"), _count(findings, "warning")
     hint = "; `recollect doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
-    click.echo(f"\n{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")
+    echo()
+    echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import time
 from collections.abc import Collection
@@ -15,6 +14,8 @@ from tqdm import tqdm
 from recollect.app import App, open_app
 from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
+from recollect.present.render import json_line
+from recollect.present.terminal import echo
 from recollect.settings import read_settings
 
 _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
@@ -44,11 +45,11 @@ def import_(paths: tuple[str, ...], agent: str | None, *, as_json: bool, yes: bo
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     report, problems = read_found(transcripts, quiet=as_json)
     if as_json:
-        click.echo(json.dumps({**report, "problems": problems} if problems else report))
+        echo(json_line({**report, "problems": problems} if problems else report))
     else:
         print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
-        click.echo(f"recollect: {problem}", err=True)
+        echo(f"recollect: {problem}", err=True)
     if problems and len(problems) == len(transcripts):
         raise TranscriptError("nothing could be read")
 
@@ -108,15 +109,15 @@ def _read_one(app: App, found: Found, totals: dict[str, float], bar: tqdm[NoRetu
 def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
     """Says what was read."""
     if not found_any:
-        click.echo("No transcripts on this machine yet. Use your agent, or name a folder: recollect import PATH")
+        echo("No transcripts on this machine yet. Use your agent, or name a folder: recollect import PATH")
         return
     rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
     megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
     distils = report["accepted"] and read_settings(os.environ).distiller != "off"
-    click.echo(
+    echo(
         f"{report['files']:.0f} files, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
         f" {report['accepted']:.0f} events added, {known:.0f} known already, {ignored:.0f} records ignored by rule"
         + ("; what they taught becomes memories in the background, or now: recollect distil" if distils else "")
     )
     if report["quarantined"]:
-        click.echo(f"{report['quarantined']:.0f} records could not be read: see `recollect status`")
+        echo(f"{report['quarantined']:.0f} records could not be read: see `recollect status`")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import tempfile
@@ -22,7 +21,8 @@ from recollect.present.commands.arguments import check_scope, clean_argument, me
 from recollect.present.commands.asking import confirm
 from recollect.present.commands.memory_rows import memory_line, memory_row
 from recollect.present.memory_files import read_export, write_export
-from recollect.present.render import counted, plain
+from recollect.present.render import counted, json_line
+from recollect.present.terminal import echo, echo_text
 from recollect.settings import read_settings
 
 _SHOWN_PROBLEMS = 20
@@ -103,13 +103,13 @@ def remember(
     redacted = words.taken_out(given, memory.text)
     if as_json:
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
-        click.echo(json.dumps({**about, **memory_row(memory)}, ensure_ascii=False))
+        echo(json_line({**about, **memory_row(memory)}))
         return
-    click.echo(memory.id if is_new else f"known already: {memory.id}")
+    echo(memory.id if is_new else f"known already: {memory.id}")
     if project is not None:
-        click.echo(plain(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}"), err=True)
+        echo(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}", err=True)
     if redacted:
-        click.echo(_redacted(redacted), err=True)
+        echo(_redacted(redacted), err=True)
 
 
 def _redacted(rules: list[str]) -> str:
@@ -147,11 +147,11 @@ def update(
     if not supersedes and memory.row != old.row:
         line = f"known already: {memory.id}; {old.id} stays as it is"
     if as_json:
-        click.echo(json.dumps({"superseded": old.id if supersedes else None, **memory_row(memory)}, ensure_ascii=False))
+        echo(json_line({"superseded": old.id if supersedes else None, **memory_row(memory)}))
         return
-    click.echo(line)
+    echo(line)
     if redacted := words.taken_out(new or "", memory.text) if supersedes and new else []:
-        click.echo(_redacted(redacted), err=True)
+        echo(_redacted(redacted), err=True)
 
 
 @click.command(short_help="Take a memory out of every search; it can be restored.")
@@ -203,14 +203,14 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
     with _open() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
-            click.echo(plain(memory_line(memory)), err=as_json)
+            echo(memory_line(memory), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         report = app.memories.purge(memory.key.hex())
     if as_json:
         names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "problem")
-        click.echo(json.dumps({name: getattr(report, name) for name in names}))
+        echo(json_line({name: getattr(report, name) for name in names}))
     else:
-        click.echo(_erased(report))
+        echo_text(_erased(report))
     if report.is_gone is None or _strays(report):
         raise click.exceptions.Exit(1)
 
@@ -240,7 +240,7 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
     count = sum("text" in line for line in lines)
     if file not in (None, "-"):
         report, name = {"memories": count, "file": file}, click.format_filename(str(file))
-        click.echo(json.dumps(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
+        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
 
 
 @click.command("import-memories", short_help="Read exported memories into this store.")
@@ -277,7 +277,7 @@ def import_memories(file: str, *, is_mine: bool, dry_run: bool, as_json: bool) -
 
 
 def _say(memory: Memory, line: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(memory_row(memory), ensure_ascii=False) if as_json else line)
+    echo(json_line(memory_row(memory)) if as_json else line)
 
 
 def _erased(report: PurgeReport) -> str:
@@ -336,17 +336,17 @@ def _print_import(report: ImportReport, file: str, *, is_trial: bool, as_json: b
     if as_json:
         counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
         facts = {**counts, "outside": report.outside, "left_out": report.left_out, "still_here": report.still_here}
-        click.echo(json.dumps({**facts, "is_dry_run": is_trial, "problems": problems}, ensure_ascii=False))
+        echo(json_line({**facts, "is_dry_run": is_trial, "problems": problems}))
     else:
         purged = f", {report.purged} left out because purged here" if report.purged else ""
         stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
         would = "would be " if is_trial else ""
-        click.echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
+        echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
         for line in _from_outside(report, file):
-            click.echo(plain(line))
+            echo(line)
         if report.still_here:
-            click.echo(_still_here(report.still_here))
+            echo(_still_here(report.still_here))
     for number, reason in report.problems[:_SHOWN_PROBLEMS]:
-        click.echo(plain(f"recollect: line {number}: {reason}"), err=True)
+        echo(f"recollect: line {number}: {reason}", err=True)
     if len(problems) > _SHOWN_PROBLEMS:
-        click.echo(f"recollect: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
+        echo(f"recollect: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)

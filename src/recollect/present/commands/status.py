@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from typing import Any
@@ -21,7 +20,8 @@ from recollect.present.checks.storage import unread_transcripts
 from recollect.present.checks.wiring import read_wirings
 from recollect.present.commands.arguments import open_to_read
 from recollect.present.hooks import LOG_NAME
-from recollect.present.render import counted, iso_time, plain, stored
+from recollect.present.render import counted, iso_time, json_line, stored
+from recollect.present.terminal import echo
 from recollect.present.worker import worker_state
 from recollect.settings import read_settings
 
@@ -47,10 +47,10 @@ def status(*, as_json: bool, check: bool) -> None:
         with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"RECOLLECT_HOME": folder})) as app:
             facts = gather(app, machine, read_settings(os.environ).home, check=check, by_kind=as_json)
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        echo(json_line(facts))
         return
     for name, line in _lines(facts):
-        click.echo(f"{name:<12}{plain(line)}")
+        echo(f"{name:<12}{line}")
 
 
 def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
