@@ -110,7 +110,7 @@ def _ask_model(
         return None
     from tqdm import tqdm
 
-    from recollect.ingest.distil.opening import ANSWER_LIMIT_S, open_batches
+    from recollect.ingest.distil.opening import open_batches
 
     batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
     if is_retry:
@@ -123,7 +123,7 @@ def _ask_model(
 
     try:
         with bar:
-            return batches.run(scope, since_ms, wait_s=ANSWER_LIMIT_S, on_batch=on_batch)
+            return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
     finally:
         app.store.catch_up_memories(wait_s=2.0)
 
