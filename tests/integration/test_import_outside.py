@@ -12,6 +12,7 @@ from tests.processes import ask, run
 from recollect.app import open_app
 from recollect.domain.memories import MemoryFilter
 from recollect.domain.stored import Scope
+from recollect.errors import UsageError
 from recollect.settings import read_settings
 
 if TYPE_CHECKING:
@@ -199,6 +200,27 @@ def test_what_somebody_turned_down_stays_forgotten(app: App, elsewhere: App) -> 
     app.memories.settle(pair.row, "older")
     take_in(app, *lines, is_mine=True)
     assert (live(app), pushed(app)) == ({}, [])
+
+
+def test_what_was_purged_stays_purged_also_when_it_is_mine(app: App, elsewhere: App) -> None:
+    """Whoever erased it meant it."""
+    keep(elsewhere)
+    lines = list(elsewhere.memories.export(EVERYTHING))[1:]
+    take_in(app, *lines)
+    [memory] = live(app).values()
+    app.memories.purge(memory.id)
+    assert take_in(app, *lines, is_mine=True).purged == 1
+    assert live(app) == {}
+
+
+def test_no_agent_rewrites_what_nobody_accepted(app: App) -> None:
+    """That would take it off the list; nor does a file cite events by a letter that finds some."""
+    take_in(app, line("66" * 16, evidence=["ev-1", "ev-0123456789ab"]))
+    [memory] = live(app).values()
+    assert memory.evidence == ["ev-0123456789ab"]
+    with pytest.raises(UsageError, match="a person accepts it first"):
+        app.memories.update(memory.id, text=OWN)
+    assert app.memories.update(memory.id, type="context", is_person=True).origin == "user"
 
 
 def test_an_export_of_this_store_is_believed_without_asking(app: App) -> None:

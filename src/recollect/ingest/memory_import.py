@@ -15,7 +15,7 @@ from recollect.capture.decode import clean_text
 from recollect.capture.projects import MAX_PATH_CHARS
 from recollect.domain import events, memories
 from recollect.domain.memories import Claims, NewMemory
-from recollect.domain.stored import ID_PREFIX
+from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from recollect.errors import RecollectError, UsageError
 from recollect.ingest.memory_export import EXPORT_FORMAT, EXPORT_VERSION, is_own
 from recollect.ingest.memory_reports import ImportReport
@@ -81,7 +81,7 @@ class MemoryImport:
         if not is_believed:
             key = stranger
         known, before = self._by_key(key), self._by_key(stranger)
-        if known is None and before is not None and not before.is_outside:
+        if known is None and before is not None and (not before.is_outside or before.purged_ms is not None):
             known = before  # it was accepted, or purged, since it came
         if known is not None or key in self._seen:
             self._known_already(known, is_stone=is_stone)
@@ -134,6 +134,7 @@ class MemoryImport:
             new.supersedes = sibling.row
         new.origin, new.source, new.subject, new.said = events.ORIGIN_EXTERNAL, memories.HAND, "", ()
         new.pinned_ms, new.created_ms = None, min(new.created_ms, now_ms)
+        new.evidence = tuple(event for event in new.evidence if len(event) >= len(ID_PREFIX) + ID_HEX_CHARS)
 
     def _new(self, key: bytes, fields: Mapping[str, object]) -> NewMemory:
         old = fields.get("supersedes")

@@ -96,12 +96,14 @@ class Memories:
             self._store.set_memory_status(found.row, status, self._now_ms())
             self._index()
             return self._store.memories_by_row([found.row])[found.row]
+        if found.is_outside and not is_person:
+            raise UsageError(f"{found.id} is from outside: a person accepts it first (`recollect memories --review`)")
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
             text=found.text if text is None else text, project=found.project, agent=found.agent,
-            origin=events.ORIGIN_USER if is_person and text is not None else found.origin, status=status,
-            created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
+            origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
+            status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
             subject=found.subject,
         )  # fmt: skip
         return self._keep(new)[0]
