@@ -19,7 +19,7 @@ from recollect.settings import read_settings
 KEYS = {
     "home", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
     "hook_errors", "memories", "agents", "last_hook", "spool", "worker", "embedding",
-    "distil_batches",
+    "distil_batches", "prompts",
 }  # fmt: skip
 VALUE_COLUMN = 12
 

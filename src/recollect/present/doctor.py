@@ -17,6 +17,7 @@ from recollect.present.checks import (
     embedding,
     folder,
     programs,
+    prompts,
     storage,
 )
 from recollect.present.checks.base import Finding, Machine, quoted
@@ -37,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     agents.check_switched_off,
     agents.check_tool_hooks,
     activity.check_hook_log,  # before a hook is started: what that one logs is its own finding
+    prompts.check_prompts,
     programs.check_hook_process,
     programs.check_servers,
     agents.check_alive,

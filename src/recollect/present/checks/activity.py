@@ -34,6 +34,7 @@ LAUNCHER = "recollect/present/launch.py"
 
 _LOG_REMEDIES = (
     (REFUSED, "name its folder in `transcript_folders` (config.toml), or read it: recollect import PATH"),
+    ("UserPromptSubmit reached its deadline", "raise prompt_deadline_ms in config.toml"),
     ("reached its deadline", "recollect import"),  # what did not fit is read, with no deadline
     ("SettingsError", "recollect doctor"),  # the configuration's own check names the line
     ("IndexDamagedError", "recollect doctor --fix"),

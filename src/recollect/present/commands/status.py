@@ -16,6 +16,7 @@ from recollect.errors import StoreMissingError
 from recollect.present.checks.activity import last_hook_ms, last_lines
 from recollect.present.checks.base import Machine, in_units
 from recollect.present.checks.embedding import described, vector_facts
+from recollect.present.checks.prompts import late_prompts, prompts_in_time
 from recollect.present.checks.storage import unread_transcripts
 from recollect.present.checks.wiring import read_wirings
 from recollect.present.commands.arguments import open_to_read
@@ -85,6 +86,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             for wiring in read_wirings()
             if wiring.is_connected
         ],
+        "prompts": prompts_in_time(home),
         "last_hook": iso_time(last_hook_ms(machine) or None),
         "spool": spool_counts(home),
         "distil_batches": app.store.batch_counts(),
@@ -158,6 +160,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("agents", "; ".join(map(_agent, facts["agents"])) or "none: recollect init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
+    if late := late_prompts(facts["prompts"]):
+        lines.append(("prompts", f"{late}; `recollect doctor` says what helps"))
     if facts["quarantine"]["records"]:
         lines.append(("quarantine", _quarantined(facts["quarantine"])))
     batches = facts["distil_batches"]
