@@ -41,7 +41,8 @@ class Bench:
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
         user = user or os.path.join(self.root, "nobody")
         os.makedirs(user, exist_ok=True)
-        return {**kept, "HOME": user, "RECOLLECT_HOME": home, MARK: self.root}
+        names = {"HOME": user, "RECOLLECT_HOME": home, "RECOLLECT_TRANSCRIPT_FOLDERS": self.root}  # where its files are
+        return {**kept, **names, MARK: self.root}
 
     @cached_property
     def command(self) -> list[str]:

@@ -40,6 +40,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
         if (name.startswith(_FOREIGN) or name == "CLAUDECODE") and not name.startswith(_OURS):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    folders = str(tmp_path_factory.getbasetemp())  # hooks are given transcripts that lie anywhere in it
+    monkeypatch.setenv("RECOLLECT_TRANSCRIPT_FOLDERS", folders)
     monkeypatch.setenv("RECOLLECT_EMBEDDING", "off")  # a model is loaded by the tests that are about it
     for name in ("PROMPT", "INGEST", "START"):
         monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", str(_HOOKS_MS))

@@ -235,19 +235,18 @@ class App:
         """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""
         return self.store.gate.text(text) if self.store.gate is not None else text
 
-    def ingest_session(self, paths: Iterable[str], deadline: float) -> None:
-        """What is new in a session's transcripts (its own and its subagents'), within the time."""
+    def ingest_session(self, paths: Iterable[str], deadline: float, *, and_others: bool = False) -> int:
+        """What is new in a session's transcripts (its own and its subagents'), within the time; how many were refused.
+
+        With `and_others` every other transcript on the machine with unread bytes follows. Paths outside of the
+        clients' folders are not read.
+        """
         from recollect.ingest.catch_up import CatchUp
 
-        CatchUp(self.store, self.ingester).session(paths, deadline)
+        work = CatchUp(self.store, self.ingester, self.settings.transcript_folders)
+        (work.everything if and_others else work.session)(paths, deadline)
         self._index_quietly(deadline)
-
-    def catch_up(self, paths: Iterable[str], deadline: float) -> None:
-        """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
-        from recollect.ingest.catch_up import CatchUp
-
-        CatchUp(self.store, self.ingester).everything(paths, deadline)
-        self._index_quietly(deadline)
+        return work.refused
 
     def ingest_spool(
         self, deadline: float | None = None, *, retry_all: bool = False, wait_s: float = 0.0

@@ -55,10 +55,11 @@ _WEIGHT = "What {} counts in a search whose other tiers are not sure: 0 (never a
 FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
+    Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
     Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
     Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
-    Field("prompt_deadline_ms", 800, "A prompt hook ends by then, with or without an answer.", 50, 20000),
+    Field("prompt_deadline_ms", 1200, "A prompt hook ends by then, with or without an answer.", 50, 20000),
     Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
     Field("start_deadline_ms", 1500, "A SessionStart or SessionEnd hook ends by then.", 50, 20000),
     Field("embedding", "auto", _EMBEDDING, choices=EMBEDDERS),
@@ -72,6 +73,8 @@ FIELDS = (
     Field("llm_model", "", "The model's name there; for `claude` it may be left out."),
     Field("llm_key_env", "", "The environment variable that holds the key for `http` or `anthropic`."),
     Field("llm_command", "claude", "The program of `claude`: a name on PATH, or a path."),
+    Field("llm_deadline_s", 300, "Seconds that a call may take for which nobody waits.", 5, 3600),
+    Field("llm_answer_tokens", 4096, "Tokens that one answer may have at most.", 256, 65536),
     Field("llm_daily_calls", 0, "Calls of the language model that may be made a day (UTC); 0: none."),
     Field("llm_daily_tokens", 0, "Tokens that they may use a day, in and out; 0: none."),
     Field("classifier_weight", 0.0, _WEIGHT.format("the classifier (rules, or the language model)"), 0, 1),
@@ -92,6 +95,7 @@ class Settings:
     home: str
     disable: bool
     exclude: tuple[str, ...]
+    transcript_folders: tuple[str, ...]
     recall_limit: int
     recall_chars: int
     recall_threshold: float
@@ -109,6 +113,8 @@ class Settings:
     llm_model: str
     llm_key_env: str
     llm_command: str
+    llm_deadline_s: int
+    llm_answer_tokens: int
     llm_daily_calls: int
     llm_daily_tokens: int
     classifier_weight: float

@@ -338,7 +338,7 @@ def test_an_export_carries_what_distillers_and_people_added(
     ask("memories", "--pin", waits.id)
     ask("export", tmp_path / "out.jsonl", "--all-projects")
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "elsewhere"))
-    assert ask("import-memories", tmp_path / "out.jsonl")["added"] == 3
+    assert ask("import-memories", "--mine", tmp_path / "out.jsonl")["added"] == 3
     rows = ask("memories", "--all-projects", "--superseded")["memories"]
     assert {row["source"] for row in rows} == {"rules"}
     assert [row["pinned"] for row in rows if "poller" in row["text"]] == [True]
@@ -346,7 +346,7 @@ def test_an_export_carries_what_distillers_and_people_added(
     [old] = [row for row in rows if "1.20" in row["text"]]
     assert (new["supersedes"], old["superseded_by"]) == (old["id"], new["id"])
     assert len(ask("memories", "--why", waits.id)["said"]) == 1
-    assert ask("import-memories", tmp_path / "out.jsonl")["added"] == 0
+    assert ask("import-memories", "--mine", tmp_path / "out.jsonl")["added"] == 0
 
 
 def test_memories_of_another_store_are_not_taken_away(
@@ -356,7 +356,7 @@ def test_memories_of_another_store_are_not_taken_away(
     note(app, tmp_path, {"one": ["so?", WAIT]})
     ask("export", tmp_path / "out.jsonl", "--all-projects")
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "elsewhere"))
-    ask("import-memories", tmp_path / "out.jsonl")
+    ask("import-memories", "--mine", tmp_path / "out.jsonl")
     with open_app(read_settings(os.environ)) as other:
         note(other, tmp_path, {"two": ["hm?", "KEEP decision: Berth 4 keeps its old crane"]})
         note(other, tmp_path, {"one": ["so?", WAIT]})

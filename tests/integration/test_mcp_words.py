@@ -74,7 +74,7 @@ def test_evidence_that_an_export_made_up_is_not_quoted(store_folder: Path, tmp_p
     with McpServer(cwd=tmp_path, environment={"RECOLLECT_HOME": str(tmp_path / "other")}) as server:
         server.call("memory_status")
         environment = {"RECOLLECT_HOME": str(tmp_path / "other")}
-        assert _run_in(environment, "import-memories", str(path)) == 0
+        assert _run_in(environment, "import-memories", "--mine", str(path)) == 0
         assert "borne out by one that is not in this store" in server.call("expand_memory", id=ident)
 
 
@@ -90,7 +90,7 @@ def test_an_observed_session_is_listed_by_its_first_event(store_folder: Path, tm
     with McpServer(cwd=tmp_path) as server:
         listed = server.call("get_timeline")
     assert listed.text.startswith("1 session, newest first")
-    assert "  1 event\n  the gnomon is bent" in listed
+    assert "  1 event\n| the gnomon is bent" in listed
 
 
 @pytest.mark.usefixtures("samples")

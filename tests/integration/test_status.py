@@ -20,7 +20,7 @@ KEYS = {
     "home", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
     "vanished_memories",
     "hook_errors", "memories", "agents", "last_hook", "spool", "worker", "embedding",
-    "distil_batches", "projects_in_doubt",
+    "distil_batches", "projects_in_doubt", "prompts",
 }  # fmt: skip
 VALUE_COLUMN = 12
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recollect.capture.records import without_own_blocks
 from recollect.domain.memories import Memory
 from recollect.domain.stored import Recollection, StoredEvent
-from recollect.present.render import TAG, escape, iso_time, render_context
+from recollect.present.render import QUOTE, TAG, escape, iso_time, render_context
 
 TEXT = st.text(max_size=800)
 VISIBLE = {"\n", "\t"} | {
@@ -87,7 +87,8 @@ def test_no_payload_breaks_out_of_the_block(start: int) -> None:
         assert said
         assert re.findall(r"<[^>]*>", block) == re.findall(rf'^<{TAG} id="\w+">|</{TAG} id="\w+">$', block)
         assert block.count("<") == block.count(">") == 2
-        assert f"\nuser: {escape(payload)}\n</{TAG}" in block
+        quoted = escape(payload).replace("\n", f"\n{QUOTE}")
+        assert f"\nuser: {quoted}\n</{TAG}" in block
         assert without_own_blocks(f"before {block} after") == "before  after"
 
 
@@ -218,4 +219,4 @@ def test_a_memory_says_whether_somebody_kept_it_or_where_it_was_distilled_from()
              "created_ms": 1, "access_count": 0, "source": source, "subject": ""}  # fmt: skip
         memory = Memory(values, ["ev-1", "ev-2"])
         found = Recollection(None, 0.5, [("decision", "Celery.")], [1], memory)
-        assert f"1970-01-01, {said}\nCelery." in render_context([found], 1000)[0]
+        assert f"1970-01-01, {said}\n{QUOTE}Celery." in render_context([found], 1000)[0]

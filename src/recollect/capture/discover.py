@@ -8,6 +8,7 @@ import os
 from recollect.capture import claude_code, codex, gemini, opencode, opencode_store
 from recollect.capture.decode import decode_record
 from recollect.capture.files import READ_ERRORS, open_transcript
+from recollect.capture.roots import client_roots
 from recollect.capture.unfold import is_plain, status_of
 from recollect.errors import RecordError, TranscriptError, UsageError
 
@@ -48,23 +49,6 @@ class Found:
     def is_plain(self) -> bool:
         """Whether its lines lie in the file as they are."""
         return is_plain(self.path)
-
-
-def client_roots(home: str, environment: Mapping[str, str]) -> dict[str, list[str]]:
-    """The folders (or databases) in which each known client keeps its transcripts."""
-    claude = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
-    codex_home = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
-    gemini_home = environment.get("GEMINI_CLI_HOME") or home  # stands for the home folder, not for ~/.gemini
-    data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    opencode_data = os.path.join(data, "opencode")
-    database = environment.get("OPENCODE_DB", "")
-    named = [os.path.join(opencode_data, database)] if opencode_store.is_database(database) else []
-    return {
-        claude_code.CLIENT: [os.path.join(claude, "projects")],
-        codex.CLIENT: [os.path.join(codex_home, "sessions"), os.path.join(codex_home, "archived_sessions")],
-        gemini.CLIENT: [os.path.join(gemini_home, ".gemini", "tmp")],
-        opencode.CLIENT: [opencode_data, *named],
-    }
 
 
 def known_transcripts(

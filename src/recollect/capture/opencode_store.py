@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 from recollect.capture.decode import decode_record
 from recollect.capture.files import check_ours, read_whole
+from recollect.capture.roots import DATABASE_SUFFIXES
 from recollect.errors import RecordError, TranscriptError
 
 TYPE_CHECKING = False
@@ -62,7 +63,7 @@ def transcripts(root: str) -> Iterator[str]:
 
 def is_database(path: str) -> bool:
     """Whether this is the name of a database: not of its log or a copy."""
-    return path.endswith((".db", ".sqlite", ".sqlite3"))
+    return path.endswith(DATABASE_SUFFIXES)
 
 
 def is_session_file(path: str) -> bool:

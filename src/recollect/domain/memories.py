@@ -52,12 +52,13 @@ class Memory:
         pinned_ms: When somebody pinned it: it does not fade. `status_ms`: when somebody set its status.
         source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "".
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
+        is_outside: Whether a file brought it and nobody has accepted it yet.
     """
 
     __slots__ = (
-        "access_count", "agent", "created_ms", "deleted_ms", "evidence", "key", "origin", "pinned_ms", "project",
-        "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject", "superseded_by", "superseded_by_id",
-        "supersedes", "supersedes_id", "text", "type",
+        "access_count", "agent", "created_ms", "deleted_ms", "evidence", "is_outside", "key", "origin", "pinned_ms",
+        "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject", "superseded_by",
+        "superseded_by_id", "supersedes", "supersedes_id", "text", "type",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
@@ -83,6 +84,7 @@ class Memory:
         self.supersedes_id = _id_of(values["supersedes_key"])
         self.superseded_by_id = _id_of(values["superseded_by_key"])
         self.evidence = list(evidence)
+        self.is_outside = bool(values.get("is_outside"))
 
     @property
     def id(self) -> str:
@@ -122,17 +124,31 @@ class Memory:
         return squeeze(self.text, SUMMARY_CHARS)
 
 
+class Claims:
+    """What a file from outside says of a memory that it brings: nothing of it holds until a person accepts it.
+
+    `supersedes` is the row of the memory here whose place it would take, `pinned_ms` the pin that it would have.
+    """
+
+    __slots__ = ("found_ms", "pinned_ms", "supersedes")
+
+    def __init__(self, found_ms: int, supersedes: int | None = None, pinned_ms: int | None = None) -> None:
+        self.found_ms, self.supersedes, self.pinned_ms = found_ms, supersedes, pinned_ms
+
+
 class NewMemory:
     """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere.
 
     `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces;
     `said` is every time (UTC ms, event id) it was said. A copy of another store's comes as it is there: perhaps
-    forgotten, perhaps a stone, and so what it replaces.
+    forgotten, perhaps a stone, and so what it replaces. One from outside has `claims`; `replaces` is the row of one
+    from outside that turns out to be one's own.
     """
 
     __slots__ = (
-        "agent", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin", "pinned_ms", "project",
-        "purged_ms", "said", "source", "status", "status_ms", "subject", "supersedes", "text", "type",
+        "agent", "claims", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin", "pinned_ms",
+        "project", "purged_ms", "replaces", "said", "source", "status", "status_ms", "subject", "supersedes", "text",
+        "type",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
@@ -140,7 +156,7 @@ class NewMemory:
         status: str, created_ms: int, evidence: Sequence[str] = (), supersedes: int | None = None,
         is_copy: bool = False, deleted_ms: int | None = None, purged_ms: int | None = None, source: str = HAND,
         subject: str = "", said: Sequence[tuple[int, str]] = (), pinned_ms: int | None = None,
-        status_ms: int | None = None,
+        status_ms: int | None = None, claims: Claims | None = None, replaces: int | None = None,
     ) -> None:  # fmt: skip
         self.key, self.digest, self.type, self.text, self.project = key, digest, type, text, project
         self.agent, self.origin, self.status, self.created_ms = agent, origin, status, created_ms
@@ -148,6 +164,7 @@ class NewMemory:
         self.is_copy, self.deleted_ms, self.purged_ms = is_copy, deleted_ms, purged_ms
         self.source, self.subject, self.said = source, subject, tuple(said)
         self.pinned_ms, self.status_ms = pinned_ms, status_ms
+        self.claims, self.replaces = claims, replaces
 
 
 class MemoryHit:
@@ -200,11 +217,12 @@ class Review:
         self.reason, self.found_ms, self.settled_ms = reason, found_ms, settled_ms
 
 
-PROPOSED, OUTDATED = "proposed", "outdated"
-REVIEW_REASONS = ("number", "negation", "choice", "subject", PROPOSED, OUTDATED)
+PROPOSED, OUTDATED, IMPORTED = "proposed", "outdated", "imported"
+REVIEW_REASONS = ("number", "negation", "choice", "subject", PROPOSED, OUTDATED, IMPORTED)
 """Wherein memories that say about the same differ: a number, a "not", what was chosen over what; or a distiller says
 anew what somebody keeps otherwise (`subject`). A model proposes another text for what it may not change (`proposed`),
-or says that it does not hold any more (`outdated`; then both are the same memory)."""
+or says that it does not hold any more (`outdated`; then both are the same memory). A file brought the newer one
+(`imported`), which says that it supersedes the older one, or (both are the same memory) nothing."""
 
 
 def memory_id(key: bytes) -> str:

@@ -6,11 +6,12 @@ import os
 import time
 
 from recollect.capture.discover import known_transcripts, sniff, with_subagents
+from recollect.capture.roots import is_clients
 from recollect.errors import TranscriptError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from recollect.ingest.pipeline import Ingester
     from recollect.store.base import Store
@@ -22,21 +23,27 @@ class CatchUp:
     Args:
         store: Where cursors are.
         ingester: Gives what reads, when there is something to read.
+        folders: Where transcripts may be, beside the clients' own folders.
     """
 
-    def __init__(self, store: Store, ingester: Callable[[], Ingester]) -> None:
-        self._store, self._ingester = store, ingester
+    def __init__(self, store: Store, ingester: Callable[[], Ingester], folders: Sequence[str] = ()) -> None:
+        self._store, self._ingester, self._folders = store, ingester, folders
+        self.refused = 0
 
     def session(self, paths: Iterable[str], deadline: float) -> None:
-        """What is new in a session's transcripts (its own and its subagents'), within the time."""
+        """What is new in a session's transcripts (its own and its subagents'), within the time.
+
+        `refused` counts files that are no client's: whoever names one to a hook may name any.
+        """
         for path in with_subagents(paths):
-            if time.monotonic() < deadline:
+            if not is_clients(path, self._folders):
+                self.refused += 1
+            elif time.monotonic() < deadline:
                 self._quietly(path, deadline)
 
     def everything(self, paths: Iterable[str], deadline: float) -> None:
         """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
-        for path in with_subagents(paths):
-            self._quietly(path, deadline)
+        self.session(paths, deadline)
         for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
             if time.monotonic() > deadline:
                 break

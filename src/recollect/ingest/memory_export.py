@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
+import json
+from hashlib import blake2b
+
 from recollect.domain.memories import HAND, MemoryFilter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from recollect.domain.memories import Memory
     from recollect.domain.stored import Scope
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 EXPORT_FORMAT = "memories"
 EXPORT_VERSION = 1
 MAX_LISTED = 1_000_000
+MARK = "mac"
+"""The field by which a store knows its own lines again: a keyed hash of the others."""
 
 
 def exported(
@@ -28,17 +34,29 @@ def exported(
     them where this one is read.
     """
     yield {"recollect": EXPORT_FORMAT, "version": EXPORT_VERSION}
+    secret = bytes(store.meta("key"))  # type: ignore[call-overload]
     wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
     found = store.list_memories(scope, wanted, MAX_LISTED, oldest_first=True)
     keys = {memory.row: memory.key.hex() for memory in found}
     for memory in filter(is_wanted, _in_order(found)) if is_wanted else _in_order(found):
         superseded = keys.get(memory.supersedes or 0)
-        yield stone(memory, superseded) if memory.purged_ms is not None else {
+        value = stone(memory, superseded) if memory.purged_ms is not None else {
             "key": memory.key.hex(), "id": memory.id, "type": memory.type, "text": memory.text,
             "project": memory.project, "agent": memory.agent, "origin": memory.origin, "status": memory.status,
             "created_ms": memory.created_ms, "deleted_ms": memory.deleted_ms, "supersedes": superseded,
             "evidence": memory.evidence, **_life(store, memory),
         }  # fmt: skip
+        yield {**value, MARK: _mark(value, secret)}
+
+
+def is_own(value: Mapping[str, object], secret: bytes) -> bool:
+    """Whether a store with this key wrote a line, and nobody has changed it since."""
+    return hmac.compare_digest(str(value.get(MARK)).encode("utf-8", "replace"), _mark(value, secret).encode())
+
+
+def _mark(value: Mapping[str, object], secret: bytes) -> str:
+    said = json.dumps({name: each for name, each in value.items() if name != MARK}, sort_keys=True)
+    return blake2b(said.encode(), digest_size=16, key=secret, person=b"export").hexdigest()
 
 
 def _in_order(found: Sequence[Memory]) -> Iterator[Memory]:

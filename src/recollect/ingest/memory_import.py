@@ -1,19 +1,26 @@
-"""Exported memories into a store: each line by itself, whatever is wrong with the others."""
+"""Exported memories into a store: each line by itself, whatever is wrong with the others.
+
+Lines that this store wrote, and those of a file that a person calls theirs, are believed. All others come from outside:
+their memories get keys of this store's, so that they keep nobody's place, the origin `external`, and wait for review;
+what they claim (origin, pin, whose place they take) does not hold, and their marks of purged memories are left out.
+"""
 
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from itertools import islice
 
 from recollect.capture.decode import clean_text
 from recollect.capture.projects import MAX_PATH_CHARS
 from recollect.domain import events, memories
-from recollect.domain.memories import NewMemory
-from recollect.domain.stored import ID_PREFIX
+from recollect.domain.memories import Claims, NewMemory
+from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from recollect.errors import RecollectError, UsageError
-from recollect.ingest.memory_export import EXPORT_FORMAT, EXPORT_VERSION
+from recollect.ingest.memory_export import EXPORT_FORMAT, EXPORT_VERSION, is_own
 from recollect.ingest.memory_reports import ImportReport
-from recollect.ingest.remember import INDEX_WAIT_S, owner
+from recollect.ingest.memory_text import owner
+from recollect.ingest.remember import INDEX_WAIT_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +38,17 @@ _EVENT_ID = re.compile(rf"{ID_PREFIX}[0-9a-f]{{1,32}}")
 
 
 class MemoryImport:
-    """One import. `clean` redacts a text, `add` stores a memory; a trial only counts."""
+    """One import. `clean` redacts a text, `add` stores a memory; a trial only counts, what `is_mine` is believed."""
 
     def __init__(
         self, store: Store, clean: Callable[[str], str], add: Callable[[NewMemory], tuple[Memory, bool]], *,
-        is_trial: bool,
+        now_ms: int, is_trial: bool, is_mine: bool,
     ) -> None:  # fmt: skip
         self._store, self._clean, self._add, self._is_trial = store, clean, add, is_trial
+        self._now_ms, self._is_mine = now_ms, is_mine
+        self._secret = bytes(store.meta("key"))  # type: ignore[call-overload]
         self._seen: set[bytes] = set()
+        self._outside: dict[bytes, bytes] = {}  # a file's own keys, and those that its lines have here
         self._report = ImportReport()
 
     def run(self, values: Iterable[tuple[int, object]]) -> ImportReport:
@@ -62,11 +72,25 @@ class MemoryImport:
 
     def _one(self, fields: Mapping[str, object]) -> None:
         key = _key(fields.get("key"))
-        known = self._by_key(key)
+        is_stone = fields.get("purged_ms") is not None
+        is_believed = self._is_mine or is_own(fields, self._secret)
+        if is_stone and not is_believed:
+            self._report.left_out += 1
+            return
+        stranger = self._outside[key] = self._stranger_key(key, fields)
+        if not is_believed:
+            key = stranger
+        known, before = self._by_key(key), self._by_key(stranger)
+        if known is None and before is not None and (not before.is_outside or before.purged_ms is not None):
+            known = before  # it was accepted, or purged, since it came
         if known is not None or key in self._seen:
-            self._known_already(known, is_stone=fields.get("purged_ms") is not None)
+            self._known_already(known, is_stone=is_stone)
             return
         new = self._new(key, fields)
+        if before is not None:  # then it is one's own after all; but who forgot it meant it
+            new.replaces, new.deleted_ms = before.row, new.deleted_ms or before.deleted_ms
+        if not is_believed or (new.origin == events.ORIGIN_EXTERNAL and new.source == memories.HAND):
+            self._disbelieve(new, fields)
         self._seen.add(key)
         is_new = True
         if not self._is_trial:
@@ -77,6 +101,7 @@ class MemoryImport:
             self._report.stones += 1
         else:
             self._report.added += is_new
+            self._report.outside += is_new and new.claims is not None
             self._report.known += not is_new
 
     def _known_already(self, known: Memory | None, *, is_stone: bool) -> None:
@@ -89,8 +114,27 @@ class MemoryImport:
             self._report.known += 1
 
     def _by_key(self, key: bytes) -> Memory | None:
-        found = self._store.memories_by_prefix(key.hex(), limit=1)
+        found = self._store.memories_by_prefix(key.hex(), limit=1) if key else []
         return found[0] if found else None
+
+    def _stranger_key(self, key: bytes, fields: Mapping[str, object]) -> bytes:
+        """What a line from outside is known by here: nobody can make it the key of anything else."""
+        what = "\0".join(str(fields.get(name)) for name in ("type", "text", "project", "agent"))
+        data = key + what.encode("utf-8", "replace")
+        return blake2b(data, digest_size=memories.KEY_BYTES, key=self._secret, person=b"outside").digest()
+
+    def _disbelieve(self, new: NewMemory, fields: Mapping[str, object]) -> None:
+        """Takes out what only a person may say of a memory; where it stands on the review list it is shown again."""
+        old, now_ms = fields.get("supersedes"), self._now_ms
+        target = self._by_key(_key(old)) if old is not None else None
+        sibling = self._by_key(self._outside.get(_key(old), b"")) if old is not None else None
+        new.claims = Claims(now_ms, target.row if target is not None and target.is_live else None, new.pinned_ms)
+        new.supersedes = None
+        if sibling is not None and sibling.is_outside and sibling.superseded_by is None:
+            new.supersedes = sibling.row
+        new.origin, new.source, new.subject, new.said = events.ORIGIN_EXTERNAL, memories.HAND, "", ()
+        new.pinned_ms, new.created_ms = None, min(new.created_ms, now_ms)
+        new.evidence = tuple(event for event in new.evidence if len(event) >= len(ID_PREFIX) + ID_HEX_CHARS)
 
     def _new(self, key: bytes, fields: Mapping[str, object]) -> NewMemory:
         old = fields.get("supersedes")

@@ -6,14 +6,15 @@ from __future__ import annotations
 class ImportReport:
     """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
 
-    `stones` are marks of memories that were purged where the export was written: they are kept, too; `still_here` are
-    the ids of such memories that are not purged here.
+    `outside` of those that were `added` wait for review. `stones` are marks of memories that were purged where the
+    export was written: they are kept, too, but those of a stranger's file are `left_out`; `still_here` are the ids of
+    such memories that are not purged here.
     """
 
-    __slots__ = ("added", "known", "problems", "purged", "still_here", "stones")
+    __slots__ = ("added", "known", "left_out", "outside", "problems", "purged", "still_here", "stones")
 
     def __init__(self) -> None:
-        self.added = self.known = self.purged = self.stones = 0
+        self.added = self.known = self.left_out = self.outside = self.purged = self.stones = 0
         self.still_here: list[str] = []
         self.problems: list[tuple[int, str]] = []
 

@@ -15,7 +15,7 @@ from recollect.errors import NotFoundError, OwnerError, StoreError, UsageError
 from recollect.ingest.gate import Gate
 from recollect.ingest.memory_backup import purge_from_backups
 from recollect.ingest.memory_reports import ImportReport, PurgeReport
-from recollect.ingest.secrets import Redactor, strip_private
+from recollect.ingest.memory_text import cleaned, owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 INDEX_WAIT_S = 2.0
 MIN_TEXT_CHARS = 6
 """Shorter texts are in any file by chance: a purge does not look for them."""
-
-PRIVATE = "[private]"
-"""What is left of words that nobody wants kept."""
 
 
 class Memories:
@@ -100,10 +97,13 @@ class Memories:
             self._store.set_memory_status(found.row, status, self._now_ms())
             self._index()
             return self._store.memories_by_row([found.row])[found.row]
+        if found.is_outside and not is_person:
+            raise UsageError(f"{found.id} is from outside: a person accepts it first (`recollect memories --review`)")
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
-            text=found.text if text is None else text, project=found.project, agent=found.agent, origin=found.origin,
+            text=found.text if text is None else text, project=found.project, agent=found.agent,
+            origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
             status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
             subject=found.subject,
         )  # fmt: skip
@@ -190,7 +190,7 @@ class Memories:
         return self._store.add_memory(new)
 
     def _clean(self, text: str) -> str:
-        return _cleaned(text, self._gate.redactor)
+        return cleaned(text, self._gate.redactor)
 
     def _owner(self, agent: str | None) -> str | None:
         return self._gate.name(owner(agent))
@@ -310,6 +310,8 @@ class Memories:
             raise NotFoundError(f"no pair {number}; `recollect memories --review` lists them")
         if review.settled_ms is not None:
             raise UsageError(f"pair {number} is settled already")
+        if review.reason == memories.IMPORTED:
+            return self._settle_import(review, keep)
         for kept in {"older": [review.older], "newer": [review.newer]}.get(keep, [review.older, review.newer]):
             if not kept.is_live:
                 raise UsageError(f"{kept.id} is {kept.state}, it cannot stay: {self._instead(kept)}")
@@ -320,6 +322,20 @@ class Memories:
         self._store.settle_review(number, self._now_ms())
         return self._store.review(number) or review
 
+    def _settle_import(self, review: Review, keep: str) -> Review:
+        """Accepts what a file brought (`newer`: in the place of the older one), or forgets it until it is restored."""
+        new = review.newer
+        if not new.is_live:
+            raise UsageError(f"{new.id} is {new.state}, it cannot stay: {self._instead(new)}")
+        if keep == "older":
+            self.forget(new.key.hex(), is_person=True)
+        elif (twin := self._store.live_twin(new.row)) is not None:
+            raise UsageError(f"{twin.id} says the same and is live: `--keep older` leaves it at that")
+        else:
+            self._store.accept_memory(review, self._now_ms(), supersedes=keep == "newer")
+            self._index()
+        return self._store.review(review.row) or review
+
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
         """Every memory of a scope as JSON values; see `memory_export.exported`."""
@@ -327,15 +343,22 @@ class Memories:
 
         return exported(self._store, scope)
 
-    def import_values(self, values: Iterable[tuple[int, object]], *, is_trial: bool = False) -> ImportReport:
+    def import_values(
+        self, values: Iterable[tuple[int, object]], *, is_trial: bool = False, is_mine: bool = False
+    ) -> ImportReport:
         """Adds exported memories (line number, decoded JSON); keys that are known already are left as they are.
+
+        Those that this store did not write wait for review, unless `is_mine`: then they are believed.
 
         Raises:
             UsageError: it is no export, or one of a newer version; nothing was written.
         """
         from recollect.ingest.memory_import import MemoryImport
 
-        return MemoryImport(self._store, self._clean, self._store_new, is_trial=is_trial).run(values)
+        one = MemoryImport(
+            self._store, self._clean, self._store_new, now_ms=self._now_ms(), is_trial=is_trial, is_mine=is_mine
+        )
+        return one.run(values)
 
 
 def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:
@@ -350,42 +373,3 @@ def _known(name: str, value: str, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
     return value
-
-
-def _cleaned(text: str, redactor: Redactor) -> str:
-    text = redactor.redact(strip_private(clean_text(text))).strip()
-    if text in ("", PRIVATE):
-        raise UsageError("a memory needs words: give it a text")
-    if len(text) > memories.MAX_TEXT_CHARS:
-        raise UsageError(
-            f"a memory is at most {memories.MAX_TEXT_CHARS} characters, this is {len(text)}: say it shortly, or"
-            " write a document and remember where it is"
-        )
-    return text
-
-
-def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> None:
-    """Refuses, before a store is made for it, the first memory that could not be kept there.
-
-    Raises:
-        UsageError: the text or the owner cannot be used.
-        NotFoundError: no event is stored that could bear it out.
-    """
-    _cleaned(text, Redactor(os.urandom(32)))
-    owner(agent)
-    if evidence:
-        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
-
-
-def owner(agent: str | None) -> str | None:
-    """The name of an owner: one short line, or none.
-
-    Raises:
-        UsageError: it is something else.
-    """
-    if agent is None:
-        return None
-    name = clean_text(agent).strip()
-    if not name or len(name) > memories.MAX_AGENT_CHARS or not name.isprintable():
-        raise UsageError(f"an agent's id is one line of at most {memories.MAX_AGENT_CHARS} characters")
-    return name

@@ -75,7 +75,7 @@ def _ask(home: str, text: str) -> tuple[str, FloatVector] | None:
     data, deadline = text.encode("utf-8", "replace"), time.monotonic() + LOADING_S
     answer: bytes | None = b""
     while answer == b"" and len(data) <= MAX_TEXT_BYTES and time.monotonic() < deadline:
-        answer = warm_client.ask(home, warm_client.EMBED, ANYBODY, data, warm_client.MAX_WAIT_S)
+        answer = warm_client.ask(home, warm_client.EMBED, ANYBODY, data, warm_client.EMBED_WAIT_S)
         if answer == b"":
             time.sleep(PAUSE_S)
     return _read(answer) if answer else None

@@ -10,7 +10,7 @@ import click
 from recollect import __version__
 from recollect.errors import RecollectError, UsageError
 from recollect.present.next_step import next_step
-from recollect.present.unsaid import without_secrets
+from recollect.present.terminal import echo, echo_text
 from recollect.store.faults import refusal_of
 
 SECTIONS: dict[str, dict[str, str]] = {
@@ -79,20 +79,20 @@ def main() -> int:
     try:
         code = cli.main(prog_name="recollect", standalone_mode=False)  # what a command exits with, else None
     except RecollectError as error:
-        click.echo(without_secrets(f"recollect: {error}{next_step(error)}"), err=True)
+        echo(f"recollect: {error}{next_step(error)}", err=True)
         return 2 if isinstance(error, UsageError) else 1
     except click.ClickException as error:
         error.show(shown := io.StringIO())
-        click.echo(without_secrets(shown.getvalue()), nl=False, err=True)
+        echo_text(shown.getvalue().rstrip("\n"), err=True)
         return error.exit_code
     except click.Abort as stop:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)
-        click.echo("interrupted" if is_interrupt else "nothing was changed", err=True)
+        echo("interrupted" if is_interrupt else "nothing was changed", err=True)
         return 130 if is_interrupt else 1
     except (OSError, MemoryError, ImportError, RuntimeError) as error:
         refused = refusal_of(error)
         if refused is None:
             raise
-        click.echo(f"recollect: {refused}", err=True)
+        echo(f"recollect: {refused}", err=True)
         return 1
     return code if isinstance(code, int) else 0

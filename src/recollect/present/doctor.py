@@ -19,6 +19,7 @@ from recollect.present.checks import (
     folder,
     programs,
     projects,
+    prompts,
     redaction,
     storage,
 )
@@ -40,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     agents.check_switched_off,
     agents.check_tool_hooks,
     activity.check_hook_log,  # before a hook is started: what that one logs is its own finding
+    prompts.check_prompts,
     programs.check_hook_process,
     programs.check_servers,
     agents.check_alive,

@@ -126,6 +126,7 @@ def recall(payload: Payload, settings: Settings, deadline: float, embedder: Shar
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
         return Reply()
     from recollect.app import open_for_recall
+    from recollect.capture.roots import is_clients
     from recollect.capture.tail import recent_text
     from recollect.present.render import render_context
 
@@ -133,7 +134,11 @@ def recall(payload: Payload, settings: Settings, deadline: float, embedder: Shar
     if app is None:
         return Reply()
     session, path = text_of(payload, "session_id"), text_of(payload, "transcript_path")
-    found = app.recall(prompt, cwd=text_of(payload, "cwd"), session=session, recent=lambda: recent_text(path))
+
+    def recent() -> str:
+        return recent_text(path) if is_clients(path, settings.transcript_folders) else ""
+
+    found = app.recall(prompt, cwd=text_of(payload, "cwd"), session=session, recent=recent)
     context, said = render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said)
 
@@ -150,8 +155,16 @@ def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
 
     paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := text_of(payload, name))]
     with open_for_ingest(settings) as app:
-        app.ingest_session(paths, deadline - 0.1 * (deadline - time.monotonic()))
+        _note_refused(app, payload, app.ingest_session(paths, deadline - 0.1 * (deadline - time.monotonic())))
     return Reply()
+
+
+def _note_refused(app: App, payload: Payload, refused: int) -> None:
+    """A path that was not read is said by `doctor`; the path itself is whoever's words, and is not kept."""
+    if refused:
+        from recollect.present.hooks import REFUSED, note
+
+        note(app.settings.home, f"{text_of(payload, 'hook_event_name')[:40]} {REFUSED}")
 
 
 def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
@@ -169,7 +182,7 @@ def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
         limit_s = min(MEET_S, (end - time.monotonic()) / 4)
         meet_folder(app.store, Places(settings.exclude), text_of(payload, "cwd"), now_ms, limit_s)
         app.ingest_spool(end)
-        app.catch_up([text_of(payload, "transcript_path")], end)
+        _note_refused(app, payload, app.ingest_session([text_of(payload, "transcript_path")], end, and_others=True))
         back_up_memories(app.store, settings.home, now_ms())
     return Reply()
 

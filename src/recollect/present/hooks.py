@@ -27,7 +27,14 @@ GUARD = "RECOLLECT_ACTIVE"
 """Set in the environment of every agent that recollect itself starts: its hooks must do nothing."""
 
 LOG_NAME = "hook-errors.log"
+REFUSED = "was given a file that is in no client's folder: it was not read"
 MAX_LOG_BYTES = 256 << 10
+TALLY_NAME = "prompts.log"
+"""A line a prompt: when it was answered (in seconds), and whether in time."""
+
+MAX_TALLY_BYTES = 8 << 10
+IN_TIME, LATE = "in-time", "late"
+PROMPT_SETTING = "prompt_deadline_ms"
 MAX_PAYLOAD_BYTES = 32 << 20
 _READ_BYTES = 1 << 16
 
@@ -88,8 +95,11 @@ def _serve(event: str, agent: str) -> None:
         _write(_silence(event, agent))
         return
     deadline = time.monotonic() + getattr(settings, setting) / 1000
-    _thread.start_new_thread(_end_at, (deadline, settings.home, event))
+    is_prompt = setting == PROMPT_SETTING
+    _thread.start_new_thread(_end_at, (deadline, settings.home, event, is_prompt))
     _write(_answer(event, agent, settings, deadline))
+    if is_prompt:
+        tally(settings.home, IN_TIME)
 
 
 def _write(answer: bytes) -> None:
@@ -106,10 +116,12 @@ def _silence(event: str, agent: str) -> bytes:
     return DIALECTS[agent][event].shape(event, "").encode()
 
 
-def _end_at(deadline: float, home: str, event: str) -> None:
+def _end_at(deadline: float, home: str, event: str, is_prompt: bool) -> None:
     """The watchdog: ends the process at the deadline even while the main thread waits in C code."""
     time.sleep(max(0.0, deadline - time.monotonic()))
     note(home, f"{event} reached its deadline")
+    if is_prompt:
+        tally(home, LATE)
     os._exit(0)
 
 
@@ -121,7 +133,7 @@ def _answer(event: str, agent: str, settings: Settings, deadline: float) -> byte
     for data in _readings():
         if may_ask:
             may_ask = False
-            found = warm_client.ask(settings.home, event, agent, data, (deadline - time.monotonic()) / 3)
+            found = warm_client.ask(settings.home, event, agent, data, (deadline - time.monotonic()) / 2)
             if found is not None:
                 return found
         payload = decode_payload(data)
@@ -187,15 +199,23 @@ def _home() -> str:
 
 def note(home: str, what: str) -> None:
     """Appends a line to the log that `recollect status` shows; a full log makes room for a new one."""
+    _append(home, LOG_NAME, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {what}\n", MAX_LOG_BYTES)
+
+
+def tally(home: str, outcome: str) -> None:
+    """Writes down whether a prompt's hook ended in time, for `recollect doctor` and `status`."""
+    _append(home, TALLY_NAME, f"{time.time():.0f} {outcome}\n", MAX_TALLY_BYTES)
+
+
+def _append(home: str, name: str, line: str, most_bytes: int) -> None:
     if not home:
         return
-    line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {what}\n"
-    path = os.path.join(home, LOG_NAME)
+    path = os.path.join(home, name)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
         os.write(descriptor, line.encode("utf-8", "backslashreplace"))
-        is_full = os.fstat(descriptor).st_size > MAX_LOG_BYTES
+        is_full = os.fstat(descriptor).st_size > most_bytes
         os.close(descriptor)
         if is_full:
             os.replace(path, path + ".old")

@@ -16,7 +16,7 @@ from recollect.domain.text import tokens
 from recollect.errors import NotFoundError, ProviderError, StoreError
 from recollect.present.moments import moment_ms
 from recollect.present.nothing_found import EMPTY, agents, is_empty, not_searchable, nothing_found
-from recollect.present.render import block, counted, escape, iso_time, stored
+from recollect.present.render import Rendered, block, counted, entry, inline, iso_time, joined, stored
 from recollect.retrieve import reading
 from recollect.retrieve.projects import project_label
 from recollect.retrieve.question import Question
@@ -36,6 +36,9 @@ ANSWER_CHARS = 30_000
 """7,500 tokens, as a block's text is counted once it is escaped: clients warn at 10,000."""
 
 LINE_CHARS = 200
+SLACK = 4
+"""What an entry's own line breaks and mark take."""
+
 AROUND = 6
 REPLAY_EVENTS = 200
 TIMELINE_EVENTS = 100
@@ -67,7 +70,7 @@ def search_memory(session: Session, arguments: Arguments) -> str:
     if not found:
         narrowed = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
         hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
-        return escape(nothing_found(app, question, narrowed, hints)) + (f" {lag}." if lag else "")
+        return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
     lines = [_hit(item, session.name, with_project=project is not None or is_everywhere) for item in found]
     head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
@@ -80,25 +83,26 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
         found, failed = app.search(question), ""
     except ProviderError as error:
         found = app.search(question, by_words=True)
-        failed = f"Searched by words only: {escape(str(error))}"
+        failed = f"Searched by words only: {error}"
     problem = app.reranking.take_problem() if app.reranking is not None else ""
-    return found, ". ".join(filter(None, (failed, problem and f"Not reranked: {escape(problem)}")))
+    return found, ". ".join(filter(None, (failed, problem and f"Not reranked: {problem}")))
 
 
-def _hit(item: Found, session: str, *, with_project: bool) -> str:
+def _hit(item: Found, session: str, *, with_project: bool) -> Rendered:
     event, memory = item.event, item.memory
     if memory is not None:
-        where = f"  {escape(memory.project or 'every project')}" if with_project else ""
+        where = f"  {memory.project or 'every project'}" if with_project else ""
         done = "  [resolved]" if memory.status == RESOLVED else ""
+        done += "  [from outside]" if memory.is_outside else ""
         cited = f"  {memory.cited}" if memory.evidence else ""
         about = f"{_time(memory.created_ms)}  {memory.type}{done}{cited}{where}  ~{tokens(memory.text)} tok"
     elif event is not None:
-        of = "this session" if event.session == session else f"session {escape(event.session[:8])}"
-        where = f"  {escape(event.project)}" if with_project else ""
+        of = "this session" if event.session == session else f"session {event.session[:8]}"
+        where = f"  {event.project}" if with_project else ""
         about = f"{_time(event.ts_ms)}  {event.kind}  {of}{where}  ~{tokens(event.text_chars)} tok"
     else:
         about = ""
-    return f"\n{item.id}  {about}\n  {escape(squeeze(item.passage, LINE_CHARS))}"
+    return entry(f"{item.id}  {about}", squeeze(item.passage, LINE_CHARS))
 
 
 # -- whole texts -------------------------------------------------------------------------------------------------------
@@ -106,7 +110,7 @@ def get_memories(session: Session, arguments: Arguments) -> str:
     """The whole texts of some ids; an unknown one does not spoil the others."""
     app, ids = session.app, list(dict.fromkeys(arguments.texts("ids")))
     room = ANSWER_CHARS // len(ids)
-    parts: list[str] = []
+    parts: list[Rendered] = []
     problems: list[str] = []
     for ident in ids:
         try:
@@ -115,27 +119,27 @@ def get_memories(session: Session, arguments: Arguments) -> str:
             problems.append(squeeze(str(error), MAX_PROBLEM_CHARS))
     if not parts:
         raise NotFoundError("; ".join(problems))
-    return answer(app, escape("\n".join(problems)), cut_to_fit(parts, "asking for fewer at once"))
+    return answer(app, "; ".join(problems), cut_to_fit(parts, "asking for fewer at once"))
 
 
-def _whole(app: App, ident: str, offset: int, room: int) -> str:
+def _whole(app: App, ident: str, offset: int, room: int) -> Rendered:
     if reading.is_memory_id(ident):
         memory = app.memories.get(ident)
         if not offset:  # going on with a text is the same reading
             _count_access(app, [memory])
-        return f"\n{memory_head(memory)}\n{_part(memory.id, memory.text, offset, room)}"
+        return _part(memory_head(memory), memory.id, memory.text, offset, room)
     event = reading.event_by_id(app.store, ident)
-    return f"\n{_event_head(event)}\n{_part(event.id, event.text or event.excerpt, offset, room)}"
+    return _part(_event_head(event), event.id, event.text or event.excerpt, offset, room)
 
 
-def _part(ident: str, text: str, offset: int, room: int) -> str:
-    """A text from an offset on, as much of it as there is room for, and how to go on."""
+def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = "") -> Rendered:
+    """A text from an offset on, below its head, as much of it as there is room for, and how to go on."""
     part = text[offset : offset + room]
-    while len(shown := escape(part)) > room:  # markup grows when it is escaped
-        part = part[: len(part) * room // len(shown)]
+    while len(shown := entry("", part)) > room + SLACK:  # markup and line breaks grow when they are escaped
+        part = part[: min(len(part) - 1, len(part) * room // len(shown))]
     left = len(text) - offset - len(part)
-    more = f"\n… {left} more characters: get_memories(ids=[{ident!r}], offset={offset + len(part)})" if left > 0 else ""
-    return shown + more
+    more = f"… {left} more characters: get_memories(ids=[{ident!r}], offset={offset + len(part)})"
+    return joined([entry(head, part, mark=mark), *([entry(more)] if left > 0 else [])])
 
 
 def expand_memory(session: Session, arguments: Arguments) -> str:
@@ -150,8 +154,8 @@ def expand_memory(session: Session, arguments: Arguments) -> str:
     texts = {other.row: other for other in reading.with_texts(app.store, spoken)}
     room = ANSWER_CHARS // (2 * max(1, len(spoken)))
     parts = [
-        f"\n{_event_head(other)}\n{_part(other.id, texts[other.row].text or other.excerpt, 0, max(room, 600))}"
-        if other.row in texts else f"\n{_line(other)}"
+        _part(_event_head(other), other.id, texts[other.row].text or other.excerpt, 0, max(room, 600))
+        if other.row in texts else entry(_line(other))
         for other in exchange
     ]  # fmt: skip
     head = f"The exchange of {event.id} in session {_name(event.session)}; the way to it: replay_session({event.id!r})."
@@ -161,17 +165,17 @@ def expand_memory(session: Session, arguments: Arguments) -> str:
 def _expand_memory(app: App, memory: Memory) -> str:
     _count_access(app, [memory])
     room = ANSWER_CHARS // 4
-    parts = [f"\n{memory_head(memory)}\n{_part(memory.id, memory.text, 0, room)}"]
+    parts = [_part(memory_head(memory), memory.id, memory.text, 0, room)]
     way = "replaced"
     for other in app.memories.chain(memory.key.hex()):
         if other.row == memory.row:
             way = "replaced by"
             continue
-        parts.append(f"\n{way} {memory_head(other)}\n{_part(other.id, other.text, 0, room)}")
+        parts.append(_part(f"{way} {memory_head(other)}", other.id, other.text, 0, room))
     for ident in memory.evidence:
         found = app.store.events_by_prefix(ident, limit=1)
-        words = f"{_event_head(found[0])}\n{escape(found[0].excerpt)}" if found else "one that is not in this store"
-        parts.append(f"\nborne out by {words}")
+        words = (_event_head(found[0]), found[0].excerpt) if found else ("one that is not in this store", None)
+        parts.append(entry(f"borne out by {words[0]}", words[1]))
     return answer(app, "", cut_to_fit(parts, "get_memories"))
 
 
@@ -249,31 +253,33 @@ def _sessions(session: Session, arguments: Arguments) -> str:
     return answer(app, head, cut_to_fit(lines, "offset"))
 
 
-def _session_line(one: SessionSummary, running: str) -> str:
+def _session_line(one: SessionSummary, running: str) -> Rendered:
     here = "  this session" if one.name == running else ""
-    about = f"{_name(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {escape(one.client)}"
-    return f"\n{about}  {counted(one.count, 'event')}{here}\n  {escape(squeeze(one.prompt, LINE_CHARS))}"
+    about = f"{_name(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {one.client}"
+    return entry(f"{about}  {counted(one.count, 'event')}{here}", squeeze(one.prompt, LINE_CHARS))
 
 
 def _told(
     app: App, chosen: Sequence[StoredEvent], arguments: Arguments, *, mark: int = -1, offset: int = 0, total: int = 0
-) -> str:
+) -> list[Rendered]:
     """Events one after the other, whole or one line each, as far as the answer may reach; then where to go on."""
     is_full = arguments.flag("full")
     shown = reading.with_texts(app.store, chosen) if is_full else chosen
-    parts: list[str] = []
+    parts: list[Rendered] = []
     room = ANSWER_CHARS
     for event in shown:
         sign = ">" if event.row == mark else " "
-        text = f"\n{sign}{_event_head(event)}\n{_part(event.id, event.text or '', 0, ANSWER_CHARS // 4)}"
-        part = text if is_full else f"\n{sign}{_line(event)}"
+        if is_full:
+            part = _part(_event_head(event), event.id, event.text or "", 0, ANSWER_CHARS // 4, mark=sign)
+        else:
+            part = entry(_line(event), mark=sign)
         room -= len(part)
         if room < 0 and parts:
             break
         parts.append(part)
     end = offset + len(parts)
     is_cut = len(parts) < len(shown) or end < total
-    return "".join(parts) + (f"\n… {max(total, offset + len(shown)) - end} more: offset={end}" if is_cut else "")
+    return [*parts, *([entry(f"… {max(total, offset + len(shown)) - end} more: offset={end}")] if is_cut else [])]
 
 
 def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
@@ -284,7 +290,7 @@ def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG00
         return EMPTY
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(kept["by_type"].items())) or "none"
     lag = store.index_lag()
-    of, newest = escape(", ".join(agents(session.app)) or "none"), _time(store.last_ms())
+    of, newest = ", ".join(agents(session.app)) or "none", _time(store.last_ms())
     lines = [
         f"{stored(counts)} (agents: {of}); the newest is of {newest}.",
         f"Memories: {kinds}.",
@@ -301,7 +307,7 @@ def _here(session: Session) -> str:
     if session.is_nowhere:
         return "none: the client has started recollect in no project's folder"
     is_known = session.scope(None).project_id is not None
-    return escape(project_label(session.folder, parts=2)) + ("" if is_known else " (nothing of it is stored yet)")
+    return inline(project_label(session.folder, parts=2)) + ("" if is_known else " (nothing of it is stored yet)")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -311,31 +317,32 @@ def _time(ts_ms: int | None) -> str:
 
 def _name(session: str) -> str:
     """A session's id in our own words: it comes from a transcript, and has one line."""
-    return escape(squeeze(session, MAX_NAME_CHARS))
+    return squeeze(session, MAX_NAME_CHARS)
 
 
 def _line(event: StoredEvent) -> str:
-    return f"{event.id}  {_time(event.ts_ms)}  {event.kind}  ~{tokens(event.text_chars)} tok  {escape(event.summary)}"
+    return f"{event.id}  {_time(event.ts_ms)}  {event.kind}  ~{tokens(event.text_chars)} tok  {event.summary}"
 
 
 def _event_head(event: StoredEvent) -> str:
     failed = " failed" if event.failed and event.kind == events.TOOL_RESULT else ""
     places = [event.tool, event.file, event.branch and f"branch {event.branch}"]
-    about = "".join(f"  {escape(squeeze(place, MAX_PLACE_CHARS))}" for place in places if place)
-    return f"[{event.id}] {_time(event.ts_ms)}  {event.kind}{failed}{about}  session {escape(event.session[:8])}"
+    about = "".join(f"  {squeeze(place, MAX_PLACE_CHARS)}" for place in places if place)
+    return f"[{event.id}] {_time(event.ts_ms)}  {event.kind}{failed}{about}  session {event.session[:8]}"
 
 
 def memory_head(memory: Memory) -> str:
     """One memory on a line: id, time, type, what has become of it, whose it is, where it holds."""
-    owner = f"  owner {escape(memory.agent)}" if memory.agent else ""
+    owner = f"  owner {memory.agent}" if memory.agent else ""
     state = "" if memory.is_live else f"  {memory.state}"
     state += "  pinned" if memory.pinned_ms is not None else ""
     state += "" if memory.source == HAND else "  distilled"
-    where = escape(squeeze(memory.project, MAX_PLACE_CHARS)) if memory.project else "every project"
+    state += "  from outside, not reviewed" if memory.is_outside else ""
+    where = squeeze(memory.project, MAX_PLACE_CHARS) if memory.project else "every project"
     return f"[{memory.id}] {_time(memory.created_ms)}  {memory.type}  {memory.status}{state}{owner}  {where}"
 
 
-def cut_to_fit(parts: Sequence[str], how: str) -> str:
+def cut_to_fit(parts: Sequence[Rendered], how: str) -> list[Rendered]:
     """As many parts as an answer may hold."""
     room, kept = ANSWER_CHARS, 0
     for part in parts:
@@ -344,14 +351,14 @@ def cut_to_fit(parts: Sequence[str], how: str) -> str:
             break
         kept += 1
     left = len(parts) - kept
-    return "".join(parts[:kept]) + (f"\n… {left} more are left out; {how} shows them" if left else "")
+    return [*parts[:kept], *([entry(f"… {left} more are left out; {how} shows them")] if left else [])]
 
 
-def answer(app: App, head: str, quoted: str) -> str:
+def answer(app: App, head: str, parts: Sequence[Rendered]) -> Rendered:
     """What a tool says: its own words, what the answer costs, and the quotations as one block of data."""
     key = bytes(app.store.meta("key"))  # type: ignore[call-overload]
-    nonce = blake2b(quoted.encode("utf-8", "replace"), digest_size=4, key=key).hexdigest()
-    body = block(quoted, nonce)
-    return f"{head}{' ' if head else ''}(~{tokens(head) + tokens(body)} tokens)\n{body}"
+    nonce = blake2b("".join(parts).encode("utf-8", "replace"), digest_size=4, key=key).hexdigest()
+    body, head = block(parts, nonce), inline(head)
+    return Rendered(f"{head}{' ' if head else ''}(~{tokens(head) + tokens(body)} tokens)\n{body}")
 
 

@@ -11,7 +11,7 @@ from recollect.errors import RecollectError, StoreMissingError, UsageError
 from recollect.present.hooks import GUARD, guarded
 from recollect.present.mcp_tools import HOOK, TOOLS, Arguments
 from recollect.present.next_step import next_step
-from recollect.present.render import escape
+from recollect.present.render import own_words
 from recollect.present.unsaid import without_secrets
 
 TYPE_CHECKING = False
@@ -190,11 +190,11 @@ class Session:
             nonlocal is_error
             try:
                 tool = TOOLS[name]
-                return tool.run(self, Arguments(tool, arguments))
+                return own_words(tool.run(self, Arguments(tool, arguments)))
             except RecollectError as error:
                 is_error = True
                 said = without_secrets(str(error))  # it may quote what was asked, and what is stored
-                return escape(said)[:MAX_ERROR_CHARS] + next_step(error)
+                return own_words(said)[:MAX_ERROR_CHARS] + next_step(error)
 
         text = guarded(f"mcp {name}", work)
         return _content(FAILED if text is None else text, is_error=is_error or text is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.domain.events import squeeze
 from recollect.present.mcp_reading import answer, cut_to_fit, memory_head
-from recollect.present.render import counted, escape
+from recollect.present.render import Rendered, counted, entry, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def list_stale(session: Session, arguments: Arguments) -> str:
         if not pairs:
             return "No memories here contradict each other, as far as their words tell."
         parts = [
-            f"\nPair {pair.row}, {pair.reason}:{_entry(pair.older)}{_entry(pair.newer)}" for pair in pairs
+            joined([entry(f"Pair {pair.row}, {pair.reason}:"), _entry(pair.older), _entry(pair.newer)])
+            for pair in pairs
         ]  # fmt: skip
         return answer(app, f"{counted(len(pairs), 'pair')}, newest first. {_SETTLE}", cut_to_fit(parts, "limit"))
     stale = app.memories.stale(scope, limit)
@@ -36,5 +37,5 @@ def list_stale(session: Session, arguments: Arguments) -> str:
     return answer(app, head, cut_to_fit([_entry(memory) for memory in stale], "limit"))
 
 
-def _entry(memory: Memory) -> str:
-    return f"\n{memory_head(memory)}\n  {escape(squeeze(memory.text, LINE_CHARS))}"
+def _entry(memory: Memory) -> Rendered:
+    return entry(memory_head(memory), squeeze(memory.text, LINE_CHARS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.domain import memories
 from recollect.domain.events import ORIGIN_ASSISTANT
 from recollect.errors import UsageError
-from recollect.present.render import counted, escape
+from recollect.present.render import counted
 from recollect.retrieve.projects import project_label
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def remember(session: Session, arguments: Arguments) -> str:
         project=None if is_global else session.project_folder(), agent=arguments.text("agent_id"),
         evidence=arguments.texts("evidence"), origin=ORIGIN_ASSISTANT,
     )  # fmt: skip
-    where = "in every project" if memory.project is None else f"in {escape(project_label(memory.project))}"
+    where = "in every project" if memory.project is None else f"in {project_label(memory.project)}"
     if not is_new:
         return f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
     hints = f"Later sessions find it; update_memory corrects it.{_taken_out(arguments, memory)}"

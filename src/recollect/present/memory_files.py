@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import BinaryIO
 
 from recollect.capture.decode import decode_record
 from recollect.errors import RecollectError, RecordError, UsageError
+from recollect.present.render import json_line
 
 MAX_LINE_BYTES = 1 << 20
 """Many times what a memory may be: a longer line is none, and is not read into memory."""
@@ -21,7 +21,7 @@ def write_export(file: str | None, values: Sequence[Mapping[str, object]], *, fo
     Raises:
         UsageError: the file is something else that would be lost, or cannot be written there.
     """
-    data = b"".join(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for value in values)
+    data = b"".join(json_line(value).encode("utf-8", "replace") + b"\n" for value in values)
     if file in (None, "-"):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

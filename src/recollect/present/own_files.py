@@ -47,7 +47,7 @@ RECORDS = "installs"
 
 OWN: Mapping[str, Names] = {
     **_STORE,
-    r"hook-errors\.log(\.old)?|kept-memories|worker\.(lock|sock)|distil\.lock": None,
+    r"(hook-errors|prompts)\.log(\.old)?|kept-memories|worker\.(lock|sock)|distil\.lock": None,
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
     "models": _MODELS,

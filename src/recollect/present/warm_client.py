@@ -29,7 +29,12 @@ EMBED = "embed"
 """Stands for the event when another server wants the vector of a text (`asked_embedder`)."""
 
 ACK = b"+"
-MAX_WAIT_S = 0.15
+MAX_WAIT_S = 0.5
+"""How long a prompt waits for the warm process: its 16 ms of work take that long where many want the processor."""
+
+EMBED_WAIT_S = 0.15
+"""How long a server waits for another's vector: it can do without."""
+
 MAX_HEADER_BYTES = 256
 MAX_VARIABLES_BYTES = 64 << 10
 MAX_PAYLOAD_BYTES = 1 << 20

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recollect.present.patience import Patience
     from recollect.present.shared_embedder import SharedEmbedder
 
-PATIENCE_S = 0.15
+PATIENCE_S = warm_client.MAX_WAIT_S
 """No connection is listened to for longer: a hook is gone by then."""
 
 _BACKLOG = 16

@@ -5,18 +5,23 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from email.message import Message
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from recollect.errors import ProviderError
 
 MAX_ANSWER_BYTES = 32 << 20
-MAX_WAIT_S, MAX_SHOWN_CHARS, CHUNK_BYTES = 30.0, 200, 1 << 16
+CLOSE_S = 0.05
+MAX_SHOWN_CHARS, CHUNK_BYTES = 200, 1 << 16
+CONNECT_LIMIT_S = 10.0
+"""Who is there takes a connection at once; the answer may take all the time that there is."""
+
 Headers: TypeAlias = Message | Mapping[str, str]
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -45,6 +50,42 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> None:  # fmt: skip
         """None: the redirect is raised as an error."""
+
+
+class _Response(http.client.HTTPResponse):
+    """Knows its socket, so that each wait can be bounded by what is left of the time."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the base
+        super().__init__(sock, *arguments, **named)
+        self.socket = sock
+
+
+class _Connection(http.client.HTTPConnection):
+    """Waits less for a connection than for an answer."""
+
+    response_class = _Response
+
+    def connect(self) -> None:
+        """Connects within CONNECT_LIMIT_S."""
+        whole_s = self.timeout or CONNECT_LIMIT_S
+        self.timeout = min(whole_s, CONNECT_LIMIT_S)
+        super().connect()
+        self.timeout = whole_s
+        self.sock.settimeout(whole_s)
+
+
+class _SecureConnection(_Connection, http.client.HTTPSConnection):
+    """The same, encrypted."""
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureConnection, req)
 
 
 class Endpoint:
@@ -77,7 +118,7 @@ class Endpoint:
         self.shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
         self._url, self._key, self._authorization = url, key, _authorization(user, key)
         proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
-        self._opener = urllib.request.build_opener(_NoRedirect, proxies)
+        self._opener = urllib.request.build_opener(_NoRedirect, _Http, _Https, proxies)
 
     def post(self, value: Mapping[str, object], deadline: float) -> bytes:
         """The whole answer to a value.
@@ -88,8 +129,9 @@ class Endpoint:
 
         Raises:
             RefusedError: it says no, redirects, or says more than 32 MB.
-            TryLaterError: it is busy, fails, or does not answer in time.
+            TryLaterError: it is busy, fails, cannot be reached, or does not answer in time: the message says which.
         """
+        started = time.monotonic()
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "recollect"}
         if self._authorization:
             headers["Authorization"] = self._authorization
@@ -102,11 +144,16 @@ class Endpoint:
                 raise self._failure(error, deadline) from error
         except (OSError, http.client.HTTPException) as error:  # no connection, no answer in time, no HTTP
             reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError) and time.monotonic() >= deadline - CLOSE_S:
+                reason = f"it was given {deadline - started:.0f} s"
             raise TryLaterError(f"{self.shown} does not answer ({reason or type(error).__name__})") from error
 
     def _read(self, answer: http.client.HTTPResponse | urllib.error.HTTPError, deadline: float) -> bytes:
         parts, size_bytes = [], 0
+        response = answer.fp if isinstance(answer, urllib.error.HTTPError) else answer
         while part := answer.read1(CHUNK_BYTES):
+            if isinstance(response, _Response):
+                response.socket.settimeout(seconds_left(deadline))
             parts.append(part)
             size_bytes += len(part)
             if size_bytes > MAX_ANSWER_BYTES:
@@ -166,7 +213,7 @@ def _authorization(user: str, key: str) -> str:
 
 def seconds_left(deadline: float) -> float:
     """Seconds that one step of a connection may take: 0 would mean without waiting."""
-    return min(max(deadline - time.monotonic(), 0.05), MAX_WAIT_S)
+    return max(deadline - time.monotonic(), CLOSE_S)
 
 
 def _wait_s(said: str | None) -> float:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ACTIVE = "RECOLLECT_ACTIVE"
 """Set for every agent that recollect itself starts: within it no model is asked, whatever the settings say."""
 
+LIMIT_SETTING = "llm_deadline_s"
 SEARCH_LIMIT_S = 6.0
 """What somebody who searches waits for a model at most, once a day and question."""
 
@@ -37,7 +38,7 @@ class WrongShapeError(ProviderError):
 
 
 def open_model(
-    settings: Settings, ledger: Ledger, purpose: str, *, limit_s: float = SEARCH_LIMIT_S
+    settings: Settings, ledger: Ledger, purpose: str, *, limit_s: float = SEARCH_LIMIT_S, limit_setting: str = ""
 ) -> MeteredModel | None:
     """The language model of the settings; None when it is off. It is not asked for anything yet.
 
@@ -46,6 +47,7 @@ def open_model(
         ledger: Where each call is reserved: the store.
         purpose: What it is asked for: one of `domain.spending.PURPOSES`.
         limit_s: How long one `complete` may take.
+        limit_setting: The setting that says so, for messages.
 
     Raises:
         ProviderError: a setting is missing or wrong; the message names it.
@@ -56,7 +58,8 @@ def open_model(
     from recollect.domain.spending import Caps
     from recollect.providers.spending import MeteredModel
 
-    return MeteredModel(adapter, ledger, purpose, Caps(settings.llm_daily_calls, settings.llm_daily_tokens), limit_s)
+    caps = Caps(settings.llm_daily_calls, settings.llm_daily_tokens)
+    return MeteredModel(adapter, ledger, purpose, caps, limit_s, limit_setting=limit_setting)
 
 
 def open_adapter(settings: Settings) -> ModelAdapter | None:
@@ -70,15 +73,15 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
     if settings.llm == "claude":
         from recollect.providers.llm_claude import ClaudeLanguageModel
 
-        return ClaudeLanguageModel(settings.llm_command, settings.llm_model, settings.home)
+        return ClaudeLanguageModel(settings.llm_command, settings.llm_model, settings.home, settings.llm_answer_tokens)
     key = _secret(settings.llm_key_env, "llm_key_env")
     if settings.llm == "anthropic":
         from recollect.providers.llm_anthropic import AnthropicLanguageModel
 
-        return AnthropicLanguageModel(settings.llm_url, settings.llm_model, key)
+        return AnthropicLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
     from recollect.providers.llm_http import HttpLanguageModel
 
-    return HttpLanguageModel(settings.llm_url, settings.llm_model, key)
+    return HttpLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
 
 
 def open_graph(

@@ -16,6 +16,9 @@ from recollect.providers.http_post import RefusedError
 from recollect.providers.schema import problem_with
 
 MAX_ANSWER_CHARS = 1 << 20
+MOST_ANSWER_TOKENS = 4096
+"""What an answer may have unless the settings say otherwise; ours are objects of some hundred."""
+
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 INSTRUCTION = (
@@ -85,6 +88,24 @@ class DeclinedError(RefusedError):
     def __init__(self, message: str, usage: Usage, *, is_about_question: bool = True) -> None:
         super().__init__(message)
         self.usage, self.is_about_question = usage, is_about_question
+
+
+class CutShortError(DeclinedError):
+    """The answer reached the limit of its tokens before it was whole; asked again it would do so again."""
+
+    def __init__(self, model: str, most_tokens: int, usage: Usage) -> None:
+        what = f"{model} reached the {most_tokens} tokens of llm_answer_tokens in mid-answer"
+        super().__init__(f"{what}: raise it", usage)
+
+
+def require_whole(reply: Reply, schema: Mapping[str, object], model: str, most_tokens: int) -> None:
+    """Refuses an answer that was cut at its limit and is no whole object.
+
+    Raises:
+        CutShortError: it is none.
+    """
+    if answer_in(reply.said, schema)[0] is None:
+        raise CutShortError(model, most_tokens, reply.usage)
 
 
 def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object] | None, str]:

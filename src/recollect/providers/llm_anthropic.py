@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from recollect.domain.spending import Usage, as_count
 from recollect.errors import ProviderError
 from recollect.providers.http_post import (
+    CLOSE_S,
+    CONNECT_LIMIT_S,
     LOOPBACK,
     MAX_ANSWER_BYTES,
     Endpoint,
@@ -24,7 +26,7 @@ from recollect.providers.http_post import (
     seconds_left,
     status_error,
 )
-from recollect.providers.llm_adapter import DeclinedError, Reply, Turn, object_in
+from recollect.providers.llm_adapter import MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, object_in, require_whole
 from recollect.providers.rerank import MissingError
 
 if TYPE_CHECKING:
@@ -36,9 +38,6 @@ PACKAGE = "anthropic"
 """The package, and the extra of recollect that brings it."""
 
 DEFAULT_URL = "https://api.anthropic.com"
-MAX_ANSWER_TOKENS = 4096
-"""What an answer may have at most: the API wants a limit; ours are objects of some hundred tokens."""
-
 _TOOL = "answer"
 _KEY_SETTING = "llm_key_env"
 _USED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -51,6 +50,7 @@ class AnthropicLanguageModel:
         url: The API's address; '' is Anthropic's own.
         model: The model's name.
         key: The API key; shown nowhere.
+        most_tokens: What an answer may have at most.
 
     Raises:
         ProviderError: the address, the key or the model is missing or cannot be used; MissingError when the package is
@@ -61,7 +61,7 @@ class AnthropicLanguageModel:
     overhead_tokens = 700
     """The words with which the API tells a model of a tool, 300 to 600 tokens."""
 
-    def __init__(self, url: str, model: str, key: str) -> None:
+    def __init__(self, url: str, model: str, key: str, most_tokens: int = MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "anthropic" needs a model: set llm_model to its name')
         if not key:
@@ -71,6 +71,7 @@ class AnthropicLanguageModel:
         if find_spec(PACKAGE) is None:
             raise MissingError(f'llm = "anthropic" needs the package {PACKAGE}', f"pip install {PACKAGE}")
         self.name, self.model, self._key = f"anthropic:{model}", model, key
+        self._most_tokens = most_tokens
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call.
@@ -78,24 +79,30 @@ class AnthropicLanguageModel:
         Raises:
             ProviderError: as the port says.
         """
+        limit_s = seconds_left(deadline)
         import anthropic
+        import httpx2
 
         try:
             with self._connection(deadline) as http:
                 answer = self._client(http).messages.with_raw_response.create(
-                    model=self.model, max_tokens=MAX_ANSWER_TOKENS, timeout=seconds_left(deadline),
+                    model=self.model, max_tokens=self._most_tokens,
+                    timeout=httpx2.Timeout(limit_s, connect=min(limit_s, CONNECT_LIMIT_S)),
                     messages=[{"role": turn.role, "content": turn.text} for turn in turns],
                     tools=[{"name": _TOOL, "description": "Give the answer.", "input_schema": schema}],
                     tool_choice={"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True},
                 )  # fmt: skip
-                return self._reply(answer.http_response.content)
+                return self._reply(answer.http_response.content, schema)
         except anthropic.APIStatusError as error:
             said = in_one_line(error.response.text.replace(self._key, "(key)"))
             failure = status_error(error.status_code, error.response.headers, said, self.shown, "llm", _KEY_SETTING)
             raise failure from None  # the library's error holds the request, and with it the key
         except anthropic.APIError as error:
             cause = TimeoutError() if isinstance(error, anthropic.APITimeoutError) else None
-            raise TryLaterError(f"{self.shown} does not answer ({in_one_line(str(error))})") from cause
+            reason = in_one_line(str(error))
+            if cause is not None and time.monotonic() >= deadline - CLOSE_S:
+                reason = f"it was given {limit_s:.0f} s"
+            raise TryLaterError(f"{self.shown} does not answer ({reason})") from cause
 
     def _connection(self, deadline: float) -> httpx2.Client:
         """Connections for one call: no redirects, answers bounded in time and size, no proxy for this machine."""
@@ -115,7 +122,7 @@ class AnthropicLanguageModel:
             api_key=self._key, base_url=self._url, max_retries=0, http_client=http, open_telemetry=False
         )
 
-    def _reply(self, data: bytes) -> Reply:
+    def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
         """What the model said, and what it used.
 
         Raises:
@@ -129,7 +136,10 @@ class AnthropicLanguageModel:
             raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url")
         given = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
         words = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
-        return Reply(json.dumps(given[0]) if given else words, usage)
+        reply = Reply(json.dumps(given[0]) if given else words, usage)
+        if answer.get("stop_reason") == "max_tokens":
+            require_whole(reply, schema, self.model, self._most_tokens)
+        return reply
 
 
 def _bounded(inner: httpx2.SyncByteStream, deadline: float) -> httpx2.SyncByteStream:

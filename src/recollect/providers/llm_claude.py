@@ -22,7 +22,7 @@ from recollect.domain.spending import Usage, as_cost, as_count
 from recollect.errors import ProviderError
 from recollect.providers.http_post import MAX_ANSWER_BYTES, RefusedError, TryLaterError, in_one_line
 from recollect.providers.llm import ACTIVE
-from recollect.providers.llm_adapter import INSTRUCTION, DeclinedError, Reply, Turn, object_in
+from recollect.providers.llm_adapter import INSTRUCTION, MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, object_in
 
 if TYPE_CHECKING:
     from recollect.providers.llm_adapter import ModelAdapter
@@ -55,6 +55,7 @@ class ClaudeLanguageModel:
     Args:
         command: Its name on PATH, or its path.
         model: The model, as the program names it; '' is the one that it takes by itself.
+        most_tokens: What an answer may have at most.
         home: RECOLLECT_HOME: the empty folder that it works in is made there, where nobody else writes.
 
     Raises:
@@ -65,12 +66,13 @@ class ClaudeLanguageModel:
     overhead_tokens = 1500
     """What the program adds: some 600 tokens of surroundings (2.1.329), 2,000 of requests to warm up (2.0.76)."""
 
-    def __init__(self, command: str, model: str, home: str) -> None:
+    def __init__(self, command: str, model: str, home: str, most_tokens: int = MOST_ANSWER_TOKENS) -> None:
         found = shutil.which(os.path.expanduser(command))
         if found is None:
             what = f'llm = "claude" needs the program {command!r}'
             raise ProviderError(f"{what}: install it, or set llm_command to its path")
         self.shown, self._home = os.path.abspath(found), home
+        self._variables = {**VARIABLES, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(most_tokens)}
         self.model = model or "default"
         self.name = f"claude:{self.model}"
         self._model = ("--model", model) if model else ()
@@ -107,13 +109,15 @@ class ClaudeLanguageModel:
             given.write(prompt.encode("utf-8", "replace"))
             given.seek(0)
             process = subprocess.Popen(
-                words, stdin=given, stdout=said, stderr=complaint, cwd=folder, env={**environment, **VARIABLES},
+                words, stdin=given, stdout=said, stderr=complaint, cwd=folder, env={**environment, **self._variables},
                 start_new_session=True,
             )  # fmt: skip
+            limit_s = max(0.0, deadline - time.monotonic())
             try:
-                code = process.wait(max(0.0, deadline - time.monotonic()))
+                code = process.wait(limit_s)
             except subprocess.TimeoutExpired as error:
-                raise TryLaterError(f"{self.shown} does not answer in time") from TimeoutError(str(error.timeout))
+                what = f"{self.shown} does not answer in time (it was given {limit_s:.0f} s)"
+                raise TryLaterError(what) from TimeoutError(str(error.timeout))
             finally:
                 _end(process)
             return code, _from_start(said, MAX_ANSWER_BYTES), _from_start(complaint, 1 << 12).decode("utf-8", "replace")

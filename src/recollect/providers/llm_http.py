@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Any
 from recollect.domain.spending import Usage, as_cost, as_count
 from recollect.errors import ProviderError
 from recollect.providers.http_post import Endpoint, RefusedError, in_one_line
-from recollect.providers.llm_adapter import INSTRUCTION, DeclinedError, FormRefusedError, Reply, Turn, object_in
+from recollect.providers.llm_adapter import (
+    INSTRUCTION,
+    MOST_ANSWER_TOKENS,
+    DeclinedError,
+    FormRefusedError,
+    Reply,
+    Turn,
+    object_in,
+    require_whole,
+)
 
 if TYPE_CHECKING:
     from recollect.providers.llm_adapter import ModelAdapter
 
+_LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN_FORM = (400, 404, 415, 422)
 """What endpoints say to a `response_format` that they do not know; some say it to a wrong model or path, too."""
 
@@ -28,6 +38,7 @@ class HttpLanguageModel:
         url: The endpoint: a path that ends in `/v1` is completed.
         model: The model's name there.
         key: Sent as a bearer token when not empty; shown nowhere.
+        most_tokens: What an answer may have at most.
 
     Raises:
         ProviderError: the address or the key cannot be used.
@@ -36,12 +47,13 @@ class HttpLanguageModel:
     provider = "http"
     overhead_tokens = 100
 
-    def __init__(self, url: str, model: str, key: str = "") -> None:
+    def __init__(self, url: str, model: str, key: str = "", most_tokens: int = MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
         self.name, self.model = f"http:{model}", model
         self._endpoint = Endpoint(_complete(url), key, setting="llm")
         self._is_strict, self._is_doubtful = True, False
+        self._most_tokens, self._limit_name = most_tokens, "max_tokens"
 
     @property
     def shown(self) -> str:
@@ -57,25 +69,29 @@ class HttpLanguageModel:
         messages = [{"role": "system", "content": INSTRUCTION + json.dumps(schema)}]
         messages += [{"role": turn.role, "content": turn.text} for turn in turns]
         question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
+        question[self._limit_name] = self._most_tokens
         if not self._is_strict or self._is_doubtful:
-            return self._plainly(question, deadline)
+            return self._plainly(question, schema, deadline)
         form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
         try:
-            return self._reply(self._endpoint.post({**question, "response_format": form}, deadline))
+            return self._reply(self._endpoint.post({**question, "response_format": form}, deadline), schema)
         except RefusedError as refusal:
             if refusal.status not in _UNKNOWN_FORM:
                 raise
-            self._is_doubtful = True
+            if _LIMIT_NAMES[0] in str(refusal) and self._limit_name == _LIMIT_NAMES[0]:
+                self._limit_name = _LIMIT_NAMES[1]  # OpenAI's newer models take no other, and say so
+            else:
+                self._is_doubtful = True
             raise FormRefusedError(str(refusal), refusal.status) from refusal
 
-    def _plainly(self, question: Mapping[str, object], deadline: float) -> Reply:
+    def _plainly(self, question: Mapping[str, object], schema: Mapping[str, object], deadline: float) -> Reply:
         """Without the form: when that works, it was the form that was refused before, not the question."""
         self._is_doubtful = False
         answer = self._endpoint.post(question, deadline)
         self._is_strict = False
-        return self._reply(answer)
+        return self._reply(answer, schema)
 
-    def _reply(self, data: bytes) -> Reply:
+    def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
         """The message of an answer, and what it used.
 
         Raises:
@@ -93,7 +109,10 @@ class HttpLanguageModel:
             raise DeclinedError(f"{self.model} declines to answer: {in_one_line(refusal)}", usage)
         if choice.get("finish_reason") == "content_filter":
             raise DeclinedError(f"{self.model} declines to answer: its filter says no", usage)
-        return Reply(content if isinstance(content, str) else "", usage)
+        reply = Reply(content if isinstance(content, str) else "", usage)
+        if choice.get("finish_reason") == "length":
+            require_whole(reply, schema, self.model, self._most_tokens)
+        return reply
 
 
 def _usage(said: Any) -> Usage:  # noqa: ANN401 - any JSON

@@ -23,7 +23,7 @@ from recollect.domain.spending import (
 from recollect.errors import ProviderError, StoreError
 from recollect.providers.http_post import RefusedError, TryLaterError
 from recollect.providers.llm import OverBudgetError, WrongShapeError
-from recollect.providers.llm_adapter import DeclinedError, FormRefusedError, Turn, answer_in
+from recollect.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, Turn, answer_in
 
 if TYPE_CHECKING:
     from recollect.providers.base import LanguageModel
@@ -64,12 +64,14 @@ class MeteredModel:
         caps: What may be spent a day.
         timeout_s: How long `complete` may take, all attempts included.
         now_ms: The clock that days are told by.
+        limit_setting: The setting that says how long, for messages.
     """
 
     def __init__(
         self, adapter: ModelAdapter, ledger: Ledger, purpose: str, caps: Caps, timeout_s: float,
-        now_ms: Callable[[], int] = _now_ms,
+        now_ms: Callable[[], int] = _now_ms, limit_setting: str = "",
     ) -> None:  # fmt: skip
+        self._limit_setting = limit_setting
         self._adapter, self._ledger, self._purpose, self._caps = adapter, ledger, purpose, caps
         self.name, self.timeout_s, self._now_ms = adapter.name, timeout_s, now_ms
 
@@ -111,7 +113,10 @@ class MeteredModel:
         try:
             reply = self._adapter.ask(turns, schema, deadline)
         except ProviderError as error:
-            settle(_outcome(error, deadline), _used(error))
+            outcome = _outcome(error, deadline)
+            settle(outcome, _used(error))
+            if outcome == TIMEOUT and self._limit_setting:
+                raise TryLaterError(f"{error}; raise {self._limit_setting}, or ask a faster model") from error.__cause__
             raise
         value, problem = answer_in(reply.said, schema)
         settle(BAD_ANSWER if value is None else OK, reply.usage)
@@ -137,6 +142,8 @@ class MeteredModel:
 
 def _outcome(error: ProviderError, deadline: float) -> str:
     """What became of a call that failed."""
+    if isinstance(error, CutShortError):
+        return BAD_ANSWER
     if isinstance(error, RefusedError):
         return REFUSED
     cause = getattr(error.__cause__, "reason", error.__cause__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recollect.domain.bm25 import full_score
+from recollect.domain.events import PUSHED_ORIGINS
 from recollect.domain.memories import HAND
 from recollect.domain.query import spans_in
 from recollect.domain.ranking import adjusted, facts_of, for_memories
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 TIER = "memory"
 DISTILLED_SHARE = 3
 """Of an answer at most a third is distilled, as long as there are events enough for the rest: what was said stays what
-is found, and a distilled memory is a way to it. What somebody keeps by hand is not counted."""
+is found, and a distilled memory is a way to it. What somebody here keeps by hand is not counted."""
 
 
 class RankedMemory:
@@ -38,7 +39,7 @@ def not_crowding(memories: Sequence[RankedMemory], events: int, limit: int) -> l
     room = max(1, limit // DISTILLED_SHARE, limit - events)
     kept = []
     for item in memories:
-        if item.memory.source != HAND:
+        if item.memory.source != HAND or item.memory.origin not in PUSHED_ORIGINS:
             room -= 1
             if room < 0:
                 continue

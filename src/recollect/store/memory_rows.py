@@ -146,6 +146,10 @@ class MemoryRows(Protocol):
         """Somebody has looked at a pair."""
         ...
 
+    def accept_memory(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
+        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
+        ...
+
 
 class DistilledRows(Protocol):
     """What sessions taught, how far they are distilled, and the memories that are made from it."""

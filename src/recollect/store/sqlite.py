@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recollect.domain.sources import Batch, NewEvent, NewRecord
     from recollect.store.base import Gate, Store
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 BUSY_TIMEOUT_MS = 5000
 DATABASE_NAME = "recollect.db"
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")

@@ -157,7 +157,8 @@ class SqliteDistilled(SqliteLife):
         ]  # fmt: skip
         closings = self._rows("SELECT subject, ts_ms FROM closings WHERE project_id = ?", (project_id,))
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
-        kept = self.list_memories(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
+        found = self.list_memories(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
+        kept = [memory for memory in found if not memory.is_outside]
         touched = self._rows(f"SELECT key FROM memories WHERE project_id = ? AND {TOUCHED}", (project_id,))  # noqa: S608 - fixed text
         return Known(project_id, candidates, closings, kept, touched={key for (key,) in touched}, stamp=stamp)
 

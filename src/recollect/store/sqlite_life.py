@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from recollect.domain.memories import KEY_BYTES, Review
+from recollect.domain.events import ORIGIN_USER
+from recollect.domain.memories import IMPORTED, KEY_BYTES, Review
 from recollect.domain.stored import ID_HEX_CHARS
-from recollect.store.sqlite_memories import LIVE, SqliteMemories
+from recollect.store.sqlite_memories import LIVE, ORIGIN_NUMBERS, SqliteMemories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from recollect.domain.memories import Memory
+    from recollect.domain.memories import Memory, NewMemory
     from recollect.domain.stored import Scope
 
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
@@ -57,12 +58,12 @@ class SqliteLife(SqliteMemories):
         return [found[row] for row in rows if row in found]
 
     def reviews(self, scope: Scope, limit: int) -> list[Review]:
-        """Pairs of live memories of a scope that nobody settled, newest first."""
-        live = " AND ".join(f"{name}.{part}" for name in ("o", "n") for part in LIVE.split(" AND "))
-        where = "" if scope.is_everything else " AND ?2 IN (o.project_id, n.project_id)"
+        """Pairs of live memories of a scope that nobody settled, newest first; of imported ones the newer lives."""
+        older, newer = (" AND ".join(f"{name}.{part}" for part in LIVE.split(" AND ")) for name in ("o", "n"))
+        where = "" if scope.is_everything else " AND (n.project_id IS NULL OR ?2 IN (o.project_id, n.project_id))"
         sql = (
             f"{_REVIEW} JOIN memories o ON o.id = r.older JOIN memories n ON n.id = r.newer"
-            f" WHERE r.settled_ms IS NULL AND {live}{where}"
+            f" WHERE r.settled_ms IS NULL AND {newer} AND ({older} OR r.reason = '{IMPORTED}'){where}"
             " ORDER BY coalesce(n.said_ms, n.created_ms) DESC, r.id LIMIT ?1"
         )
         values = (limit, *([] if scope.is_everything else [scope.project_id]))
@@ -77,6 +78,42 @@ class SqliteLife(SqliteMemories):
         """Somebody has looked at a pair."""
         with self.transaction():
             self.connection.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, row))
+
+    def accept_memory(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
+        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
+        older, newer = review.older, review.newer
+        with self.transaction():
+            pin = "pinned_ms = (SELECT pinned_ms FROM memory_reviews WHERE id = ?)"
+            self._change(newer.row, f"origin = ?, {pin}", ORIGIN_NUMBERS[ORIGIN_USER], review.row)
+            if supersedes and older.row != newer.row and older.is_live:
+                self._change(newer.row, "supersedes = ?", older.row)
+                self._change(older.row, "superseded_by = ?", newer.row)
+            self.connection.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, review.row))
+
+    def _add(self, new: NewMemory) -> tuple[Memory, bool]:
+        """As `add_memory`, within a transaction; what comes from outside is put on the review list."""
+        if new.replaces is not None:
+            self.remove_memory(new.replaces)
+        memory, is_new = super()._add(new)
+        if is_new and new.claims is not None:
+            claims = new.claims
+            self.connection.execute(
+                "INSERT INTO memory_reviews (older, newer, reason, found_ms, pinned_ms) VALUES (?, ?, ?, ?, ?)",
+                (claims.supersedes or memory.row, memory.row, IMPORTED, claims.found_ms, claims.pinned_ms),
+            )
+        return memory, is_new
+
+    def remove_memory(self, row: int) -> None:
+        """Takes a memory and all that hangs on it away, as if it had never been; within a transaction."""
+        for sql in (
+            "UPDATE OR REPLACE memory_reviews SET older = newer WHERE older = ? AND reason = 'imported'",
+            "DELETE FROM memory_evidence WHERE memory_id = ?", "DELETE FROM memory_said WHERE memory_id = ?",
+            "DELETE FROM memory_reviews WHERE ? IN (older, newer)",
+            "UPDATE memories SET supersedes = NULL WHERE supersedes = ?",
+            "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?",
+            "DELETE FROM memories WHERE id = ?",
+        ):  # fmt: skip
+            self.connection.execute(sql, (row,))
 
     def _review(self, row: tuple[int, int, int, str, int, int | None]) -> Review | None:
         ident, older, newer, reason, found_ms, settled_ms = row

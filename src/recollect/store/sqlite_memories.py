@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
     "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
-    "supersedes_key", "superseded_by_key",
+    "supersedes_key", "superseded_by_key", "is_outside",
 )  # fmt: skip
+OUTSIDE = "EXISTS (SELECT 1 FROM memory_reviews WHERE newer = {}.id AND reason = 'imported' AND settled_ms IS NULL)"
+"""A file brought a memory, and nobody has accepted it."""
+
 _SELECT = (
-    "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"
+    "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
     " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
     " m.status_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
-    " (SELECT key FROM memories WHERE id = m.superseded_by),"
+    f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')},"
     " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
     " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
     " FROM memory_evidence e WHERE e.memory_id = m.id)"
@@ -137,9 +140,10 @@ class SqliteMemories(SqliteReads):
     def _known_memory(self, new: NewMemory, project_id: int | None) -> int | None:
         found = self._row("SELECT id FROM memories WHERE key = ?", (new.key,))
         if found is None and new.deleted_ms is None and new.purged_ms is None:
+            own = "" if new.claims is not None else f" AND NOT {OUTSIDE.format('memories')}"  # a stranger's is no twin
             found = self._row(
                 f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {LIVE}"  # noqa: S608 - fixed text
-                " AND id IS NOT ? ORDER BY id LIMIT 1",
+                f" AND id IS NOT ?{own} ORDER BY id LIMIT 1",
                 (new.digest, project_id, new.agent, new.supersedes),
             )
         return int(found[0]) if found else None
@@ -274,9 +278,9 @@ class SqliteMemories(SqliteReads):
     def live_twin(self, row: int) -> Memory | None:
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
         found = self._row(
-            "SELECT o.id FROM memories m JOIN memories o ON o.digest = m.digest AND o.project_id IS m.project_id"
+            "SELECT o.id FROM memories m JOIN memories o ON o.digest = m.digest AND o.project_id IS m.project_id"  # noqa: S608 - fixed text
             " AND o.agent IS m.agent AND o.id != m.id WHERE m.id = ? AND o.deleted_ms IS NULL"
-            " AND o.superseded_by IS NULL AND o.purged_ms IS NULL LIMIT 1",
+            f" AND o.superseded_by IS NULL AND o.purged_ms IS NULL AND NOT {OUTSIDE.format('o')} LIMIT 1",
             (row,),
         )
         return self.memories_by_row([found[0]])[found[0]] if found else None

@@ -122,14 +122,7 @@ class PlanWriter:
         )
 
     def _remove(self, memory: Memory) -> None:
-        for sql in (
-            "DELETE FROM memory_evidence WHERE memory_id = ?", "DELETE FROM memory_said WHERE memory_id = ?",
-            "DELETE FROM memory_reviews WHERE ? IN (older, newer)",
-            "UPDATE memories SET supersedes = NULL WHERE supersedes = ?",
-            "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?",
-            "DELETE FROM memories WHERE id = ?",
-        ):  # fmt: skip
-            self._execute(sql, (memory.row,))
+        self._store.remove_memory(memory.row)
         self._changes.removed += 1
 
     # -- what it was made from, what contradicts -------------------------------------------------------------------

@@ -27,7 +27,7 @@ from recollect.present.worker import take_lock
 
 OURS = {
     "recollect.db": b"words", "recollect.db-wal": b"w", "recollect.db-shm": b"s", "recollect.db-journal": b"j",
-    "hook-errors.log": b"l", "hook-errors.log.old": b"l", "worker.lock": b"{}", "worker.sock": b"",
+    "hook-errors.log": b"l", "hook-errors.log.old": b"l", "prompts.log": b"l", "worker.lock": b"{}", "worker.sock": b"",
     "config.toml": b"recall_limit = 2\n",
     "index/lexical-1/meta.json": b"{}", "index/memories-2/a.store": b"x", "index/memories-2-damaged-77/a.store": b"x",
     "index-damaged-123/lexical-1/meta.json": b"{}",

@@ -172,10 +172,9 @@ class ModelDistillation:
     # -- one batch -------------------------------------------------------------------------------------------------
     def _ask(self, model: LanguageModel, batch: Batch, report: ModelReport, rest: Rest) -> None:
         told = self._store.main_events(batch.session, batch.first_row - 1, batch.last_row, with_text=True)
-        known = self._store.list_memories(
-            Scope.project(batch.project_id), MemoryFilter(with_forgotten=True, with_superseded=True), MAX_MEMORIES,
-            oldest_first=True,
-        )  # fmt: skip
+        wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
+        every = self._store.list_memories(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
+        known = [memory for memory in every if not memory.is_outside]
         messages = shown_messages(told)
         shown = Shown(messages, remembered(told, known, self._near_by_meaning(told, known, rest)))
         if not rest():

@@ -7,7 +7,7 @@ import os
 from recollect.domain.spending import DISTIL
 from recollect.errors import ProviderError
 from recollect.ingest.distil.model_run import ModelDistillation
-from recollect.providers.llm import ACTIVE, open_model
+from recollect.providers.llm import ACTIVE, LIMIT_SETTING, open_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from recollect.providers.base import LanguageModel
     from recollect.settings import Settings
     from recollect.store.base import Store
-
-ANSWER_LIMIT_S = 120.0
-"""How long a model may take for one batch: nobody waits for it, and small ones on a laptop read slowly."""
 
 
 def open_batches(
@@ -41,7 +38,7 @@ def open_batches(
         why = not_allowed(settings)
         if why:
             raise ProviderError(why)
-        return open_model(settings, store, DISTIL, limit_s=ANSWER_LIMIT_S)
+        return open_model(settings, store, DISTIL, limit_s=settings.llm_deadline_s, limit_setting=LIMIT_SETTING)
 
     return ModelDistillation(store, model, now_ms, known_as, meaning)
 

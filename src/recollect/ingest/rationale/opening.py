@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.domain.spending import RATIONALE
 from recollect.ingest.rationale.run import Rationales
 from recollect.ingest.secrets import Redactor
-from recollect.providers.llm import open_model
+from recollect.providers.llm import LIMIT_SETTING, open_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from recollect.ingest.rationale.model import Asking
     from recollect.settings import Settings
     from recollect.store.base import Store
-
-ANSWER_LIMIT_S = 60.0
-"""How long a model may take for one rationale: nobody waits for it."""
 
 
 def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str) -> Rationales:
@@ -34,7 +31,7 @@ def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int],
             return None
         if settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:  # the default
             return None
-        model = open_model(settings, store, RATIONALE, limit_s=ANSWER_LIMIT_S)
+        model = open_model(settings, store, RATIONALE, limit_s=settings.llm_deadline_s, limit_setting=LIMIT_SETTING)
         if model is None:
             return None
         from recollect.ingest.rationale.model import Asking

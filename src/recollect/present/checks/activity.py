@@ -14,6 +14,7 @@ from recollect.capture.spool import dead_letters, spool_counts
 from recollect.errors import StoreError
 from recollect.present.checks.base import Finding, Level, Machine, counted, quoted
 from recollect.present.hooks import LOG_NAME as HOOK_LOG_NAME
+from recollect.present.hooks import REFUSED
 from recollect.present.render import iso_time
 from recollect.present.warm_client import SOCKET_NAME
 from recollect.present.worker import LOCK_NAME, worker_state
@@ -32,6 +33,8 @@ LAUNCHER = "recollect/present/launch.py"
 """By this part of a hook's command it is known as one of ours."""
 
 _LOG_REMEDIES = (
+    (REFUSED, "name its folder in `transcript_folders` (config.toml), or read it: recollect import PATH"),
+    ("UserPromptSubmit reached its deadline", "raise prompt_deadline_ms in config.toml"),
     ("reached its deadline", "recollect import"),  # what did not fit is read, with no deadline
     ("SettingsError", "recollect doctor"),  # the configuration's own check names the line
     ("IndexDamagedError", "recollect doctor --fix"),

@@ -11,6 +11,7 @@ from recollect.app import App, open_app
 from recollect.domain.memories import MAX_TEXT_CHARS
 from recollect.domain.stored import Scope
 from recollect.errors import UsageError
+from recollect.present.terminal import echo
 from recollect.settings import current_folder, read_settings
 
 MAX_INPUT_BYTES = 1 << 20
@@ -102,7 +103,7 @@ def memory_text(given: tuple[str, ...]) -> str:
     if given != _STANDARD_INPUT:
         return clean_argument(" ".join(given))
     if sys.stdin.isatty():
-        click.echo("Type the memory, then end with Ctrl-D:", err=True)
+        echo("Type the memory, then end with Ctrl-D:", err=True)
     data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
     if len(data) > MAX_INPUT_BYTES:
         raise UsageError(f"a memory is at most {MAX_TEXT_CHARS} characters, not a whole file")

@@ -7,6 +7,8 @@ import sys
 import click
 
 from recollect.errors import UsageError
+from recollect.present.terminal import confirm as ask_person
+from recollect.present.terminal import echo
 
 
 def confirm(*questions: str, yes: bool, err: bool) -> None:
@@ -23,10 +25,10 @@ def confirm(*questions: str, yes: bool, err: bool) -> None:
     """
     for question in () if yes else questions:
         if sys.stdin is not None and sys.stdin.isatty():
-            click.confirm(f"{question}?", abort=True, err=err)
+            ask_person(f"{question}?", err=err)
             continue
         answer = _piped_answer()
-        click.echo(f"{question}? [y/N]: {answer}", err=err)
+        echo(f"{question}? [y/N]: {answer}", err=err)
         if answer.lower() not in ("y", "yes"):
             raise click.Abort
 

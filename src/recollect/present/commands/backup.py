@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
@@ -13,6 +12,8 @@ from recollect.errors import StoreMissingError, UsageError
 from recollect.ingest.memory_backup import FOLDER
 from recollect.present.checks.base import in_units
 from recollect.present.commands.asking import confirm
+from recollect.present.render import json_line
+from recollect.present.terminal import echo
 from recollect.settings import Settings, read_settings
 from recollect.upkeep import back_up, put_back
 
@@ -52,7 +53,7 @@ def backup(file: str | None, *, is_restore: bool, force: bool, yes: bool, as_jso
         raise UsageError(f"{file}: there already; name another file, or say --force")
     size = back_up(settings.home, path)
     said = f"{click.format_filename(path)}: {in_units(size)}, read back and whole"
-    click.echo(json.dumps({"file": path, "size_bytes": size}) if as_json else said)
+    echo(json_line({"file": path, "size_bytes": size}) if as_json else said)
 
 
 def _new_file(home: str) -> str:
@@ -69,9 +70,9 @@ def _restore(settings: Settings, file: str | None, *, yes: bool, as_json: bool) 
     confirm(f"Put {file} in the place of the database (which is kept aside)", yes=yes, err=as_json)
     aside, purged = put_back(settings, os.path.realpath(file))
     if as_json:
-        click.echo(json.dumps({"file": file, "aside": aside, "purged_again": purged}))
+        echo(json_line({"file": file, "aside": aside, "purged_again": purged}))
         return
-    click.echo(f"{file} is the database now; the one of before is in {aside}")
+    echo(f"{file} is the database now; the one of before is in {aside}")
     if purged:
-        click.echo(f"purged again, as they were since: {', '.join(purged)}")
-    click.echo("Transcripts of since then are read by the next session, or now: recollect import")
+        echo(f"purged again, as they were since: {', '.join(purged)}")
+    echo("Transcripts of since then are read by the next session, or now: recollect import")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from typing import NoReturn, TypeAlias
@@ -16,7 +15,8 @@ from recollect.errors import UsageError
 from recollect.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
 from recollect.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
 from recollect.present.moments import moment_ms
-from recollect.present.render import counted, plain
+from recollect.present.render import counted, json_line
+from recollect.present.terminal import echo
 from recollect.retrieve.outside import model_known_as
 from recollect.settings import read_settings
 
@@ -73,10 +73,10 @@ def distil(
             values["model"] = {name: getattr(by_model, name) for name in _OF_MODEL}
         if sample:
             values["sample"] = [memory_row(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
-        click.echo(json.dumps(values, ensure_ascii=False))
+        echo(json_line(values))
         return
     for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
-        click.echo(plain(line))
+        echo(line)
 
 
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:
@@ -110,7 +110,7 @@ def _ask_model(
         return None
     from tqdm import tqdm
 
-    from recollect.ingest.distil.opening import ANSWER_LIMIT_S, open_batches
+    from recollect.ingest.distil.opening import open_batches
 
     batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
     if is_retry:
@@ -123,7 +123,7 @@ def _ask_model(
 
     try:
         with bar:
-            return batches.run(scope, since_ms, wait_s=ANSWER_LIMIT_S, on_batch=on_batch)
+            return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
     finally:
         app.store.catch_up_memories(wait_s=2.0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 
@@ -12,7 +11,8 @@ from recollect.errors import UsageError
 from recollect.present.checks.base import Finding, Machine, counted
 from recollect.present.commands.asking import confirm
 from recollect.present.doctor import examine, repair
-from recollect.present.render import plain
+from recollect.present.render import json_line, plain
+from recollect.present.terminal import echo, echo_finding
 from recollect.present.unsaid import values_without_secrets, without_secrets
 
 _COLORS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
@@ -60,7 +60,7 @@ def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
         confirm(question, yes=yes, err=err)
     except (click.Abort, UsageError) as error:
         if str(error):
-            click.echo(f"recollect: {question}? {error}", err=True)
+            echo(f"recollect: {question}? {error}", err=True)
         return False
     return True
 
@@ -73,21 +73,20 @@ def _print_json(findings: list[Finding], fixed: list[str]) -> None:
     names = ("level", "check", "what", "remedy")
     shown = [{name: getattr(finding, name) for name in names} for finding in findings]
     counts = {level: _count(findings, level) for level in _COLORS}
-    said = values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})
-    click.echo(json.dumps(said, ensure_ascii=False))
+    echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
 
 
 def _print(findings: list[Finding], fixed: list[str]) -> None:
     for line in fixed:
-        click.echo(f"fixed    {without_secrets(plain(line))}")
+        echo(f"fixed    {without_secrets(line)}")
     for finding in findings:
-        head = click.style(f"{finding.level:<9}", fg=_COLORS[finding.level]) + f"{finding.check:<13}"
-        lines = textwrap.wrap(
-            without_secrets(plain(finding.what)), _WIDTH - 22, break_long_words=False, break_on_hyphens=False
-        )
-        click.echo(head + f"\n{'':22}".join(lines))
+        what = without_secrets(plain(finding.what))
+        lines = textwrap.wrap(what, _WIDTH - 22, break_long_words=False, break_on_hyphens=False)
+        words = f"\n{'':22}".join(lines)
+        echo_finding(f"{finding.level:<9}", _COLORS[finding.level], f"{finding.check:<13}{words}")
         if finding.remedy:
-            click.echo(f"{'':22}-> {without_secrets(plain(finding.remedy))}")
+            echo(f"{'':22}-> {without_secrets(finding.remedy)}")
     errors, warnings = _count(findings, "error"), _count(findings, "warning")
     hint = "; `recollect doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
-    click.echo(f"\n{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")
+    echo()
+    echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")

@@ -17,6 +17,7 @@ from recollect.evaluate.measurement import Measurement, Plan
 from recollect.evaluate.parts import has_part, with_part
 from recollect.evaluate.tables import as_markdown
 from recollect.present.lifecycle.atomic_files import decoded, edit_safely, read_snapshot, replace_file
+from recollect.present.terminal import echo, echo_text
 from recollect.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
 
 
@@ -92,22 +93,22 @@ def evaluate(
     if is_everywhere and not is_pooled:
         raise click.UsageError("--everywhere belongs to --pooled")
     if into is not None and not _has_part(into, part):
-        click.echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
+        echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
     folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
     plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
-    measurement = Measurement(plan, _silent if to_json else click.echo, _progress)
+    measurement = Measurement(plan, _silent if to_json else echo_text, _progress)
     measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
     figures = [*measurement.figures]
     for folder in folders:
         if kind_of(folder) == "secrets":
             figures.append(redaction.evaluate_secrets(folder))
             if not to_json:
-                click.echo(redaction.as_text(figures[-1]))
+                echo_text(redaction.as_text(figures[-1]))
     configuration = measurement.configuration()
     if into is not None:
         _write_part(into, part, as_markdown(_command(paths, plan), configuration, figures))
     if to_json:
-        click.echo(as_json(configuration, figures))
+        echo_text(as_json(configuration, figures))
 
 
 def _command(paths: Sequence[Path], plan: Plan) -> str:
@@ -156,7 +157,7 @@ def _write_part(path: Path, part: str, content: str) -> None:
 
 
 def _progress(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)
 
 
 def _silent(_line: str) -> None:

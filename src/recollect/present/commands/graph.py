@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import NoReturn
 
@@ -15,7 +14,8 @@ from recollect.errors import UsageError
 from recollect.ingest.graph.build import MAX_EDGES, GraphReport
 from recollect.ingest.graph.sources import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
 from recollect.present.commands.arguments import clean_argument, open_to_read
-from recollect.present.render import counted, iso_time, plain
+from recollect.present.render import counted, iso_time, json_line
+from recollect.present.terminal import echo
 from recollect.settings import read_settings
 
 _LIMITS = {
@@ -74,10 +74,10 @@ def _build(folder: str | None, *, as_json: bool) -> None:
     with open_app(read_settings(os.environ)) as app, bar:
         report = app.build_graph(place, on_progress)
     if as_json:
-        click.echo(json.dumps(_values(report), ensure_ascii=False))
+        echo(json_line(_values(report)))
         return
     for line in _lines(report):
-        click.echo(plain(line))
+        echo(line)
 
 
 def _show(file: str, *, as_json: bool) -> None:
@@ -86,11 +86,11 @@ def _show(file: str, *, as_json: bool) -> None:
     built = iso_time(found.graph.built_ms) or ""
     if as_json:
         values = {"file": found.path, "imports": found.imports, "imported_by": found.imported_by, "built": built}
-        click.echo(json.dumps(values, ensure_ascii=False))
+        echo(json_line(values))
         return
     lines = [found.path, *_listed("imports", found.imports), *_listed("imported by", found.imported_by)]
     for line in (*lines, f"as of {built[:16]}"):
-        click.echo(plain(line))
+        echo(line)
 
 
 def _listed(title: str, paths: list[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import time
 from collections.abc import Callable, Collection
@@ -16,7 +15,8 @@ from recollect.app import App, now_ms, open_app
 from recollect.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from recollect.errors import TranscriptError, UsageError
 from recollect.ingest.identity import Identities
-from recollect.present.unsaid import without_secrets
+from recollect.present.render import json_line
+from recollect.present.terminal import echo
 from recollect.settings import read_settings
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def import_(
     retried = {found.path for found in transcripts} if paths else None
     report, problems = read_found(transcripts, quiet=as_json, finally_=_retrying(retried) if retry_set_aside else None)
     if as_json:
-        click.echo(json.dumps({**report, "problems": problems} if problems else report))
+        echo(json_line({**report, "problems": problems} if problems else report))
     else:
         print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
-        click.echo(without_secrets(f"recollect: {problem}"), err=True)
+        echo(f"recollect: {problem}", err=True)
     if problems and len(problems) == len(transcripts):
         raise TranscriptError("nothing could be read")
 
@@ -146,15 +146,15 @@ def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) 
 def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
     """Says what was read."""
     if not found_any:
-        click.echo("No transcripts on this machine yet. Use your agent, or name a folder: recollect import PATH")
+        echo("No transcripts on this machine yet. Use your agent, or name a folder: recollect import PATH")
         return
     rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
     megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
     distils = report["accepted"] and read_settings(os.environ).distiller != "off"
-    click.echo(
+    echo(
         f"{report['files']:.0f} files, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
         f" {report['accepted']:.0f} events added, {known:.0f} known already, {ignored:.0f} records ignored by rule"
         + ("; what they taught becomes memories in the background, or now: recollect distil" if distils else "")
     )
     if report["quarantined"]:
-        click.echo(f"{report['quarantined']:.0f} records could not be read: see `recollect status`")
+        echo(f"{report['quarantined']:.0f} records could not be read: see `recollect status`")

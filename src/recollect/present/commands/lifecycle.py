@@ -22,8 +22,8 @@ from recollect.present.commands.redacting import print_redacted, redact_store
 from recollect.present.lifecycle import FileReport, Owner, claude_code
 from recollect.present.lifecycle.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 from recollect.present.own_files import RECORDS
-from recollect.present.render import plain
-from recollect.present.unsaid import without_secrets
+from recollect.present.render import json_line
+from recollect.present.terminal import echo, echo_text
 from recollect.settings import CONFIG_NAME, read_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -121,10 +121,12 @@ def init(
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
-    click.echo("\nNow try:")
+    echo()
+    echo("Now try:")
     for owner in owners:
-        click.echo(f"  {lifecycle.AGENTS[owner.agent].title}: {lifecycle.AGENTS[owner.agent].hint(scope)}")
-    click.echo('  recollect search "a word from an earlier session"\n  recollect status')
+        echo(f"  {lifecycle.AGENTS[owner.agent].title}: {lifecycle.AGENTS[owner.agent].hint(scope)}")
+    echo('  recollect search "a word from an earlier session"')
+    echo("  recollect status")
 
 
 @click.command("upgrade", epilog="\b\nExample:\n  recollect upgrade --yes")
@@ -154,12 +156,12 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
         _finish(as_json, reports, home, indexed=indexed, redacted=redacted, notes=notes)
         return
     rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
-    click.echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
+    echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
     if redacted:
         print_redacted(redacted)
     _say_installed(reports, notes)
     if not recorded:
-        click.echo("No agent is connected: recollect init")
+        echo("No agent is connected: recollect init")
 
 
 @click.command(
@@ -203,7 +205,7 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
     if doomed is None:
         _finish(as_json, reports, home)
         if not as_json and (home / DATABASE_NAME).exists():
-            click.echo(f"Your memory stays in {_shown(home)}. `recollect uninstall --purge` deletes it.")
+            echo(f"Your memory stays in {_shown(home)}. `recollect uninstall --purge` deletes it.")
         return
     keeps_settings = doomed.keeps_settings
     purged = purge(plan_purge(home, for_others=doomed.for_others))
@@ -246,12 +248,13 @@ def _first_import(owners: Sequence[Owner], *, as_json: bool) -> dict[str, object
     try:
         report, problems = read_transcripts({owner.agent for owner in owners}, quiet=as_json)
     except RecollectError as error:
-        click.echo(f"recollect: the sessions could not be read: {error}\nTry again with: recollect import", err=True)
+        echo(f"recollect: the sessions could not be read: {error}", err=True)
+        echo("Try again with: recollect import", err=True)
         return {"error": str(error)}
     if not as_json:
         print_import_report(report, found_any=bool(report["files"] or problems))
     for problem in problems:
-        click.echo(without_secrets(f"recollect: {problem}"), err=True)
+        echo(f"recollect: {problem}", err=True)
     return {**report, **({"problems": problems} if problems else {})}
 
 
@@ -323,31 +326,31 @@ def _announce(
     does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path | None, *, err: bool
 ) -> None:
     """Say what will be done; on standard error when a report follows on standard output."""
-    click.echo(f"{does} {_named(owners)}:", err=err)
+    echo(f"{does} {_named(owners)}:", err=err)
     for report in planned:
-        click.echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}  ({report.what})", err=err)
+        echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}  ({report.what})", err=err)
     if not planned:
-        click.echo("  nothing to do", err=err)
+        echo("  nothing to do", err=err)
     if home is not None:
-        click.echo(f"  {'memory':<17} {_shown(home)}", err=err)
+        echo(f"  {'memory':<17} {_shown(home)}", err=err)
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
     """Say what becomes of the memory."""
     if doomed is None:
         if (home / DATABASE_NAME).exists():
-            click.echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
+            echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
         return
     if doomed.memory:
         size = f"{counted(len(doomed.memory), 'file')}, {in_units(doomed.size_bytes)}"
         with_backups = ", with the backups of your files from before" if doomed.backups else ""
-        click.echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+        echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
     else:
         with_backups = " (the backups of your files from before are deleted)" if doomed.backups else ""
-        click.echo(f"  {'memory':<17} none in {_shown(home)}{with_backups}", err=err)
+        echo(f"  {'memory':<17} none in {_shown(home)}{with_backups}", err=err)
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
-        click.echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
+        echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
 
 
 def _relative(doomed: Purge) -> list[str]:
@@ -356,42 +359,42 @@ def _relative(doomed: Purge) -> list[str]:
 
 def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
     changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
-    click.echo("Connected." if changed else "It was connected already; nothing was changed.")
+    echo("Connected." if changed else "It was connected already; nothing was changed.")
     backups = list(dict.fromkeys(report.backup for report in changed if report.backup))
     if backups:
-        click.echo(f"The originals are kept in {_shown(backups[0].parent)}.")
+        echo(f"The originals are kept in {_shown(backups[0].parent)}.")
     for note in notes:
-        click.echo(f"Note: {note}")
+        echo(f"Note: {note}")
 
 
 def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
     if not reports:
-        click.echo("No agent was connected." if is_purge else "Nothing was installed; nothing was changed.")
+        echo("No agent was connected." if is_purge else "Nothing was installed; nothing was changed.")
     for report in reports:
         if report.outcome == "kept":
-            click.echo(f"You edited {_shown(report.path)}, so it stays. Delete it if you do not want it any more.")
+            echo(f"You edited {_shown(report.path)}, so it stays. Delete it if you do not want it any more.")
         else:
-            click.echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}")
+            echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}")
         if report.backup:
-            click.echo(f"  {'':<17} from before recollect: {_shown(report.backup)}")
+            echo(f"  {'':<17} from before recollect: {_shown(report.backup)}")
 
 
 def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, keeps_settings: bool) -> None:
     memory = [name for name in purged if not name.startswith(RECORDS + os.sep)]
-    click.echo(f"{counted(len(memory), 'file')} of the memory deleted." if memory else "There was no memory.")
+    echo(f"{counted(len(memory), 'file')} of the memory deleted." if memory else "There was no memory.")
     stays = what_is_kept(home)
     if stays:
-        click.echo(f"Not recollect's, so it stays: {', '.join(map(plain, stays[:_SHOWN]))} in {_shown(home)}.")
+        echo(f"Not recollect's, so it stays: {', '.join(stays[:_SHOWN])} in {_shown(home)}.")
     if others:
         settings = f", and {CONFIG_NAME} stays for it" if keeps_settings else ""
-        click.echo(f"{_named(others)} stays connected{settings}: `recollect uninstall` disconnects it.")
+        echo(f"{_named(others)} stays connected{settings}: `recollect uninstall` disconnects it.")
 
 
 def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
     if as_json:
         changed = any(report.outcome not in _UNCHANGED for report in reports)
         value = {"home": home, "changed": changed, "files": [vars(report) for report in reports], **more}
-        click.echo(json.dumps(value, indent=2, default=str))
+        echo_text(json_line(value, indent=2))
 
 
 def _shown(path: Path) -> str:

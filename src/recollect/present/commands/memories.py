@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,13 +15,15 @@ from recollect.domain.stored import Scope
 from recollect.errors import StoreError, StoreMissingError
 from recollect.present.commands.arguments import clean_argument, scope_of
 from recollect.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
-from recollect.present.render import counted, iso_time, plain
+from recollect.present.render import counted, iso_time, json_line
+from recollect.present.terminal import echo
 from recollect.settings import read_settings
 
 _KEEP = ("both", "older", "newer")
 _SAYS = {
     "number": "another number", "negation": "one says that it is not so", "choice": "another choice",
     "subject": "said anew about the same", "proposed": "a model would say it otherwise",
+    "imported": "from outside; `--keep newer` accepts it, `both` beside the older one, `--keep older` forgets it",
     "outdated": "a model says that it does not hold any more; `--keep older` keeps it, `--keep newer` forgets it",
 }  # fmt: skip
 
@@ -39,7 +40,7 @@ _SAYS = {
 @click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
 @click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
 @click.option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
-@click.option("--review", is_flag=True, help="Pairs that may contradict each other, with their numbers.")
+@click.option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
 @click.option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
 @click.option("--keep", type=click.Choice(_KEEP), help="What stays of it; the other one is forgotten.")
 @click.option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
@@ -127,25 +128,26 @@ def _nothing(hints: list[str], *, is_stale: bool) -> str:
 
 def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"memories": [memory_row(memory) for memory in found]}, ensure_ascii=False))
+        echo(json_line({"memories": [memory_row(memory) for memory in found]}))
         return
     for memory in found:
-        click.echo(plain(memory_line(memory)))
+        echo(memory_line(memory))
     if not found:
-        click.echo(nothing)
+        echo(nothing)
 
 
 def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"reviews": [_review_row(pair) for pair in pairs]}, ensure_ascii=False))
+        echo(json_line({"reviews": [_review_row(pair) for pair in pairs]}))
         return
     for pair in pairs:
-        click.echo(plain(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}"))
-        click.echo(plain(f"  older  {memory_line(pair.older)}"))
-        if pair.newer.row != pair.older.row:
-            click.echo(plain(f"  newer  {memory_line(pair.newer)}"))
+        echo(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}")
+        if pair.newer.row != pair.older.row or pair.reason != words.IMPORTED:
+            echo(f"  older  {memory_line(pair.older)}")
+        if pair.newer.row != pair.older.row or pair.reason == words.IMPORTED:
+            echo(f"  newer  {memory_line(pair.newer)}")
     settles = "`recollect memories --settle NUMBER --keep both|older|newer` settles one."
-    click.echo(settles if pairs else "Nothing to review.")
+    echo(settles if pairs else "Nothing to review.")
 
 
 def _review_row(pair: Review) -> dict[str, object]:
@@ -168,10 +170,10 @@ def _about_one(
             memory = app.memories.pin(clean_argument(pin)) if pin else app.memories.unpin(clean_argument(unpin or ""))
             row, lines = memory_row(memory), [f"{memory.id} is {'pinned' if pin else 'not pinned'}"]
     if as_json:
-        click.echo(json.dumps(row, ensure_ascii=False))
+        echo(json_line(row))
         return
     for line in lines:
-        click.echo(plain(line))
+        echo(line)
 
 
 def _settled(pair: Review) -> str:
@@ -191,7 +193,8 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     place = [other.row for other in chain].index(memory.row)
     said, wordings = app.store.memory_said(memory.row), app.store.memory_wordings(memory.row)
     evidence = borne_out(app, memory)
-    lines = [memory_line(memory), f"  {memory.text}", f"  {memory.source}, {memory.origin}, {memory.level}"]
+    lines = [memory_line(memory), *(f"  {line}" for line in memory.text.splitlines())]
+    lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
     lines += [f"  replaced     {memory_line(other)}" for other in chain[:place]]
     lines += [f"  replaced by  {memory_line(other)}" for other in chain[place + 1 :]]
     lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]

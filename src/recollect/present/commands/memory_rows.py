@@ -22,7 +22,7 @@ def memory_row(memory: Memory) -> dict[str, object]:
         "scope": "global" if memory.project is None else "project", "level": memory.level, "source": memory.source,
         "created_at": iso_time(memory.created_ms), "said_at": iso_time(memory.said_ms),
         "pinned": memory.pinned_ms is not None, "supersedes": memory.supersedes_id,
-        "superseded_by": memory.superseded_by_id,
+        "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
     }  # fmt: skip
 
 
@@ -33,6 +33,7 @@ def memory_line(memory: Memory) -> str:
     marks += ["resolved"] if memory.status == "resolved" else []
     marks += ["pinned"] if memory.pinned_ms is not None else []
     marks += ["distilled"] if memory.source != HAND else []
+    marks += ["from outside"] if memory.is_outside else []
     marks += [f"of {memory.agent}"] if memory.agent else []
     about = f" [{', '.join(marks)}]" if marks else ""
     return f"{memory.id}  {memory.type:<10}  {str(iso_time(memory.created_ms))[:10]}  {where}  {memory.summary}{about}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -18,7 +17,8 @@ from recollect.errors import ProviderError
 from recollect.present.checks.base import in_units
 from recollect.present.checks.embedding import packages_remedy, remedy_of
 from recollect.present.commands.asking import confirm
-from recollect.present.render import plain
+from recollect.present.render import json_line
+from recollect.present.terminal import echo
 from recollect.providers.embed import embedding_status, missing_packages
 from recollect.providers.minilm_cache import (
     Model,
@@ -96,9 +96,9 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
         raise ProviderError("another process is writing vectors: it will have done all of them soon")
     seconds = time.monotonic() - started
     if as_json:
-        click.echo(json.dumps({"embedded": done, "seconds": round(seconds, 3)}))
+        echo(json_line({"embedded": done, "seconds": round(seconds, 3)}))
     else:
-        click.echo(f"{done} turns in {seconds:.1f} s; every turn has a vector now")
+        echo(f"{done} turns in {seconds:.1f} s; every turn has a vector now")
 
 
 def _show(settings: Settings, *, as_json: bool) -> None:
@@ -110,15 +110,15 @@ def _show(settings: Settings, *, as_json: bool) -> None:
             "embedding": settings.embedding, "state": status.state, "what": status.what, "model": status.model or None,
             "missing": list(status.missing), "remedy": remedy or None, "models": [_described(one) for one in models],
         }  # fmt: skip
-        click.echo(json.dumps(report, ensure_ascii=False))
+        echo(json_line(report))
         return
-    click.echo(f"embedding  {settings.embedding}: {plain(status.what)}")
+    echo(f"embedding  {settings.embedding}: {status.what}")
     if remedy:
-        click.echo(f"           -> {plain(remedy)}")
+        echo(f"           -> {remedy}")
     for one in models:
         size = in_units(one.size_bytes)
-        click.echo(f"model      {one.name}, {one.dimensions} dimensions, {size}, {plain(one.folder)}")
-    click.echo(f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing")
+        echo(f"model      {one.name}, {one.dimensions} dimensions, {size}, {one.folder}")
+    echo(f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing")
 
 
 def _described(one: Model) -> dict[str, object]:
@@ -134,11 +134,11 @@ def _remove(settings: Settings, *, yes: bool, as_json: bool) -> None:
         confirm(f"Remove the models that were built in {folder}", yes=yes, err=as_json)
     removed = remove_models(settings.home)
     if as_json:
-        click.echo(json.dumps({"removed": removed}))
+        echo(json_line({"removed": removed}))
         return
-    click.echo(f"Removed: {', '.join(removed)}." if removed else "There was no model.")
+    echo(f"Removed: {', '.join(removed)}." if removed else "There was no model.")
     if removed and package_folder() is not None and settings.embedding in ("auto", "minilm"):
-        click.echo(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
+        echo(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
 
 
 def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool) -> None:
@@ -150,14 +150,14 @@ def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool
     made = known or _make(settings, source, yes=yes, err=as_json)
     seconds = round(time.monotonic() - started, 1)
     if as_json:
-        click.echo(json.dumps({**_described(made), "is_new": known is None, "seconds": seconds}, ensure_ascii=False))
+        echo(json_line({**_described(made), "is_new": known is None, "seconds": seconds}))
         return
     if known is not None:
-        click.echo(f"{made.name} is here already: {plain(made.folder)}")
+        echo(f"{made.name} is here already: {made.folder}")
         return
-    click.echo(f"{made.name} is here ({in_units(made.size_bytes)}, {seconds} s): {plain(made.folder)}")
+    echo(f"{made.name} is here ({in_units(made.size_bytes)}, {seconds} s): {made.folder}")
     if made.name != MODEL_NAME:
-        click.echo(f'These are other weights than all-MiniLM-L6-v2; to use them: embedding_model = "{made.name}"')
+        echo(f'These are other weights than all-MiniLM-L6-v2; to use them: embedding_model = "{made.name}"')
 
 
 def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import NoReturn
@@ -17,8 +16,8 @@ from recollect.errors import RecordError, UsageError
 from recollect.ingest.spool import Intake, SpoolReport, take_in
 from recollect.present.commands.asking import confirm
 from recollect.present.hooks import GUARD
-from recollect.present.render import counted
-from recollect.present.unsaid import without_secrets
+from recollect.present.render import counted, json_line
+from recollect.present.terminal import echo, echo_text
 from recollect.settings import Settings, read_settings
 
 MAX_INPUT_BYTES = 64 << 20
@@ -128,7 +127,7 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
         stored = counted(moved.accepted, "event")
         lines.append(f"{stored} stored, {moved.duplicate} known already, {counts['waiting']} waiting")
         lines += [f"dead: {count} ({reason})" for reason, count in dict(counts["reasons"]).items()]  # type: ignore[call-overload]
-    click.echo(json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(lines))
+    echo_text(json_line(facts) if as_json else "\n".join(lines))
     if intake is not None and intake.problems:
         _complain(intake.problems)
     if moved is not None and (moved.refused or not moved.is_complete):
@@ -137,10 +136,10 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
 
 def _complain(problems: _Problems) -> NoReturn:
     for number, reason in problems[:_SHOWN_PROBLEMS]:
-        click.echo(without_secrets(f"recollect: observation {number}: {reason}"), err=True)
+        echo(f"recollect: observation {number}: {reason}", err=True)
     if len(problems) > _SHOWN_PROBLEMS:
-        click.echo(f"recollect: and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
-    click.echo(f"recollect: a right one looks like {EXAMPLE}", err=True)
+        echo(f"recollect: and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
+    echo(f"recollect: a right one looks like {EXAMPLE}", err=True)
     raise click.exceptions.Exit(1)
 
 
@@ -150,4 +149,4 @@ def _discard(settings: Settings, *, yes: bool, as_json: bool) -> None:
     if counts["dead_files"] and not yes:
         confirm(f"Delete {counted(dead, 'dead letter')} for good", yes=yes, err=as_json)
     discarded = dead if discard_dead(settings.home) else 0
-    click.echo(json.dumps({"discarded": discarded}) if as_json else f"{counted(discarded, 'dead letter')} deleted")
+    echo(json_line({"discarded": discarded}) if as_json else f"{counted(discarded, 'dead letter')} deleted")

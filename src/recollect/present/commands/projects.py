@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import click
@@ -12,7 +11,8 @@ from recollect.errors import UsageError
 from recollect.ingest.identity import doubts
 from recollect.present.commands.arguments import clean_argument
 from recollect.present.commands.asking import confirm
-from recollect.present.render import counted, plain
+from recollect.present.render import counted, json_line, plain
+from recollect.present.terminal import echo
 from recollect.settings import current_folder, read_settings
 
 
@@ -51,7 +51,7 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
             app.store.release_index()
             app.store.catch_up_memories()
             said = f"{other_root} is a part of {root} now"
-    click.echo(json.dumps({action: [root, other_root]}) if as_json else plain(said))
+    echo(json_line({action: [root, other_root]}) if as_json else plain(said))
 
 
 def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int, str]]:
@@ -83,13 +83,14 @@ def _list(app: App, *, as_json: bool) -> None:
     rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.store.projects()]
     if as_json:
         pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
-        click.echo(json.dumps({"projects": rows, "doubts": pairs}, ensure_ascii=False))
+        echo(json_line({"projects": rows, "doubts": pairs}))
         return
     for row in rows:
-        click.echo(plain(str(row["project"])))
+        echo(plain(str(row["project"])))
         for also in aliases.get(str(row["project"]), []):
-            click.echo(f"    also {plain(also)}")
+            echo(f"    also {plain(also)}")
     if asked:
-        click.echo(f"\n{counted(len(asked), 'pair')} may be one project each; join A B, or keep them apart:")
+        echo()
+        echo(f"{counted(len(asked), 'pair')} may be one project each; join A B, or keep them apart:")
     for doubt in asked:
-        click.echo(f"    {plain(doubt.one)}  {plain(doubt.other)}")
+        echo(f"    {plain(doubt.one)}  {plain(doubt.other)}")

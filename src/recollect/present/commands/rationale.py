@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import NoReturn
@@ -16,7 +15,8 @@ from recollect.ingest.rationale.opening import open_rationales
 from recollect.ingest.rationale.run import RationaleReport
 from recollect.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
 from recollect.present.moments import moment_ms
-from recollect.present.render import counted, iso_time, plain
+from recollect.present.render import counted, iso_time, json_line
+from recollect.present.terminal import echo
 from recollect.retrieve.outside import model_known_as
 from recollect.settings import read_settings
 
@@ -55,11 +55,11 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
         prompts = {row: event.id for row, event in app.store.events_by_row([-event.row for event in shown]).items()}
         authors = app.store.count_rationales(scope, since_ms)
     if as_json:
-        click.echo(json.dumps(_values(report, authors, shown, prompts), ensure_ascii=False))
+        echo(json_line(_values(report, authors, shown, prompts)))
         return
     lines = [UNKNOWN] if is_unknown(scope) else _lines(report, sum(authors.values()))
     for line in [*lines, *(line for event in shown for line in _shown(event))]:
-        click.echo(plain(line))
+        echo(line)
 
 
 def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:

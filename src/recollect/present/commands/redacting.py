@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from recollect.app import App
 from recollect.ingest.redaction_version import upgrade
 from recollect.present.render import counted
+from recollect.present.terminal import echo
 
 _EVERY = 10
 """How it goes is said at every tenth of the rows."""
@@ -21,7 +20,7 @@ def redact_store(app: App, home: str, *, quiet: bool) -> dict[str, object] | Non
         share = min(_EVERY, _EVERY * looked // max(1, total))
         if share > said and not quiet:
             said = share
-            click.echo(f"redacting again: {looked} of {counted(total, 'row')}")
+            echo(f"redacting again: {looked} of {counted(total, 'row')}")
 
     report = upgrade(app.store, home, on_progress)
     if report is None:
@@ -34,8 +33,8 @@ def print_redacted(report: dict[str, object]) -> None:
     """Says what was done."""
     looked, changed = int(str(report["looked"])), int(str(report["changed"]))
     rules, files, left = dict(report["rules"]), list(report["files"]), list(report["left"])  # type: ignore[call-overload]
-    click.echo(f"Redacted again: {counted(looked, 'row')} looked at, {changed} changed, {len(files)} other files.")
+    echo(f"Redacted again: {counted(looked, 'row')} looked at, {changed} changed, {len(files)} other files.")
     for name, number in sorted(rules.items()):
-        click.echo(f"  {number:>6}  {name}")
+        echo(f"  {number:>6}  {name}")
     for path in left:
-        click.echo(f"Some of it is still in {path}: look there, and change the secret.")
+        echo(f"Some of it is still in {path}: look there, and change the secret.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
 import tempfile
 from itertools import chain, islice
 
@@ -16,13 +16,13 @@ from recollect.domain.memories import Memory
 from recollect.errors import StoreMissingError, UsageError
 from recollect.ingest.memory_import import require_head
 from recollect.ingest.memory_reports import ImportReport, PurgeReport
-from recollect.ingest.remember import require_first
+from recollect.ingest.memory_text import require_first
 from recollect.present.commands.arguments import check_scope, clean_argument, memory_text, root_of, scope_of
 from recollect.present.commands.asking import confirm
 from recollect.present.commands.memory_rows import memory_line, memory_row
 from recollect.present.memory_files import read_export, write_export
-from recollect.present.render import counted, plain
-from recollect.present.unsaid import without_secrets
+from recollect.present.render import counted, json_line
+from recollect.present.terminal import echo, echo_text
 from recollect.settings import read_settings
 
 _SHOWN_PROBLEMS = 20
@@ -103,13 +103,13 @@ def remember(
     redacted = words.taken_out(given, memory.text)
     if as_json:
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
-        click.echo(json.dumps({**about, **memory_row(memory)}, ensure_ascii=False))
+        echo(json_line({**about, **memory_row(memory)}))
         return
-    click.echo(memory.id if is_new else f"known already: {memory.id}")
+    echo(memory.id if is_new else f"known already: {memory.id}")
     if project is not None:
-        click.echo(plain(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}"), err=True)
+        echo(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}", err=True)
     if redacted:
-        click.echo(_redacted(redacted), err=True)
+        echo(_redacted(redacted), err=True)
 
 
 def _redacted(rules: list[str]) -> str:
@@ -147,11 +147,11 @@ def update(
     if not supersedes and memory.row != old.row:
         line = f"known already: {memory.id}; {old.id} stays as it is"
     if as_json:
-        click.echo(json.dumps({"superseded": old.id if supersedes else None, **memory_row(memory)}, ensure_ascii=False))
+        echo(json_line({"superseded": old.id if supersedes else None, **memory_row(memory)}))
         return
-    click.echo(line)
+    echo(line)
     if redacted := words.taken_out(new or "", memory.text) if supersedes and new else []:
-        click.echo(_redacted(redacted), err=True)
+        echo(_redacted(redacted), err=True)
 
 
 @click.command(short_help="Take a memory out of every search; it can be restored.")
@@ -203,14 +203,14 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
     with _open() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
-            click.echo(plain(memory_line(memory)), err=as_json)
+            echo(memory_line(memory), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         report = app.memories.purge(memory.key.hex())
     if as_json:
         names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "problem")
-        click.echo(json.dumps({name: getattr(report, name) for name in names}))
+        echo(json_line({name: getattr(report, name) for name in names}))
     else:
-        click.echo(_erased(report))
+        echo_text(_erased(report))
     if report.is_gone is None or _strays(report):
         raise click.exceptions.Exit(1)
 
@@ -240,15 +240,20 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
     count = sum("text" in line for line in lines)
     if file not in (None, "-"):
         report, name = {"memories": count, "file": file}, click.format_filename(str(file))
-        click.echo(json.dumps(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
+        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
 
 
 @click.command("import-memories", short_help="Read exported memories into this store.")
 @click.argument("file", type=click.Path())
+@click.option("--mine", "is_mine", is_flag=True, help="Believe it: these are your own, from another machine.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @_JSON
-def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
+def import_memories(file: str, *, is_mine: bool, dry_run: bool, as_json: bool) -> None:
     """Read memories that `recollect export` wrote from FILE (`-`: standard input).
+
+    What this store did not write comes from outside: it is found when asked for, but never said unasked, and its pins,
+    what it supersedes and what it marks as purged do not hold until you accept it (`recollect memories --review`).
+    `--mine` believes all of it, also after it was read without.
 
     Those that are known already, or were purged here, are left as they are: reading a file twice is reading it once.
     Each line stands for itself; bad ones are named, and the exit code is 1.
@@ -256,6 +261,7 @@ def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
     \b
     Examples:
       recollect import-memories memories.jsonl
+      recollect import-memories --mine from-my-laptop.jsonl
       gunzip -c memories.jsonl.gz | recollect import-memories --dry-run -
     """
     bad: list[tuple[int, str]] = []
@@ -263,15 +269,15 @@ def import_memories(file: str, *, dry_run: bool, as_json: bool) -> None:
     first = list(islice(lines, 1))
     require_head(first)
     with _open_to_import(is_trial=dry_run) as app:
-        report = app.memories.import_values(chain(first, lines), is_trial=dry_run)
+        report = app.memories.import_values(chain(first, lines), is_trial=dry_run, is_mine=is_mine)
     report.problems = sorted(report.problems + bad)
-    _print_import(report, is_trial=dry_run, as_json=as_json)
+    _print_import(report, file, is_trial=dry_run, as_json=as_json)
     if report.problems:
         raise click.exceptions.Exit(1)
 
 
 def _say(memory: Memory, line: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(memory_row(memory), ensure_ascii=False) if as_json else line)
+    echo(json_line(memory_row(memory)) if as_json else line)
 
 
 def _erased(report: PurgeReport) -> str:
@@ -309,20 +315,38 @@ def _strays(report: PurgeReport) -> list[str]:
     return [name for name in report.files if not (is_known and name in _DATABASE_FILES)]
 
 
-def _print_import(report: ImportReport, *, is_trial: bool, as_json: bool) -> None:
+def _from_outside(report: ImportReport, file: str) -> list[str]:
+    """What an import did not believe, what is to be done, and how one's own are told."""
+    lines = []
+    if report.outside:
+        lines.append(
+            f"{report.outside} from outside: found when asked for, never said unasked, until you accept them:"
+            " recollect memories --review --all-projects"
+        )
+    if (count := report.left_out) == 1:
+        lines.append("1 mark of a purged one is left out: only your own files' are kept")
+    elif count:
+        lines.append(f"{count} marks of purged ones are left out: only your own files' are kept")
+    mine = f"If the file is yours: recollect import-memories --mine {shlex.quote(click.format_filename(file))}"
+    return [*lines, mine] if lines else []
+
+
+def _print_import(report: ImportReport, file: str, *, is_trial: bool, as_json: bool) -> None:
     problems = [{"line": number, "reason": reason} for number, reason in report.problems]
     if as_json:
         counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
-        facts = {**counts, "still_here": report.still_here}
-        click.echo(json.dumps({**facts, "is_dry_run": is_trial, "problems": problems}, ensure_ascii=False))
+        facts = {**counts, "outside": report.outside, "left_out": report.left_out, "still_here": report.still_here}
+        echo(json_line({**facts, "is_dry_run": is_trial, "problems": problems}))
     else:
         purged = f", {report.purged} left out because purged here" if report.purged else ""
         stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
         would = "would be " if is_trial else ""
-        click.echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
+        echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
+        for line in _from_outside(report, file):
+            echo(line)
         if report.still_here:
-            click.echo(_still_here(report.still_here))
+            echo(_still_here(report.still_here))
     for number, reason in report.problems[:_SHOWN_PROBLEMS]:
-        click.echo(without_secrets(plain(f"recollect: line {number}: {reason}")), err=True)
+        echo(f"recollect: line {number}: {reason}", err=True)
     if len(problems) > _SHOWN_PROBLEMS:
-        click.echo(f"recollect: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
+        echo(f"recollect: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Sequence
 
@@ -19,7 +18,8 @@ from recollect.present.commands.arguments import check_scope, clean_argument, op
 from recollect.present.commands.memory_rows import memory_line, memory_row
 from recollect.present.moments import moment_ms
 from recollect.present.nothing_found import EMPTY, is_empty, not_searchable, nothing_found
-from recollect.present.render import counted, iso_time, plain
+from recollect.present.render import counted, iso_time, json_line
+from recollect.present.terminal import echo, echo_text
 from recollect.retrieve import reading
 from recollect.retrieve.question import TYPES, Question
 from recollect.retrieve.rerank import TIER as RERANK
@@ -91,10 +91,10 @@ def search(
     except StoreMissingError:
         report, lines = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [EMPTY]
     if as_json:
-        click.echo(json.dumps(report, ensure_ascii=False))
+        echo(json_line(report))
         return
     for line in lines:
-        click.echo(plain(line))
+        echo(line)
 
 
 def _moment_ms(text: str | None, option: str) -> int | None:
@@ -175,14 +175,14 @@ def show(found_id: str, *, as_json: bool) -> None:
         show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(found)
     row, names, more = show_one
     if as_json:
-        click.echo(json.dumps(row, ensure_ascii=False))
+        echo(json_line(row))
         return
     for name in names:
         if row[name] is not None:
-            click.echo(plain(f"{name:>12}  {row[name]}"))
+            echo(f"{name:>12}  {row[name]}")
     for name, line in more:
-        click.echo(plain(f"{name:>12}  {line}"))
-    click.echo(plain(f"\n{row['text']}"))
+        echo(f"{name:>12}  {line}")
+    echo_text(f"\n{row['text']}")
 
 
 def _show_event(event: StoredEvent) -> _Shown:
@@ -243,14 +243,14 @@ def timeline(
         found = app.store.session_events(row_id, with_text=full)
     rows = [event_row(event, with_text=full) for event in found]
     if as_json:
-        click.echo(json.dumps({"session_id": name, "project": root, "events": rows}, ensure_ascii=False))
+        echo(json_line({"session_id": name, "project": root, "events": rows}))
         return
-    click.echo(plain(f"session {name} in {root}: {counted(len(rows), 'event')}"))
+    echo(f"session {name} in {root}: {counted(len(rows), 'event')}")
     for row in rows:
         sign = ("> " if row["id"] == marked else "  ") if marked else ""
-        click.echo(plain(f"{sign}{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}"))
+        echo(f"{sign}{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}")
         if full:
-            click.echo(plain(f"{row['text']}\n"))
+            echo_text(f"{row['text']}\n")
 
 
 def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_json: bool) -> None:
@@ -266,15 +266,15 @@ def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_js
             }
             for one in found
         ]  # fmt: skip
-        click.echo(json.dumps({"sessions": rows}, ensure_ascii=False))
+        echo(json_line({"sessions": rows}))
         return
     for one in found:
         where = f"  {one.project}" if all_projects else ""
         about = f"{one.name}  {str(iso_time(one.last_ms))[:16]}  {one.client}  {counted(one.count, 'event')}{where}"
-        click.echo(plain(about))
-        click.echo(plain(f"    {squeeze(one.prompt, 220)}"))
+        echo(about)
+        echo(f"    {squeeze(one.prompt, 220)}")
     if not found:
-        click.echo(nothing)
+        echo(nothing)
 
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:

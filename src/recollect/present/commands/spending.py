@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +13,8 @@ from recollect.domain.spending import DAY_MS, OVER_BUDGET, Receipt
 from recollect.errors import StoreMissingError
 from recollect.present.commands.arguments import open_to_read
 from recollect.present.moments import moment_ms
-from recollect.present.render import counted, iso_time, plain
+from recollect.present.render import counted, iso_time, json_line
+from recollect.present.terminal import echo
 from recollect.settings import Settings, read_settings
 
 DEFAULT_DAYS = 30
@@ -57,10 +57,10 @@ def spending(since: str | None, limit: int, *, stop: bool, go: bool, as_json: bo
     except StoreMissingError:
         facts = _facts(settings, (0, 0), None, [], 0)
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        echo(json_line(facts))
         return
     for line in _lines(facts):
-        click.echo(plain(line))
+        echo(line)
 
 
 def gather(app: App, since_ms: int, limit: int) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from typing import Any
@@ -18,11 +17,13 @@ from recollect.ingest.identity import doubts
 from recollect.present.checks.activity import last_hook_ms, last_lines
 from recollect.present.checks.base import Machine, in_units
 from recollect.present.checks.embedding import described, vector_facts
+from recollect.present.checks.prompts import late_prompts, prompts_in_time
 from recollect.present.checks.storage import unread_transcripts
 from recollect.present.checks.wiring import read_wirings
 from recollect.present.commands.arguments import open_to_read
 from recollect.present.hooks import LOG_NAME
-from recollect.present.render import counted, iso_time, plain, stored
+from recollect.present.render import counted, iso_time, json_line, stored
+from recollect.present.terminal import echo
 from recollect.present.unsaid import values_without_secrets, without_secrets
 from recollect.present.worker import worker_state
 from recollect.settings import read_settings
@@ -49,10 +50,10 @@ def status(*, as_json: bool, check: bool) -> None:
         with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"RECOLLECT_HOME": folder})) as app:
             facts = gather(app, machine, read_settings(os.environ).home, check=check, by_kind=as_json)
     if as_json:
-        click.echo(json.dumps(values_without_secrets(facts), ensure_ascii=False))
+        echo(json_line(values_without_secrets(facts)))
         return
     for name, line in _lines(facts):
-        click.echo(f"{name:<12}{without_secrets(plain(line))}")
+        echo(f"{name:<12}{without_secrets(line)}")
 
 
 def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
@@ -88,6 +89,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             for wiring in read_wirings()
             if wiring.is_connected
         ],
+        "prompts": prompts_in_time(home),
         "last_hook": iso_time(last_hook_ms(machine) or None),
         "spool": spool_counts(home),
         "distil_batches": app.store.batch_counts(),
@@ -162,6 +164,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("agents", "; ".join(map(_agent, facts["agents"])) or "none: recollect init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
+    if late := late_prompts(facts["prompts"]):
+        lines.append(("prompts", f"{late}; `recollect doctor` says what helps"))
     if facts["quarantine"]["records"]:
         lines.append(("quarantine", _quarantined(facts["quarantine"])))
     if facts["vanished_memories"]:
