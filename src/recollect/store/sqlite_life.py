@@ -5,6 +5,7 @@ from __future__ import annotations
 from recollect.domain.events import ORIGIN_USER
 from recollect.domain.memories import IMPORTED, KEY_BYTES, Review
 from recollect.domain.stored import ID_HEX_CHARS
+from recollect.store.kept import vanished
 from recollect.store.sqlite_memories import LIVE, ORIGIN_NUMBERS, SqliteMemories
 
 TYPE_CHECKING = False
@@ -17,6 +18,10 @@ _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FRO
 
 class SqliteLife(SqliteMemories):
     """The life of memories; see `store.memory_rows.MemoryRows` for the contract."""
+
+    def vanished_memories(self) -> list[str]:
+        """Ids of memories that were kept by hand in this folder and are not in this database."""
+        return vanished(self.folder, self._kept_keys())
 
     def set_memory_pinned(self, row: int, pinned_ms: int | None) -> None:
         """Pins a memory, or (None) lets it go."""

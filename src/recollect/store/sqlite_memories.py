@@ -12,7 +12,7 @@ from recollect.domain.memories import Memory
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from recollect.errors import IndexDamagedError, MachineError, StoreError, StoreLockedError, UsageError
 from recollect.store.driver import driver_errors
-from recollect.store.kept import note_kept, vanished
+from recollect.store.kept import note_kept
 from recollect.store.memory_index import MemoryIndex
 from recollect.store.sqlite_reads import SqliteReads, as_text, one, unpack
 
@@ -368,10 +368,6 @@ class SqliteMemories(SqliteReads):
     def _kept_keys(self) -> list[str]:
         sql = "SELECT hex(key) FROM memories WHERE source = ? ORDER BY id"
         return [key for (key,) in self._rows(sql, (memories.HAND,))]
-
-    def vanished_memories(self) -> list[str]:
-        """Ids of memories that were kept by hand in this folder and are not in this database."""
-        return vanished(self.folder, self._kept_keys())
 
     def _write_memory_index(self, wait_s: float, *, anew: bool) -> bool:
         try:

@@ -371,20 +371,6 @@ class SqliteReads:
         """Events by the number of their kind."""
         return dict(self._rows("SELECT kind, count(*) FROM events GROUP BY kind"))
 
-    def quarantine_reasons(self) -> dict[str, int]:
-        """Quarantined records by reason."""
-        return dict(self._rows("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY 2 DESC"))
-
-    def quarantined(self, limit: int = 20) -> list[dict[str, object]]:
-        """The newest quarantined records: where they are and why, never what they say."""
-        names = ("path", "generation", "offset", "size_bytes", "reason", "digest")
-        rows = self._rows(
-            "SELECT s.path, s.generation, q.offset, q.size_bytes, q.reason, q.digest FROM quarantine q"
-            " JOIN sources s ON s.id = q.source_id ORDER BY q.id DESC LIMIT ?",
-            (limit,),
-        )
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
     def check_integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; [] when nothing."""
         found = [row[0] for row in self._rows("PRAGMA integrity_check")]

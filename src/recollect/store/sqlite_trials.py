@@ -46,3 +46,17 @@ class SqliteTrials(SqliteReads):
             " WHERE q.reason = ? AND s.is_current ORDER BY q.id",
             (SET_ASIDE,),
         )
+
+    def quarantine_reasons(self) -> dict[str, int]:
+        """Quarantined records by reason."""
+        return dict(self._rows("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY 2 DESC"))
+
+    def quarantined(self, limit: int = 20) -> list[dict[str, object]]:
+        """The newest quarantined records: where they are and why, never what they say."""
+        names = ("path", "generation", "offset", "size_bytes", "reason", "digest")
+        rows = self._rows(
+            "SELECT s.path, s.generation, q.offset, q.size_bytes, q.reason, q.digest FROM quarantine q"
+            " JOIN sources s ON s.id = q.source_id ORDER BY q.id DESC LIMIT ?",
+            (limit,),
+        )
+        return [dict(zip(names, row, strict=True)) for row in rows]

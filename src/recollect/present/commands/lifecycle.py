@@ -39,7 +39,6 @@ _PLANNED = {
     "edited": "ours cut out",
     "nothing": "nothing there",
 }
-"""What is shown for each outcome."""
 _SHOWN = 5
 _UNCHANGED = ("unchanged", "kept", "nothing")
 
