@@ -1,0 +1,25 @@
+"""How much is tried: a slice within `make test`, everything by `make hostile`; and the seed that repeats a failure.
+
+RECOLLECT_TEST_HOSTILE=full is everything (`make hostile` sets it), RECOLLECT_TEST_SEED the seed (`make hostile SEED=7`).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+IS_FULL = os.environ.get("RECOLLECT_TEST_HOSTILE") == "full"
+SEED = int(os.environ.get("RECOLLECT_TEST_SEED") or "20261122")
+
+
+def of(in_slice: T, in_full: T) -> T:
+    """The number for this run."""
+    return in_full if IS_FULL else in_slice
+
+
+def chooser(name: str) -> random.Random:
+    """Random choices of one test: the same for the same seed, whatever other tests run."""
+    return random.Random(f"{SEED} {name}")
