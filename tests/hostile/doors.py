@@ -64,8 +64,9 @@ class Outcome(NamedTuple):
 
 
 def opened(
-    door: Door, stage: Stage, more: Mapping[str, str] = {}, before: tuple[str, ...] = (), *, installed: bool = False
-) -> Outcome:
+    door: Door, stage: Stage, more: Mapping[str, str] = {}, before: tuple[str, ...] = (), *,
+    data: bytes = b"", installed: bool = False,
+) -> Outcome:  # fmt: skip
     """Runs a door to its end.
 
     Args:
@@ -73,6 +74,7 @@ def opened(
         stage: The store and the transcripts.
         more: Variables on top of the environment.
         before: The words of what starts it (a script that sets limits, for one).
+        data: What a command reads; a hook reads its payload.
         installed: A hook as agents run it: by a shell that hides stderr and the exit code.
     """
     standing = {"TRANSCRIPTS": str(stage.transcripts), "HARBOUR": stage.harbour.cwd, "NOTE": stage.note}
@@ -81,7 +83,7 @@ def opened(
         words = ["sh", "-c", '"$@" 2>/dev/null || true', "sh", *words]
     deadlines = {f"RECOLLECT_{name}_DEADLINE_MS": DEADLINE_MS for name in ("PROMPT", "INGEST", "START")}
     environment = {**os.environ, **deadlines, **stage.environment, **more}
-    data = _payload(door, stage) if door.is_hook else b""
+    data = _payload(door, stage) if door.is_hook else data
     try:
         done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S, env=environment)
     except subprocess.TimeoutExpired as late:
@@ -99,7 +101,7 @@ def complaints(door: Door, outcome: Outcome) -> list[str]:
     """What is wrong with how a door ended; [] when nothing is."""
     if outcome.code is None:
         return [f"{door.name} did not end within {LIMIT_S} s"]
-    found = [f"{mark.decode()} on stderr: {_end(outcome.err)}" for mark in _TRACES if mark in outcome.err][:1]
+    found = [f"{door.name}: {mark.decode()} on stderr: {_end(outcome.err)}" for mark in _TRACES if mark in outcome.err][:1]
     return found or (_of_hook(door, outcome) if door.is_hook else _of_command(door, outcome))
 
 

@@ -38,9 +38,9 @@ EXCHANGES = 12
 class Stage:
     """The store in `home`, its transcripts of two projects, and what was kept in it by hand."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, user: Path | None = None) -> None:
         self.root, self.home, self.twin = root, root / "store", root / "twin"
-        self.user = root / "user"
+        self.user = user or root / "user"
         self.transcripts = self.user / ".claude" / "projects"
         self.harbour = Claude("hostile-a", "/gone/harbour")
         self.dike = Claude("hostile-b", "/gone/dike")
@@ -66,12 +66,20 @@ class Stage:
     def copied(self, root: Path) -> Stage:
         """The same at another place (where the store knows the transcripts by their new paths)."""
         shutil.copytree(self.root, root, symlinks=True, ignore=shutil.ignore_patterns("twin", "*.sock"))
-        other = type(self)(root)
+        connection = apsw.Connection(str(root / "store" / "recollect.db"))
+        connection.execute("UPDATE sources SET path = ? || substr(path, ?)", (str(root), len(str(self.root)) + 1))
+        connection.close()
+        return self._at(root, None)
+
+    def with_same_transcripts(self, root: Path) -> Stage:
+        """A copy of the store alone, byte for byte: its transcripts are these, and must not grow."""
+        shutil.copytree(self.home, root / "store", symlinks=True)
+        return self._at(root, self.user)
+
+    def _at(self, root: Path, user: Path | None) -> Stage:
+        other = type(self)(root, user)
         other.harbour.number, other.dike.number = self.harbour.number, self.dike.number
         other.rounds, other.kept = self.rounds, [*self.kept]
-        with apsw.Connection(str(other.home / "recollect.db")) as connection:
-            connection.execute("UPDATE sources SET path = ? || substr(path, ?)", (str(root), len(str(self.root)) + 1))
-        connection.close()
         return other
 
     @property

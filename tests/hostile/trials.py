@@ -21,8 +21,12 @@ SHOWN = 12
 class Trials:
     """A door opened many times, each time with something new to do and another misfortune."""
 
-    def __init__(self, template: Stage, room: Path, door: Door, checked_every: int) -> None:
+    def __init__(
+        self, template: Stage, room: Path, door: Door, checked_every: int, deaths: tuple[int, ...] = (-signal.SIGKILL,)
+    ) -> None:
+        """Begins on a copy of the template; `deaths` are exit codes by which a process may end."""
         self._template, self._room, self._door, self._checked_every = template, room, door, checked_every
+        self._deaths = deaths
         self._copies = self._unchecked = 0
         self.trace = room / "trace"
         self.tries = self.hits = 0
@@ -33,13 +37,15 @@ class Trials:
         self._copies += 1
         return self._template.copied(self._room / f"stage{self._copies}")
 
-    def attempt(self, label: str, armed: Mapping[str, str]) -> bool:
-        """Opens the door once; whether the misfortune was met. What went wrong is noted under the label."""
+    def attempt(
+        self, label: str, armed: Mapping[str, str] = {}, before: tuple[str, ...] = (), *, installed: bool = False
+    ) -> bool:
+        """Opens the door once; whether the shim's misfortune was met. What went wrong is noted under the label."""
         self.stage.grow()
         if self._door.after:
             opened(DOORS[self._door.after], self.stage)
         self.trace.unlink(missing_ok=True)
-        outcome = opened(self._door, self.stage, armed)
+        outcome = opened(self._door, self.stage, armed, before, installed=installed)
         met = [line[2:] for line in shim.calls_counted(self.trace) if line.startswith("!")]
         self._judge(f"{label} ({met[0] if met else 'not met'})", outcome)
         self.tries += 1
@@ -52,7 +58,7 @@ class Trials:
     def _judge(self, label: str, outcome: Outcome) -> None:
         if outcome.code == 0 and self._door.name == "remember":
             self.stage.kept.append(self.stage.note)  # it said so: from here on it has to be there
-        if outcome.code != -signal.SIGKILL:
+        if outcome.code not in self._deaths:
             self.failures += [f"{label}: {one}" for one in complaints(self._door, outcome)]
 
     def check(self, label: str) -> None:
