@@ -1,5 +1,6 @@
-"""The doors of the product as a user or an agent opens them, run under whatever a test does to their process; and what
-is wrong with how one ended: the same judgement for every fault.
+"""The doors of the product as users and agents open them, and what is wrong with how one ended.
+
+The same judgement for every fault: a hook is silent or answers in JSON, a command says one line or prints JSON.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ def complaints(door: Door, outcome: Outcome) -> list[str]:
     """What is wrong with how a door ended; [] when nothing is."""
     if outcome.code is None:
         return [f"{door.name} did not end within {LIMIT_S} s"]
-    found = [f"{door.name}: {mark.decode()} on stderr: {_end(outcome.err)}" for mark in _TRACES if mark in outcome.err][:1]
+    found = [f"{door.name}: {mark.decode()} on stderr: {_end(outcome.err)}" for mark in _TRACES if mark in outcome.err][
+        :1
+    ]
     return found or (_of_hook(door, outcome) if door.is_hook else _of_command(door, outcome))
 
 

@@ -28,7 +28,7 @@ FLOORS: dict[str, float] = {"as it is": 1.0}
 _BEFORE_A_VALUE = ("", " ", "\n", "\t", "=", ":", "'", '"')
 _AFTER_A_VALUE = ("", " ", "\n", "\t", ",", ";", "'", '"')
 _WORD_OR_SIGN = "".join(chr(code) for code in range(33, 127) if chr(code) not in "'\"")
-_QUOTES = ("'", '"', "`", "“", "‘", "«")
+_QUOTES = ("'", '"', "`", "“", "\N{LEFT SINGLE QUOTATION MARK}", "«")
 
 
 class Sample(NamedTuple):
@@ -205,7 +205,9 @@ FORMS: tuple[Form, ...] = (
     encoded("URL-encoded twice", lambda text: quote(quote(text, safe=""), safe=""), _unquoted_twice),
     encoded("HTML entities", html.escape, html.unescape),
     encoded("HTML numbers", lambda text: re.sub(r"\W", lambda found: f"&#{ord(found[0])};", text), html.unescape),
-    encoded("HTML hex numbers", lambda text: re.sub(r"\W", lambda found: f"&#x{ord(found[0]):x};", text), html.unescape),
+    encoded(
+        "HTML hex numbers", lambda text: re.sub(r"\W", lambda found: f"&#x{ord(found[0]):x};", text), html.unescape
+    ),
     encoded("JSON", lambda text: json.dumps({"out": text}), _unescaped),
     encoded("JSON in JSON", lambda text: _nested(text, 2), _unescaped),
     encoded("JSON in JSON in JSON", lambda text: _nested(text, 3), _unescaped),
@@ -223,7 +225,7 @@ FORMS: tuple[Form, ...] = (
     beside("double quotes", '"', '"'),
     beside("backticks", "`", "`"),
     beside("curly quotes", "“", "”"),
-    beside("curly single quotes", "‘", "’"),
+    beside("curly single quotes", "\N{LEFT SINGLE QUOTATION MARK}", "\N{RIGHT SINGLE QUOTATION MARK}"),
     beside("guillemets", "«", "»"),
     around_all("fence", "```\n", "\n```"),
     beside("underscores", "_", "_"),
@@ -285,6 +287,8 @@ def floor_of(form: Form) -> float:
     return FLOORS.get(form.name, FLOOR)
 
 
-def samples(table: Iterable[tuple[str, str]], redact: Callable[[str], str], placeholder: re.Pattern[str]) -> list[Sample]:
+def samples(
+    table: Iterable[tuple[str, str]], redact: Callable[[str], str], placeholder: re.Pattern[str]
+) -> list[Sample]:
     """Every sample of a table of (rule, text), with the value that redaction finds in it when it stands as it is."""
     return [Sample(rule, text, value_of(text, redact(text), placeholder)) for rule, text in table]

@@ -1,7 +1,7 @@
 """What is known to fail: each name with its reason. A case listed here has to fail; when it is mended, the line goes.
 
-A name is the end of a test's id, as pytest prints it: `test_hostile_faults.py::test_…[case]`. `where` says in which runs
-it fails: both, or only `full` (the slice is too small to meet it) or only `slice`.
+A name is the end of a test's id, as pytest prints it: `test_hostile_faults.py::test_…[case]`. `where` says in which
+runs it fails: both, or only `full` (the slice is too small to meet it) or only `slice`.
 """
 
 from __future__ import annotations

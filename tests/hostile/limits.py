@@ -49,13 +49,18 @@ class Limit(NamedTuple):
     """Whether it ends processes that no code of theirs can answer for: hooks then run as agents run them."""
 
     deaths: tuple[int, ...] = ()
-    """Exit codes by which a command may end then: a library that cannot allocate aborts, the kernel ends who takes too long."""
+    """Exit codes by which a command may end: a library that cannot allocate aborts, the kernel ends who is too slow."""
 
 
 LIMITS = (
     Limit("FSIZE", (0, 4096, 40_000, 150_000, 400_000, 600_000)),
     Limit("NOFILE", (6, 8, 10, 12, 14, 16, 20, 24, 32)),
-    Limit("AS", tuple(megabytes << 20 for megabytes in (192, 256, 320, 384, 448, 512, 640, 1024)), installed=True, deaths=(-6,)),
+    Limit(
+        "AS",
+        tuple(megabytes << 20 for megabytes in (192, 256, 320, 384, 448, 512, 640, 1024)),
+        installed=True,
+        deaths=(-6,),
+    ),
     Limit("CPU", (1,), installed=True, deaths=(-24, -9)),
     Limit("NPROC", (1, 2, 4)),
 )
@@ -79,7 +84,7 @@ def room_for(limit: Limit, room: Path) -> Iterator[Path]:
         yield room
         return
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
+        os.chmod(folder, 0o755)  # noqa: S103 - another user comes in here
         yield Path(folder)
 
 

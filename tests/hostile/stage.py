@@ -123,7 +123,11 @@ class Stage:
 
     def _differences(self, *, distilled: bool) -> list[str]:
         found = []
-        for what, sql in (("events", _EVENTS), ("memberships", _MEMBERSHIPS), *([("memories", _DISTILLED)] * distilled)):
+        for what, sql in (
+            ("events", _EVENTS),
+            ("memberships", _MEMBERSHIPS),
+            *([("memories", _DISTILLED)] * distilled),
+        ):
             here, there = rows(self.home, sql), rows(self.twin, sql)
             if here != there:
                 found.append(f"{what}: {(there - here).total()} lost, {(here - there).total()} too many")

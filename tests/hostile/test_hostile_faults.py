@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.hostile.stage import Stage
 
 CHECKED_EVERY = 20
-LAST, STEP = scale.of((15, 7), (3000, 1))
+LAST, STEP = scale.of((15, 7), (3000, scale.STRIDE))
 IN_SLICE = ("Stop-write", "import-fsync", "UserPromptSubmit-open", "search-mmap")
 CASES = [
     pytest.param(door, fault, id=f"{door.name}-{fault.calls}")

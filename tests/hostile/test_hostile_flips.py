@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.stage import Stage
 
-FLIPS = scale.of(2, 100)
+FLIPS = scale.rounds(2, 100)
 """In each case: 600 in all."""
 
 ELSEWHERE = Door("search", ("search", "--json", "--project", "/gone/dike", "why does it fail again"))
@@ -39,7 +39,12 @@ def sources(template: Stage, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     room = tmp_path_factory.mktemp("sources")
     usual = template.copied(room / "usual")
     log = damage.with_log(template.copied(room / "grown"), room / "log")
-    return {"derived": usual, "database": usual, "log": log, "rest": damage.with_every_file(template.copied(room / "rest"))}
+    return {
+        "derived": usual,
+        "database": usual,
+        "log": log,
+        "rest": damage.with_every_file(template.copied(room / "rest")),
+    }
 
 
 def wounded(stage: Stage, number: int) -> list[str]:
@@ -117,7 +122,7 @@ def test_damage_is_healed_or_said(
     case: str, sources: dict[str, Stage], tmp_path: Path, figure: Callable[[str, object], None]
 ) -> None:
     """Every file of the area by turns, damaged at a place of chance."""
-    choice, area = scale.chooser(case), case.split(" ")[0]
+    choice, area = scale.chooser(case), case.split(" ", maxsplit=1)[0]
     source = sources[area]
     names = [path.relative_to(source.home) for path in damage.files(source.home, area)]
     choice.shuffle(names)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.stage import Stage
 
-ROUNDS = scale.of(8, 260)
+ROUNDS = scale.rounds(8, 260)
 """Of each door: more than a thousand in all."""
 
 CHECKED_EVERY = 20
@@ -42,7 +42,7 @@ def test_a_kill_between_any_two_changes_loses_and_doubles_nothing(
     name: str, template: Stage, tmp_path: Path, library: str, figure: Callable[[str, object], None]
 ) -> None:
     """So many rounds of one door."""
-    trials, walk = Trials(template, tmp_path, DOORS[name], CHECKED_EVERY), places(scale.of(23, 1))
+    trials, walk = Trials(template, tmp_path, DOORS[name], CHECKED_EVERY), places(scale.of(23, scale.STRIDE))
     place = next(walk)
     while trials.tries < ROUNDS:
         moment, nth = place

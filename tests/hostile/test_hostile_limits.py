@@ -1,4 +1,8 @@
-"""Every door with too few files, too small ones, too little memory, no processes, no time: as promised, and it heals."""
+"""Every door with too few files, too small ones, too little memory, no processes, no time: as promised; and it heals.
+
+Hooks that run out of memory or of time are started as agents start them, by a shell that hides what a library says
+when it aborts: no code of theirs is asked then.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts of a hostile grammar: no exception, every byte accounted for, and the same rows wherever reading stopped."""
+"""Transcripts of a hostile grammar: no exception, every byte accounted for, the same rows wherever reading stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-EXAMPLES = scale.of(25, 2000)
+EXAMPLES = scale.rounds(25, 2000)
 CUTS = scale.of(5, 10)
 """In each example: ten thousand and more in all."""
 
@@ -64,9 +64,7 @@ def read(store: SqliteStore, path: Path) -> int:
     return whole
 
 
-def test_every_byte_of_a_hostile_transcript_is_accounted_for(
-    room: Room, figure: Callable[[str, object], None]
-) -> None:
+def test_every_byte_of_a_hostile_transcript_is_accounted_for(room: Room, figure: Callable[[str, object], None]) -> None:
     """Nothing raises; the offset is the end of the last line; its bytes are accepted, known, ignored or quarantined."""
 
     @tried
@@ -87,7 +85,7 @@ def test_every_byte_of_a_hostile_transcript_is_accounted_for(
 
 
 def test_reading_may_stop_anywhere(room: Room, figure: Callable[[str, object], None]) -> None:
-    """Read in pieces that end anywhere, within a line or a character, a file gives the rows that it gives as a whole."""
+    """Read in pieces that end anywhere, within a line or a character, a file gives the rows that the whole gives."""
 
     @tried
     @seed(scale.SEED)
