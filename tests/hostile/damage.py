@@ -23,8 +23,12 @@ _DERIVED = ("index", "vectors")
 
 
 def files(home: Path, area: str) -> list[Path]:
-    """The files of an area: the database, its log, everything that is derived, or all the rest."""
-    return sorted(path for path in home.rglob("*") if path.is_file() and _area(path.relative_to(home)) == area)
+    """The files of an area: the database, its log, everything that is derived, or all the rest.
+
+    In an order that does not depend on names of chance, so that a seed gives the same damage.
+    """
+    found = [path for path in home.rglob("*") if path.is_file() and _area(path.relative_to(home)) == area]
+    return sorted(found, key=lambda path: (path.parent, path.suffix, path.stat().st_size))
 
 
 def _area(path: Path) -> str:

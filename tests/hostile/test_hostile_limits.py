@@ -33,7 +33,7 @@ MUCH = 400
 def tried(limit: Limit) -> list[int]:
     """The amounts with which a process can start at all."""
     amounts = [amount for amount in limit.amounts if limits.is_enough_to_start(limit, amount)]
-    return amounts if scale.IS_FULL else amounts[::3]
+    return amounts[:: scale.of(3, scale.STRIDE)]
 
 
 @pytest.mark.parametrize(("door", "limit"), CASES)

@@ -10,9 +10,9 @@ from tests.hostile.slowest import Search, described
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SECONDS = scale.rounds(3, 180)
-MAX_MS_PER_MEGABYTE = 2000
-MAX_RATIO = 2.6
+SECONDS = scale.rounds(3, 120)
+MAX_MS_PER_MEGABYTE = scale.of(20_000, 2000)
+MAX_RATIO = scale.of(4, 2.6)
 """When a text is doubled: 2 is linear, 4 is quadratic, the rest is the measure's."""
 
 
