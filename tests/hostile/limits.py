@@ -54,7 +54,7 @@ class Limit(NamedTuple):
 
 LIMITS = (
     Limit("FSIZE", (0, 4096, 40_000, 150_000, 400_000, 600_000)),
-    Limit("NOFILE", (6, 8, 10, 12, 14, 16, 20, 24, 32)),
+    Limit("NOFILE", (8, 10, 12, 14, 16, 20, 24, 32)),
     Limit(
         "AS",
         tuple(megabytes << 20 for megabytes in (192, 256, 320, 384, 448, 512, 640, 1024)),
