@@ -19,6 +19,8 @@ LIMIT_S = 1500
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what is known to fail, strictly: a case that is mended fails until its line is taken out.
 
+    (A part of everything, by a stride, may just not meet what fails.)
+
     What takes longest begins first, so that the cores end together.
     """
     if scale.IS_FULL:
@@ -27,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/hostile/" in item.nodeid:
             item.add_marker(pytest.mark.timeout(LIMIT_S))
             if why := known.reason(item.nodeid):
-                item.add_marker(pytest.mark.xfail(reason=why, strict=True))
+                item.add_marker(pytest.mark.xfail(reason=why, strict=scale.STRIDE == 1))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KINDS = ("tmpfs", "ext4")
+KINDS = {"tmpfs": 0, "ext4": 4096, "ext4 in small blocks": 1024}
+"""Each with the size of its blocks: where they are smaller than a page, a page that is mapped may have no room."""
+
 BALLAST = "ballast"
 
 
@@ -52,7 +54,9 @@ def mounted(kind: str, megabytes: int, room: Path) -> Iterator[Disk]:
         pytest.skip("only root mounts a disk")
     place = room / "disk"
     place.mkdir()
-    words = ["-t", "tmpfs", "-o", f"size={megabytes}m", "none"] if kind == "tmpfs" else _image(room, megabytes)
+    words = (
+        ["-t", "tmpfs", "-o", f"size={megabytes}m", "none"] if kind == "tmpfs" else _image(room, megabytes, KINDS[kind])
+    )
     done = subprocess.run(["mount", *words, str(place)], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"no {kind} can be mounted here: {done.stderr.strip()}")
@@ -62,12 +66,12 @@ def mounted(kind: str, megabytes: int, room: Path) -> Iterator[Disk]:
         subprocess.run(["umount", "-l", str(place)], check=True, capture_output=True)
 
 
-def _image(room: Path, megabytes: int) -> list[str]:
+def _image(room: Path, megabytes: int, block_bytes: int) -> list[str]:
     maker = shutil.which("mkfs.ext4", path=f"{os.environ.get('PATH', '')}:/sbin:/usr/sbin")
     if maker is None:
         pytest.skip("no mkfs.ext4")
     image = room / "image"
     with image.open("wb") as stream:
         stream.truncate(megabytes << 20)
-    subprocess.run([maker, "-q", "-m", "0", str(image)], check=True, capture_output=True)
+    subprocess.run([maker, "-q", "-m", "0", "-b", str(block_bytes), str(image)], check=True, capture_output=True)
     return ["-o", "loop", str(image)]

@@ -42,7 +42,7 @@ def with_room_again(stage: Stage, disk: Disk, label: str) -> list[str]:
     return [f"{label}, with room again: {one}" for one in stage.wounds()]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", list(KINDS)[: scale.of(1, len(KINDS))])
 def test_a_disk_that_fills_up_loses_nothing(
     kind: str, template: Stage, tmp_path: Path, figure: Callable[[str, object], None]
 ) -> None:
