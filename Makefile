@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check bench e2e clean
+.PHONY: demo test check bench hostile e2e clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
@@ -32,6 +32,13 @@ check: $(STAMP)
 # Speed and size on this machine, as ratios; DATA=folder adds transcripts of yours.
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
+
+# What may go wrong, tried for half an hour: system calls that fail, kills, damage, full disks, a soak. SEED=7: another
+# half hour; STRIDE=10: a tenth of it. Needs a C compiler for the calls that fail (and says so without one).
+hostile: $(STAMP)
+	RECOLLECT_TEST_HOSTILE=full RECOLLECT_TEST_SEED=$(SEED) RECOLLECT_TEST_STRIDE=$(STRIDE) \
+	RECOLLECT_TEST_KILLS=100 RECOLLECT_TEST_SECONDS=60 \
+	$(BIN)/python -m pytest tests/hostile tests/integration/test_durability.py -n 2 --dist worksteal -q -p no:cacheprovider
 
 # The real Claude Code client against a scripted model (npm installs the client into .e2e/).
 e2e: $(STAMP)

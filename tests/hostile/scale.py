@@ -1,0 +1,32 @@
+"""How much is tried: a slice within `make test`, everything by `make hostile`; and the seed that repeats a failure.
+
+RECOLLECT_TEST_HOSTILE=full is everything (`make hostile` sets it), RECOLLECT_TEST_SEED the seed (`make hostile
+SEED=7`), RECOLLECT_TEST_STRIDE a part of everything: only every nth call, round and second (`make hostile STRIDE=5`).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+IS_FULL = os.environ.get("RECOLLECT_TEST_HOSTILE") == "full"
+STRIDE = int(os.environ.get("RECOLLECT_TEST_STRIDE") or "1") if IS_FULL else 1
+SEED = int(os.environ.get("RECOLLECT_TEST_SEED") or "20261122")
+
+
+def of(in_slice: T, in_full: T) -> T:
+    """The number for this run."""
+    return in_full if IS_FULL else in_slice
+
+
+def rounds(in_slice: int, in_full: int) -> int:
+    """How many rounds of something this run has."""
+    return max(in_slice, of(in_slice, in_full) // STRIDE)
+
+
+def chooser(name: str) -> random.Random:
+    """Random choices of one test: the same for the same seed, whatever other tests run."""
+    return random.Random(f"{SEED} {name}")
