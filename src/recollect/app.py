@@ -73,7 +73,7 @@ def open_app(
     from recollect.store.sqlite import SqliteStore
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
-    gate = Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
+    gate = Gate(lambda: bytes(store.meta("key")), personal=settings.redact_personal)  # type: ignore[call-overload]
     store = SqliteStore(settings.home, busy_ms=busy_ms, create=create, gate=gate)
     return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder, opener=opener)
 

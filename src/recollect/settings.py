@@ -55,6 +55,7 @@ _WEIGHT = "What {} counts in a search whose other tiers are not sure: 0 (never a
 FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
+    Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
     Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
     Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
     Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
@@ -95,6 +96,7 @@ class Settings:
     home: str
     disable: bool
     exclude: tuple[str, ...]
+    redact_personal: bool
     transcript_folders: tuple[str, ...]
     recall_limit: int
     recall_chars: int

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.secret_view import joined_views, normal_view
+from recollect.ingest.secret_view import normal_view
+from recollect.ingest.secrets import Redactor
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,28 @@ def test_places_are_those_of_the_original(before: str, inside: str, after: str) 
             assert text[end - 1] == view.text[place] or text[end - 1] in "0123456789ABCDEFabcdef;"
 
 
-def test_a_token_that_a_terminal_cut_is_put_together() -> None:
-    """A line of full width that ends in a token, and the next line; other lines are not joined."""
-    text = "short\n" + "x" * 30 + " " + "a" * 45 + "\nbbbb cc\nlast"
-    ((begin, view),) = joined_views(text)
-    place = view.text.index("a")
-    assert view.text[place:] == "a" * 45 + "bbbb cc"
-    start, end = view.span(place, place + 49)
-    assert text[begin + start : begin + end] == "a" * 45 + "\nbbbb"
+TOKEN = "gh" "p_" + "b7Qx2Lm9Zt4Kc8Rv1Wp6Hd3Ys5Nj0GfTaEuB"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TOKEN[:20]}\n{TOKEN[20:]}",
+        f"x {TOKEN[:12]}\n     2\u2192{TOKEN[12:]}",
+        f"{TOKEN[:10]}\n    {TOKEN[10:24]}\n    {TOKEN[24:]}",
+        f'token = "{TOKEN[:16]}" + "{TOKEN[16:]}"',
+        f'("{TOKEN[:16]}"\n    "{TOKEN[16:]}")',
+        f"{TOKEN[:16]}\\\n{TOKEN[16:]}",
+    ],
+)
+def test_a_token_that_is_cut_goes_whole(text: str) -> None:
+    """By a line break, with a number or indented, by a program that joins strings, by a shell's continuation."""
+    redacted = Redactor(b"k").redact(f"it was {text} then")
+    assert all(part not in redacted for part in (TOKEN[:10], TOKEN[-10:]))
+    assert redacted.startswith("it was ")
+    assert redacted.endswith(" then")
+
+
+def test_a_whole_token_at_a_lines_end_takes_no_word_of_the_next() -> None:
+    """What follows a token of its full length belongs to the text."""
+    assert Redactor(b"k").redact(f"{TOKEN}\nexport it").endswith("\nexport it")

@@ -51,12 +51,13 @@ class Gate:
 
     Args:
         key: Gives the key of its placeholders, when it is needed.
+        personal: Whether personal data is kept out, too.
     """
 
     version = RULES_VERSION
 
-    def __init__(self, key: Callable[[], bytes]) -> None:
-        self._key = key
+    def __init__(self, key: Callable[[], bytes], *, personal: bool = False) -> None:
+        self._key, self._personal = key, personal
         self._redactor: Redactor | None = None
         self._known: dict[str, str] = {}
 
@@ -66,7 +67,7 @@ class Gate:
         if self._redactor is None:
             from recollect.ingest.secrets import Redactor
 
-            self._redactor = Redactor(self._key())
+            self._redactor = Redactor(self._key(), personal=self._personal)
         return self._redactor
 
     def text(self, text: str) -> str:
@@ -74,7 +75,7 @@ class Gate:
         known = self._known.get(text)
         if known is not None:
             return known
-        gated = text if is_plain(text) else self._gated(text)
+        gated = text if is_plain(text) and not self._personal else self._gated(text)
         if len(text) <= REMEMBERED_CHARS:
             if len(self._known) >= REMEMBERED_TEXTS:
                 self._known.clear()

@@ -231,7 +231,7 @@ class Ingester:
         """The preparer with the store's key, made on first use (it loads the secret rules)."""
         if self._preparer is None:
             key = self._store.meta("key")
-            self._preparer = Preparer(bytes(key))  # type: ignore[call-overload]
+            self._preparer = Preparer(bytes(key), self._store.gate)  # type: ignore[call-overload]
         return self._preparer
 
     def decode(self, data: bytes, client: str) -> dict[str, object]:

@@ -31,9 +31,10 @@ _ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS
 class Preparer:
     """Turns events into rows with one store's key: equal events get equal keys, equal secrets equal placeholders."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, gate: object = None) -> None:
+        """Keeps the key; a store's own `gate` knows its settings, too."""
         self._key = key
-        self.gate = Gate(lambda: key)
+        self.gate = gate if isinstance(gate, Gate) else Gate(lambda: key)
         self._compress = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
 
     def prepare(self, event: Event, order_ms: int) -> NewEvent:

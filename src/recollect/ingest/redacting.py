@@ -55,8 +55,8 @@ class Redacted:
 class RowTexts:
     """What the texts of rows should be; see `store.text_rows.Texts`."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key, self._preparer = key, Preparer(key)
+    def __init__(self, key: bytes, gate: object = None) -> None:
+        self._key, self._preparer = key, Preparer(key, gate)
         self.gate: Gate = self._preparer.gate
 
     def text(self, table: str, column: str, text: str) -> str:  # noqa: ARG002 - the protocol's signature
@@ -88,7 +88,7 @@ def redact_again(store: Store, home: str, on_progress: Callable[[int, int], None
     Raises:
         StoreError: the store cannot be written; StoreLockedError when another process is in the way.
     """
-    texts, report, secrets = RowTexts(bytes(store.meta("key"))), Redacted(), set[str]()  # type: ignore[call-overload]
+    texts, report, secrets = RowTexts(bytes(store.meta("key")), store.gate), Redacted(), set[str]()  # type: ignore[call-overload]
 
     def note(old: str, _new: str) -> None:
         for finding in texts.gate.redactor.scan(old) if len(secrets) < MAX_LOOKED_FOR else ():
@@ -138,7 +138,7 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
             head = stream.read(len(_DATABASE))
         if head == _DATABASE:
             return store.rewrite_copy(path, RowTexts, RULES_VERSION)
-        return _redact_lines(path, gate or RowTexts(bytes(store.meta("key"))).gate)  # type: ignore[call-overload]
+        return _redact_lines(path, gate or RowTexts(bytes(store.meta("key")), store.gate).gate)  # type: ignore[call-overload]
     except (OSError, EOFError, ValueError) as error:
         raise StoreError(f"{path}: it cannot be redacted again: {error}") from error
 

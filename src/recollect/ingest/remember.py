@@ -43,7 +43,8 @@ class Memories:
         self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root
     ) -> None:
         self._store, self._now_ms, self._root_of = store, now_ms, root_of
-        self._gate = Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
+        own = store.gate if isinstance(store.gate, Gate) else None
+        self._gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def add(

@@ -21,7 +21,7 @@ _HEAD = re.compile(
 _RUN = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _LAST_RUN = re.compile(
     r"[^\r\n]{0,160}\r?\n[^\r\n]{0,200}?(?<![A-Za-z0-9+/=])([A-Za-z0-9+/]{4,}={0,2})"
-    r"[^A-Za-z0-9+/=\r\n]{0,8}(?=[\r\n]|\Z)"
+    r"(?![A-Za-z0-9+/=])"
 )
 _LAST_LINE = re.compile(r"[A-Za-z0-9+/]{4,}={0,2}[^A-Za-z0-9]{0,8}$")
 _MOST_CHARS = 40_000

@@ -333,11 +333,11 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          ("od" "t_" + _A[:36],), ("odt_",), check=is_mixed),
     Rule("kagi-token", r"(?i:kagi)[A-Za-z0-9_ =:./?\"'&-]{1,60}[ =:/?\"'&]([A-Za-z0-9_-]{11}\.[A-Za-z0-9_-]{43})",
          ("KAGI_API_KEY='" + "Kx3" "-Qz9LmT0." + _A[:43],), ("kagi",), check=has_two_cases),
-    Rule("truenas-key", r"(?i:api_key|truenas)[A-Za-z\"', :=\[\r\n]{1,60}\b([0-9]{1,4}-[A-Za-z0-9]{64})\b",
+    Rule("truenas-key", r"(?i:api_key|truenas)[A-Za-z\"'`*_, :=\[\r\n]{1,60}\b([0-9]{1,4}-[A-Za-z0-9]{64})\b",
          ('"method":"auth.login_with_api_key", "params":["' + "1" "2-" + _A[:64],), ("api_key", "truenas"),
          check=has_two_cases),
     Rule("kubernetes-bootstrap-token",
-         r"(?i:bootstrap|join|kubeadm)[A-Za-z _.:=\"'-]{0,40}\b([a-z0-9]{6}\.[a-z0-9]{16})\b",
+         r"(?i:bootstrap|join|kubeadm)[A-Za-z _.:=\"'`*-]{0,40}\b([a-z0-9]{6}\.[a-z0-9]{16})\b",
          ("kubeadm join --token " + "k3v9x1." "m7q5z2w8c4t6p0ab",), ("bootstrap", "join", "kubeadm"), check=is_mixed),
     Rule("mailgun-signing", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b", (_H[:32] + "-" + _H[:8] + "-" + _H[8:16],), ("-",), before=(32, 32)),
     Rule("dropbox-long-lived", r"\b[A-Za-z0-9]{11,15}AAAAAAAAAA[A-Za-z0-9_-]{40,60}", (_N[:11] + "A" * 10 + _A[:43],), ("aaaaaaaaaa",),
@@ -347,7 +347,7 @@ PROVIDER_RULES: tuple[Rule, ...] = (
          (("sc_" + _N[:10] + "." + _N[:5] + ".ac" "c_" + _N[:12] + "." + _A[:40]),), ("sc_", "ext_", "scauth_", "authress_")),
     Rule("facebook-app-token", r"\b[0-9]{15,16}(?:\||%7C)[A-Za-z0-9_-]{27,40}\b", (_D[:15] + "|" + _A[:27],), ("|", "%7c"), before=(15, 16),
          check=has_two_cases),
-    Rule("bundler-key", r"(?i)BUNDLE_[A-Z_]{0,20}CONTRIBSYS__COM[\"'` ]{0,4}[=:][\"'` ]{0,4}([0-9a-f]{8}:[0-9a-f]{8})",
+    Rule("bundler-key", r"(?i)BUNDLE_[A-Z_]{0,20}CONTRIBSYS__COM[\"'` ]{0,4}[=:][\"'`*_ ]{0,4}([0-9a-f]{8}:[0-9a-f]{8})",
          (("BUNDLE_GEMS__CONTRIBSYS__COM: 3f9a1c7e:" "5b2d8046"),), ("bundle_",)),
     Rule("sidekiq-address", r"https?://([0-9a-f]{8}:[0-9a-f]{8})@(?:gems|enterprise)\.contribsys\.com",
          (("https://3f9a1c7e:" "5b2d8046@gems.contribsys.com/"),), ("http",)),
@@ -377,5 +377,5 @@ PROVIDER_RULES: tuple[Rule, ...] = (
 
 # Base64 of printable text: which letters stand where is given by the bits that ASCII leaves 0. What it says decides.
 ENCODED_RULE = Rule("encoded-secret", r"(?:^|[^A-Za-z0-9+/])((?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/])"
-         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2})", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),))
+         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2}(?:\n[A-Za-z0-9+/]{4,80}={0,2}){0,400})", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),))
 # fmt: on

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.ingest.secret_context_rules import CONTEXT_RULES
+from recollect.ingest.secret_cuts import Cuts
 from recollect.ingest.secret_rules import ENCODED_RULE, PROVIDER_RULES, Rule
 from recollect.ingest.secret_token_rules import TOKEN_RULES
 
@@ -29,6 +30,10 @@ KEY = 0
 
 ENCODED = FORMATS - 1
 """The rule of base64, in which any other may hit."""
+
+CUTS = Cuts(FORMAT_RULES)
+CUT = len(RULES) + 1
+"""In place of a rule's number: a token may be cut in two."""
 
 _REPEAT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
 _TOKEN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
@@ -221,22 +226,21 @@ def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no ty
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     options.log_errors = False
-    matchers: list[tuple[int, Callable[[bytes], list[int] | None]]] = []
-    offset = 0
+    matchers: list[tuple[list[int], Callable[[bytes], list[int] | None]]] = []
+    patterns = {index: rule.pattern for index, rule in enumerate(RULES)}
     # An automaton for each: together their states multiply.
-    for table in (FORMAT_RULES[:ENCODED], FORMAT_RULES[ENCODED:], CONTEXT_RULES):
+    for indexes in ([*range(ENCODED), CUT], [ENCODED], list(range(FORMATS, len(RULES)))):
         automaton = re2.Set.SearchSet(options)
-        for rule in table:
-            automaton.Add(_trigger(rule.pattern))
+        for index in indexes:
+            automaton.Add(_trigger(CUTS.pattern if index == CUT else patterns[index]))
         automaton.Compile()
-        matchers.append((offset, automaton.Match))
-        offset += len(table)
+        matchers.append((indexes, automaton.Match))
 
     def select(data: bytes) -> list[int]:
         selected: list[int] = []
-        for first, match in matchers:
+        for indexes, match in matchers:
             if hits := match(data):
-                selected += [first + index for index in hits]
+                selected += [indexes[hit] for hit in hits]
         return selected
 
     return select
@@ -244,7 +248,7 @@ def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no ty
 
 def _select_by_literals() -> Selection:
     always = {index for index, rule in enumerate(RULES) if not rule.literals}
-    users: dict[bytes, set[int]] = {}
+    users: dict[bytes, set[int]] = {literal.encode(): {CUT} for literal in CUTS.literals}
     for index, rule in enumerate(RULES):
         for literal in rule.literals:
             users.setdefault(literal.encode(), set()).add(index)

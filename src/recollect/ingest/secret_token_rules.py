@@ -90,7 +90,7 @@ _TOKENS = (
     Token("settlemint-token", ("sm_aat_", "sm_pat_", "sm_sat_"), _AN, 16, 16, is_mixed),
     Token("zuplo-key", ("zpka_",), f"{_HEX}_", 40, 60),
     Token("slack-rotating", ("xoxe.xoxb-1-", "xoxe.xoxp-1-", "xoxe-1-"), _AN, 140, 170, None, True),
-    Token("slack-workspace", ("xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxn-", "xoxp-", "xoxb-"), f"{_AN}-", 8, 200, is_mixed),
+    Token("slack-workspace", ("xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxn-", "xoxp-", "xoxb-"), f"{_AN}-", 16, 200, is_mixed),
     Token("slack-session", ("xoxd-",), r"A-Za-z0-9_/\\+=%-", 60, 400, is_mixed),
     Token("square-any", ("EAAA",), _URL, 22, 64, is_scattered),
     Token("supabase-any", ("sbp_",), "a-z0-9_-", 40, 40, is_mixed),

@@ -9,25 +9,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MASK = "\x01"
 _LEVELS = 3
 """What percent signs and entities stand for may be noise again; runs of backslashes are taken out at once."""
 
-_WRAPPED_CHARS = 1000
-"""The longest line that a terminal shows as several."""
-
-_LEAST_WIDTH = 60
-
 _BLOCK = 64
 """Characters between two known places: what has to be counted to find a place."""
 
-# How the marks below begin in UTF-8: most other characters (arrows, boxes, letters) begin otherwise.
-_UNUSUAL = (b"\xe2\x80", b"\xe2\x81", b"\xc2", b"\xe3\x80\x80", b"\xef")
+# The marks of _QUOTES in UTF-8: most texts that are not ASCII have arrows, boxes and letters, and none of these.
+_UNUSUAL = re.compile(
+    rb"\xe2(?:\x80[\x8b-\x8f\x98-\x9f\xaa-\xae\xb2\xb3\xb9\xba]|\x81[\xa0\xa6-\xa9])|\xc2[\xa0\xab\xad\xbb]"
+    rb"|\xe3\x80\x80|\xef(?:\xbc[\x82\x87\x9a\x9d]|\xbb\xbf)"
+)
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "equals": "=", "colon": ":",
              "lowbar": "_", "period": ".", "commat": "@", "sol": "/", "plus": "+", "dollar": "$"}  # fmt: skip
 _WIDTHS_OF_RUNS = (8, 4, 3, 2)
@@ -57,8 +51,6 @@ _WORD = re.compile(r"[^\s\"'<>]+")
 _ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
 # A shell's continued line, and quoted-printable: a line of its full width that ends in "=".
 _SOFT_BREAK = re.compile(r"\\\r?\n[ \t]{0,40}|=(?<=\n[^\r\n]{74}[^\r\n=]=)\r?\n(?=[A-Za-z0-9])")
-# A line of a terminal's width whose last token goes on in the next line.
-_WRAPPED = re.compile(r"\n(?=[A-Za-z0-9+/=_.-]{4})(?<=[A-Za-z0-9+/=_.-]\n)(?<=[^\n]{60}\n)")
 
 
 class View:
@@ -115,32 +107,10 @@ def _has_controls(text: str) -> bool:
     return "\x1b" in text or "\r" in text or "^[[" in text or "=\n" in text or MASK in text
 
 
-def has_wraps(text: str) -> bool:
-    """Whether a normal view's text has lines that a terminal's width has cut."""
-    return len(text) > _LEAST_WIDTH and "\n" in text and _WRAPPED.search(text) is not None
-
-
-def joined_views(text: str) -> Iterator[tuple[int, View]]:
-    """The lines of a normal view's text that a terminal's width has cut, put together; each with where it begins."""
-    first = last = -1
-    for wrap in (match.start() for match in _WRAPPED.finditer(text)):
-        if first >= 0 and wrap - last > _WRAPPED_CHARS:
-            yield _joined(text, first, last)
-            first = -1
-        first, last = first if first >= 0 else wrap, wrap
-    if first >= 0:
-        yield _joined(text, first, last)
-
-
-def _joined(text: str, first: int, last: int) -> tuple[int, View]:
-    begin = max(text.rfind("\n", 0, first) + 1, first - _WRAPPED_CHARS)
-    end = text.find("\n", last + 1, last + _WRAPPED_CHARS)
-    lines = text[begin : end if end >= 0 else last + _WRAPPED_CHARS]
-    return begin, View(lines).below(_WRAPPED.sub(MASK, lines))
-
-
 def _shown(text: str) -> str:
     """A text of the same length without what displays, quotations and breaks put in."""
+    if "\x1b" in text:  # before the escapes: its marks end in a backslash, which is none
+        text = _COLOUR.sub(_hidden, text)
     if "\\\n" in text or "\\\r" in text or "=\n" in text or "=\r" in text:
         text = _SOFT_BREAK.sub(_hidden, text)
     if "\\" in text:
@@ -156,8 +126,7 @@ def _shown(text: str) -> str:
 
 def _in_ascii(text: str) -> str:
     """A text of the same length with ASCII's quotes and blanks, and without what is not seen."""
-    data = text.encode("utf-8", "surrogatepass")
-    if any(beginning in data for beginning in _UNUSUAL):
+    if _UNUSUAL.search(text.encode("utf-8", "surrogatepass")):
         for characters, said in _QUOTES:
             for character in characters:
                 text = text.replace(character, said)

@@ -12,11 +12,24 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from recollect.domain.personal_data import without_personal_data
 from recollect.ingest.secret_context_rules import is_secret_name_for
 from recollect.ingest.secret_keys import key_blocks
 from recollect.ingest.secret_rules import is_mixed
-from recollect.ingest.secret_search import ENCODED, FORMATS, KEY, RULES, Piece, Search, bytes_of, pieces, selection
-from recollect.ingest.secret_view import has_wraps, joined_views, normal_view
+from recollect.ingest.secret_search import (
+    CUT,
+    CUTS,
+    ENCODED,
+    FORMATS,
+    KEY,
+    RULES,
+    Piece,
+    Search,
+    bytes_of,
+    pieces,
+    selection,
+)
+from recollect.ingest.secret_view import normal_view
 
 if TYPE_CHECKING:
     from recollect.ingest.secret_search import Selection
@@ -57,13 +70,13 @@ class Finding(NamedTuple):
 class Redactor:
     """Replaces secrets by placeholders that are equal for equal secrets and tell nothing without the key."""
 
-    def __init__(self, key: bytes, *, engine: str = "auto") -> None:
-        """Keep the key; `engine` is "re2", "re", or "auto" for re2 where it is installed."""
+    def __init__(self, key: bytes, *, engine: str = "auto", personal: bool = False) -> None:
+        """Keep the key; `engine` is "re2", "re", or "auto" for re2 where it is there; `personal`: these data, too."""
         if engine not in {"auto", "re2", "re"}:
             message = f"unknown engine: {engine}"
             raise ValueError(message)
         self._key = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.blake2b(key).digest()
-        self._engine = engine
+        self._engine, self._personal = engine, personal
         self._select: Selection | None = None
         self._clean: set[str] = set()
 
@@ -72,6 +85,8 @@ class Redactor:
         if len(text) < _MIN_TEXT_CHARS or text in self._clean:
             return text
         redacted = self._redact_anew(text)
+        if self._personal:
+            redacted = without_personal_data(redacted)
         if len(text) <= _REMEMBERED_CHARS and redacted == text:
             if len(self._clean) >= _REMEMBERED_TEXTS:
                 self._clean.clear()
@@ -102,8 +117,7 @@ class Redactor:
 
     def _is_clean(self, text: str) -> bool:
         """Whether no rule hits a short text: what nearly all texts are, at the price of one search."""
-        view = normal_view(text)
-        return not self._hit(bytes_of(view.text)) and not has_wraps(view.text)
+        return not self._hit(bytes_of(normal_view(text).text))
 
     def reveals(self, text: str, shown: str) -> bool:
         """Whether a word of a text is a secret that stands as a placeholder in another."""
@@ -119,7 +133,7 @@ class Redactor:
         """Whether no rule can hit any string of a small value: one search for all of them instead of one for each."""
         texts: list[str] = []
         _gather(value, texts)
-        if len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
+        if self._personal or len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
             return False
         # The quote stands for the start of a line or of a value, which some rules ask for.
         text = '"' + _TOGETHER.join(texts)
@@ -135,12 +149,13 @@ class Redactor:
         text = view.text
         if "[redacted:" in text:
             text = _PLACEHOLDER.sub(lambda match: "\0" * len(match[0]), text)
-        found = self._found_in(text, len(RULES), again=again)
-        ends = {start: end for start, end, _ in found}
-        for begin, joined in joined_views(text):  # formats only: other rules go by lines
-            for place, stop, index in self._found_in(joined.text, FORMATS):
+        found, hit = self._found_in(text, len(RULES), again=again)
+        if KEY in hit:
+            found += [(start, end, KEY) for start, end in key_blocks(text)]
+        for begin, joined in CUTS.joined(text) if CUT in hit else ():
+            for place, stop, index in self._found_in(joined.text, FORMATS)[0]:
                 start, end = (begin + offset for offset in joined.span(place, stop))
-                if start not in ends or is_mixed(text[ends[start] : end]):  # else it is a word of the next line
+                if _goes_on(text, start, end, found):
                     found.append((start, end, index))
         return _merge(found)
 
@@ -150,16 +165,17 @@ class Redactor:
             self._select = selection(self._engine)
         return self._select(data)
 
-    def _found_in(self, text: str, rules: int, *, again: bool = False) -> list[Place]:
-        """Where the first so many rules find something."""
+    def _found_in(self, text: str, rules: int, *, again: bool = False) -> tuple[list[Place], set[int]]:
+        """Where the first so many rules find something, and all that hit."""
         found: list[Place] = []
-        has_key, data = False, bytes_of(text)
+        hit: set[int] = set()
+        data = bytes_of(text)
         for piece in pieces(data):
             part = data[piece.begin : piece.reach]
             if (not again or b"\0" in part) and (selected := sorted(self._hit(part))):
-                has_key = has_key or KEY in selected
+                hit.update(selected)
                 found += self._found_in_piece(text, data, piece, [index for index in selected if KEY < index < rules])
-        return found + [(start, end, KEY) for start, end in key_blocks(text)] if has_key else found
+        return found, hit
 
     def _found_in_piece(self, text: str, data: bytes, piece: Piece, selected: list[int]) -> list[Place]:
         found: list[Place] = []
@@ -178,11 +194,13 @@ class Redactor:
 
     def _hides(self, value: str) -> bool:
         """Whether what looks like base64 of text holds a secret."""
+        value = value.replace("\n", "")
         try:
             decoded = base64.b64decode(value[: len(value) // 4 * 4]).decode("ascii")
         except (binascii.Error, ValueError):
             return False
-        return bool(self._found_in(decoded, len(RULES)))
+        found, hit = self._found_in(decoded, len(RULES))
+        return bool(found) or (KEY in hit and bool(key_blocks(decoded)))
 
     def _redact_under(self, name: str, value: object, *, is_clean: bool) -> object:
         if isinstance(value, str):
@@ -282,6 +300,12 @@ def strip_private_value(value: object) -> object:
     if isinstance(value, dict):
         return {name: strip_private_value(item) for name, item in value.items()}
     return [strip_private_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _goes_on(text: str, start: int, end: int, found: list[Place]) -> bool:
+    """Whether what was found in joined parts is more than was found without: else it is a word of the next line."""
+    before = max((stop for begin, stop, _ in found if begin < end and stop > start), default=start)
+    return before < end and (before == start or is_mixed(text[before:end]))
 
 
 def _merge(found: list[Place]) -> list[Finding]:

@@ -76,7 +76,7 @@ def take_in(
         StoreError: the spool cannot be written; nothing was kept.
     """
     intake, places, wanted = Intake(), Places(settings.exclude), []
-    gate = Gate(lambda: spool.key_of(settings.home))
+    gate = Gate(lambda: spool.key_of(settings.home), personal=settings.redact_personal)
     for number, value in observations:
         try:
             checked = check_observation(value, agent=_named(value, agent, gate), cwd=cwd)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recollect.domain.personal_data import without_personal_data
 from recollect.errors import ProviderError
 from recollect.providers.base import readable, safe_name, unit_rows
 from recollect.providers.http_post import Endpoint, RefusedError, TryLaterError
@@ -69,7 +70,8 @@ class HttpEmbedder:
         if not texts:
             return np.empty((0, self.dimensions), np.float32)
         batches = (texts[at : at + BATCH_TEXTS] for at in range(0, len(texts), BATCH_TEXTS))
-        return np.concatenate([self._embed([readable(text).strip() or BLANK for text in batch]) for batch in batches])
+        rows = ([without_personal_data(readable(text)).strip() or BLANK for text in batch] for batch in batches)
+        return np.concatenate([self._embed(batch) for batch in rows])
 
     def _embed(self, texts: list[str]) -> FloatMatrix:
         rows = self._rows(self._ask({"model": self.model, "input": texts}), len(texts))

@@ -9,6 +9,7 @@ from socket import gaierror
 from typing import TYPE_CHECKING, Protocol
 from urllib.error import URLError
 
+from recollect.domain.personal_data import without_personal_data
 from recollect.domain.spending import (
     BAD_ANSWER,
     FAILED,
@@ -83,7 +84,7 @@ class MeteredModel:
             ProviderError: it does not answer in time, refuses, or twice says something of another shape.
         """
         deadline, problem = time.monotonic() + self.timeout_s, ""
-        turns = [Turn("user", prompt.encode("utf-8", "replace").decode())]
+        turns = [Turn("user", without_personal_data(prompt.encode("utf-8", "replace").decode()))]
         for _ in range(ATTEMPTS):
             try:
                 said, value, problem = self._attempt(turns, schema, deadline)
