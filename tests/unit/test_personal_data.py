@@ -24,8 +24,10 @@ def test_each_kind_is_found(kind: str, sample: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "2026-11-22 10:00:01.123456", "192.168.100.200:8080", "1234567890123456", "v4.111.1111", "git@github.com:a/b.git",
-        "user@example.com", "noreply@anthropic.com", "logo@2x.png", "commit 4111111111111111abc", "0.536-22-1874",
+        "2026-11-22 10:00:01.123456", "192.168.100.200:8080", "1234567890123456", "v4.111.1111",
+        "git@github.com:a/b.git", "user@example.com", "noreply@anthropic.com", "logo@2x.png",
+        "commit 4111111111111111abc",
+        "0.536-22-1874",
         "postgres://app:secret@db.internal:5432/app", "port 5432 and 8080", "1700000000000", "lines 120-134, 1200-1345",
         "DE00 0000 0000 0000 0000 00", "4111 1111 1111 1112", "12345678A",
     ],

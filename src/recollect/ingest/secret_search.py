@@ -52,13 +52,16 @@ _OVERLAP_CHARS = 1_000
 _UNBROKEN_OVERLAP_CHARS = 16_000
 _LINE_CHARS = 4_000
 _BREAK = re.compile(rb"[ \t\r\n,;\"'<>(){}|\[\]]")
-# Units of about a microsecond: an attempt is one, looking at a candidate more. A full budget is some 8 ms for a piece:
-# room for a secret in every 32 characters, ten times what the densest real texts hold.
-_BUDGET_PER_CHAR = 0.65
-_CHECK_COST = 4
-_FOUND_COST = 6
-_RULE_COST = 10
-_CHECKED_CHARS_PER_UNIT = 10
+# Units of about half a microsecond, as measured: what trying a rule costs, a place, a candidate, a finding. A long text
+# gets 7 ms for a piece of 16,000 characters, room for a secret in every 60; a short one as much as it may ever need.
+_RULE_COST = 50
+_PLACE_COST = 6
+_CHECK_COST = 8
+_CHECKED_CHARS_PER_UNIT = 4
+_FOUND_COST = 20
+_BUDGET_PER_CHAR = 0.8
+_SHORT_BUDGET_PER_CHAR = 8.0
+_LONG_CHARS = 64_000
 
 
 class Piece(NamedTuple):
@@ -76,7 +79,8 @@ class Search:
         self._text, self._data, self._piece = text, data, piece
         self._lowered = data[piece.begin : piece.reach].lower()
         self._taken: dict[int, int] = {}
-        self.budget = int(max(piece.stop - piece.begin, _PIECE_CHARS) * _BUDGET_PER_CHAR)
+        per_char = _BUDGET_PER_CHAR if len(data) >= _LONG_CHARS else _SHORT_BUDGET_PER_CHAR
+        self.budget = int(max(piece.stop - piece.begin, _PIECE_CHARS) * per_char)
 
     def locate(self, index: int, hides: Callable[[str], bool] | None) -> Iterator[tuple[int, int, bool]]:
         """The places of a rule's values, each with whether it is one."""
@@ -110,7 +114,7 @@ class Search:
         least, most = rule.before
         for place in self._places(rule.literals):
             for first in range(max(begin, place - most), min(place - least + 1, stop)):
-                self.budget -= 1
+                self.budget -= _PLACE_COST
                 if match := pattern.match(self._data, first, reach):
                     yield match
                     break
@@ -126,7 +130,7 @@ class Search:
             while place >= 0:
                 places.add(self._piece.begin + place)
                 place = self._lowered.find(sought, place + len(sought))
-        self.budget -= _RULE_COST + len(places) // 4
+        self.budget -= _RULE_COST + len(places)
         return sorted(places)
 
     def _end_of(self, end: int, tail: re.Pattern[bytes] | None) -> int:

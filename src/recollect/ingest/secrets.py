@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.domain.personal_data import without_personal_data
@@ -152,12 +153,22 @@ class Redactor:
         found, hit = self._found_in(text, len(RULES), again=again)
         if KEY in hit:
             found += [(start, end, KEY) for start, end in key_blocks(text)]
-        for begin, joined in CUTS.joined(text) if CUT in hit else ():
+        if CUT in hit:
+            found += self._found_cut(text, sorted(found))
+        return _merge(found)
+
+    def _found_cut(self, text: str, known: list[Place]) -> list[Place]:
+        """Formats that show only when the parts of tokens are put together; other rules go by lines."""
+        found, starts = [], [start for start, _, _ in known]
+        for begin, joined in CUTS.joined(text):
             for place, stop, index in self._found_in(joined.text, FORMATS)[0]:
                 start, end = (begin + offset for offset in joined.span(place, stop))
-                if _goes_on(text, start, end, found):
+                near = known[max(0, bisect_left(starts, start) - 1) : bisect_left(starts, end)]
+                before = max((stop for _, stop, _ in near if stop > start), default=start)
+                # Behind what was found without, it is more of the token, or else a word of the next line.
+                if before < end and (before == start or is_mixed(text[before:end])):
                     found.append((start, end, index))
-        return _merge(found)
+        return found
 
     def _hit(self, data: bytes) -> list[int]:
         """The rules that hit some bytes, in any order."""
@@ -300,12 +311,6 @@ def strip_private_value(value: object) -> object:
     if isinstance(value, dict):
         return {name: strip_private_value(item) for name, item in value.items()}
     return [strip_private_value(item) for item in value] if isinstance(value, list) else value
-
-
-def _goes_on(text: str, start: int, end: int, found: list[Place]) -> bool:
-    """Whether what was found in joined parts is more than was found without: else it is a word of the next line."""
-    before = max((stop for begin, stop, _ in found if begin < end and stop > start), default=start)
-    return before < end and (before == start or is_mixed(text[before:end]))
 
 
 def _merge(found: list[Place]) -> list[Finding]:
