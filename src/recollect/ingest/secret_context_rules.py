@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 from recollect.ingest.secret_rules import Rule
+from recollect.ingest.secret_view import PASSWORD
 
 _STAND_INS = tuple(
     """
@@ -155,7 +156,15 @@ _DOCUMENTED_KEY = "wJalrXUtnFEMI/K7MDENG"
 
 
 # Names, separators and quoted values shared by the patterns; all of them are literal text.
-_PASS = r"(?:pass(?:w(?:or)?d|wort|phrase|code)|pwd|[_-]pass)"
+# Also German, Portuguese, Spanish, French, Dutch, Czech, Polish, Swedish, Finnish, Italian, Indonesian, Turkish, Danish, Croatian.
+_PASS_WORDS = (
+    "passwor", "passwd", "passphrase", "passcode", "pwd", "kennwort", "senha", "contrasen", "mot de passe", "motdepasse", "mot_de_passe", "mdp",
+    "wachtwoord", "heslo", "haslo", "losenord", "salasana", "parola", "kata sandi", "katasandi", "sifre", "adgangskode", "lozinka",
+)
+_PASS = (
+    r"(?:pass(?:w(?:or)?d|wort|phrase|code)|pwd|kennwort|senha|contrasen[ay]a?|mot[ _]?de[ _]?passe|mdp|wachtwoord|heslo|haslo|losenord"
+    rf"|salasana|parola|kata ?sandi|sifre|adgangskode|lozinka|{PASSWORD}|[_-]pass)"
+)
 _SECRET = (
     r"(?:secret|token|credential|jwt|bearer|api[ _.-]?key"
     r"|(?:access|private|auth|encryption|encrypt|signing|license|account|subscription|master"
@@ -178,7 +187,7 @@ _SECRET_LITERALS = (
     "account", "subscription", "master", "deploy", "stream", "consumer", "shared", "service", "write", "admin", "server",
     "app", "storage", "insert", "query", "ingest", "developer", "sonar", "_pat", "-pat", "webhook",
 )  # fmt: skip
-_PASS_LITERALS = ("pass", "pwd", "_pass", "-pass")
+_PASS_LITERALS = ("pass", "_pass", "-pass", PASSWORD, *_PASS_WORDS)
 # Services whose keys have no form of their own (names from public rule files, `secret_token_rules` says which).
 _VENDORS = tuple(
     """
