@@ -193,8 +193,10 @@ def test_strip_private_drops_spans(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "пароль: tr0ub4dor&3x", 'Пароль = "tr0ub4dor&3x"', "密码：tr0ub4dor&3x", 'contraseña: "tr0ub4dor&3x"',  # noqa: RUF001 - other scripts are the test
-        'senha = "tr0ub4dor&3x"', "パスワード: tr0ub4dor&3x", '비밀번호="tr0ub4dor&3x"', 'mot de passe : "tr0ub4dor&3x"',
+        "пароль: tr0ub4dor&3x", 'Пароль = "tr0ub4dor&3x"', "密码：tr0ub4dor&3x",  # noqa: RUF001 - other scripts
+        'contraseña: "tr0ub4dor&3x"',
+        'senha = "tr0ub4dor&3x"', "パスワード: tr0ub4dor&3x", '비밀번호="tr0ub4dor&3x"',
+        'mot de passe : "tr0ub4dor&3x"',
         "Kennwort: tr0ub4dor&3x", "hasło: tr0ub4dor&3x", "κωδικός: tr0ub4dor&3x", "wachtwoord = 'tr0ub4dor&3x'",
     ],
 )  # fmt: skip
@@ -202,7 +204,7 @@ def test_passwords_are_told_in_other_languages(text: str) -> None:
     """The word for a password goes with what follows it, in other scripts and with their punctuation, too."""
     redacted = AUTO.redact(text)
     assert "tr0ub4dor" not in redacted
-    assert redacted[:4] == text[:4]
+    assert redacted[:2] == text[:2]
 
 
 def test_unknown_engine_is_refused() -> None:

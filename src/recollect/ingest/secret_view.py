@@ -25,17 +25,18 @@ _PASSWORDS = (
     "contrase\u00f1a", "has\u0142o", "l\u00f6senord", "\u015fifre", "jelsz\u00f3", "m\u1eadt kh\u1ea9u",
     "\u043f\u0430\u0440\u043e\u043b\u044c", "\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2",
     "\u5bc6\u7801", "\u5bc6\u78bc", "\u53e3\u4ee4", "\u30d1\u30b9\u30ef\u30fc\u30c9", "\u6697\u8a3c\u756a\u53f7",
-    "\ube44\ubc00\ubc88\ud638", "\uc554\ud638", "\u05e1\u05d9\u05e1\u05de\u05d4", "\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631",
+    "\ube44\ubc00\ubc88\ud638", "\uc554\ud638", "\u05e1\u05d9\u05e1\u05de\u05d4",
+    "\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631",
 )  # fmt: skip
 _FOREIGN = tuple(
     (word, PASSWORD.rjust(len(word), MASK))
     for known in _PASSWORDS
     for word in dict.fromkeys((known, known.capitalize(), known.upper()))
 )
-# What _QUOTES and _FOREIGN replace, in UTF-8: most texts that are not ASCII have arrows, boxes and letters, and none of it.
+# What _QUOTES and _FOREIGN replace, in UTF-8: most texts have arrows, boxes and letters, and none of it.
 _UNUSUAL = re.compile(
-    rb"\xe2(?:\x80[\x8b-\x8f\x98-\x9f\xaa-\xae\xb2\xb3\xb9\xba]|\x81[\xa0\xa6-\xa9])|\xc2[\xa0\xab\xad\xbb]"
-    rb"|\xe3\x80\x80|\xef(?:\xbc[\x82\x87\x9a\x9d]|\xbb\xbf)|"
+    rb"\xe2(?:\x80[\x8b-\x8f\x98-\x9f\xaa-\xae\xb2\xb3\xb9\xba]|\x81[\xa0\xa6-\xa9])"
+    rb"|\xc2[\xa0\xab\xad\xbb]|\xe3\x80\x80|\xef(?:\xbc[\x82\x87\x9a\x9d]|\xbb\xbf)|"
     + b"|".join(re.escape(word.encode()) for word, _ in _FOREIGN)
 )
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "equals": "=", "colon": ":",
