@@ -238,7 +238,7 @@ def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no ty
         for index in indexes:
             automaton.Add(_trigger(CUTS.pattern if index == CUT else patterns[index]))
         automaton.Compile()
-        matchers.append((indexes, automaton.Match))
+        matchers.append((indexes, getattr(automaton, "_set", automaton).Match))  # without the wrapper for texts
 
     def select(data: bytes) -> list[int]:
         selected: list[int] = []

@@ -33,21 +33,14 @@ _FOREIGN = tuple(
     for known in _PASSWORDS
     for word in dict.fromkeys((known, known.capitalize(), known.upper()))
 )
-# What _QUOTES and _FOREIGN replace, in UTF-8: most texts have arrows, boxes and letters, and none of it.
-_UNUSUAL = re.compile(
-    rb"\xe2(?:\x80[\x8b-\x8f\x98-\x9f\xaa-\xae\xb2\xb3\xb9\xba]|\x81[\xa0\xa6-\xa9])"
-    rb"|\xc2[\xa0\xab\xad\xbb]|\xe3\x80\x80|\xef(?:\xbc[\x82\x87\x9a\x9d]|\xbb\xbf)|"
-    + b"|".join(re.escape(word.encode()) for word, _ in _FOREIGN)
-)
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "equals": "=", "colon": ":",
              "lowbar": "_", "period": ".", "commat": "@", "sol": "/", "plus": "+", "dollar": "$"}  # fmt: skip
-_WIDTHS_OF_RUNS = (8, 4, 3, 2)
 _ESCAPES = {
-    **{"\\" * width: "\\" for width in _WIDTHS_OF_RUNS},
     "\\n": "\n", "\\r": "\n", "\\t": "\t", "\\u001b": "\x1b", "\\u001B": "\x1b", "\\x1b": "\x1b", "\\x1B": "\x1b",
     "\\033": "\x1b", "\\e[": "\x1b[", '\\"': '"', "\\'": "'", "\\/": "/",
 }  # fmt: skip
 _CHAIN = tuple((code, said.rjust(len(code), MASK)) for code, said in _ESCAPES.items())
+_RUNS = tuple(("\\" * width, "\\".rjust(width, MASK)) for width in (8, 4, 3, 2))
 _QUOTES = (
     ("\u2018\u2019\u201a\u201b\u2032\u2039\u203a\uff07", "'"),
     ("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\uff02", '"'),
@@ -56,6 +49,10 @@ _QUOTES = (
     ("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff", MASK),
     ("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", MASK),
 )  # fmt: skip
+
+# How these begin in UTF-8, when all else is deleted: most texts have arrows, boxes and emoji only.
+_LEADS = {c.encode()[0] for word, _ in _FOREIGN for c in word if not c.isascii()}
+_OTHERS = bytes(sorted(set(range(256)) - _LEADS - {0xC2, 0xE3, 0xEF}))
 
 # Markdown's and a shell's, which are rarer: "\_" and the like.
 _ESCAPED_MARK = re.compile(r"\\([ -.:-@\[\]-`{-~])")
@@ -142,11 +139,14 @@ def _shown(text: str) -> str:
 
 
 def _in_ascii(text: str) -> str:
-    """A text of the same length with ASCII's quotes and blanks, and without what is not seen."""
-    if _UNUSUAL.search(text.encode("utf-8", "surrogatepass")):
+    """A text of the same length with ASCII's quotes and blanks, a word for passwords, and without what is not seen."""
+    data = text.encode("utf-8", "surrogatepass")
+    leads = data.translate(None, _OTHERS)
+    if leads or b"\xe2\x80" in data or b"\xe2\x81" in data:
         for characters, said in _QUOTES:
             for character in characters:
                 text = text.replace(character, said)
+    if leads:
         for word, said in _FOREIGN:
             text = text.replace(word, said)
     return text
@@ -154,6 +154,9 @@ def _in_ascii(text: str) -> str:
 
 def _unescaped(text: str) -> str:
     """A text of the same length without the escapes of JSON, shells and Markdown (chained replacements are fast)."""
+    if "\\\\" in text:
+        for code, said in _RUNS:
+            text = text.replace(code, said)
     for code, said in _CHAIN:
         text = text.replace(code, said)
     text = _ESCAPED_MARK.sub(rf"{MASK}\1", text)
