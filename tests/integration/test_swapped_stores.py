@@ -268,6 +268,6 @@ def test_memories_that_vanish_are_said(swap: str, backup: Path, tmp_path: Path, 
     [found] = [one for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "memories"]
     assert found["level"] == "warning"
     assert "kept by hand and gone: 3 memories" in found["what"]
-    assert run("import-memories", tmp_path / "kept.jsonl").returncode == 0
+    assert run("import-memories", "--mine", tmp_path / "kept.jsonl").returncode == 0
     assert ask("status")["vanished_memories"] == []
     assert own_paths(str(store_folder)).count(str(store_folder / "kept-memories")) == 1

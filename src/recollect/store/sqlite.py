@@ -14,8 +14,8 @@ import apsw
 
 from recollect.errors import StoreError, StoreNewerError
 from recollect.store.driver import driver_errors
+from recollect.store.gated import Kept
 from recollect.store.sqlite_answers import SqliteAnswers
-from recollect.store.sqlite_batches import SqliteBatches
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
 from recollect.store.sqlite_opening import connect, user_version
@@ -36,8 +36,8 @@ _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migratio
 
 
 class SqliteStore(
-    SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending, SqliteBatches
-):  # fmt: skip
+    SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending
+):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(
@@ -134,7 +134,7 @@ class SqliteStore(
         with self.transaction():
             self.connection.executemany(
                 "INSERT INTO injections (session, event_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
-                [(session, row, hook, score, now_ms) for row, score in said],
+                [(session, row, Kept(hook), score, now_ms) for row, score in said],
             )
 
 
