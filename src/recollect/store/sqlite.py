@@ -18,7 +18,7 @@ from recollect.store.gated import Kept
 from recollect.store.sqlite_answers import SqliteAnswers
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
-from recollect.store.sqlite_opening import connect, user_version
+from recollect.store.sqlite_opening import connect, files_of, user_version
 from recollect.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from recollect.store.sqlite_spending import SqliteSpending
 from recollect.store.sqlite_turns import SqliteTurns
@@ -62,12 +62,20 @@ class SqliteStore(
                 if self.is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older recollect's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
+        self._files = files_of(self.path)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the database in the folder is still the one that is open: somebody may have put another there."""
+        return files_of(self.path) == self._files
 
     def close(self) -> None:
         """Gives back the index's lock and closes the connection; the store can be opened again."""
         try:
             self.release_index()
         finally:
+            if not self.is_current:  # the log of that name is another database's: it must not be taken away
+                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close()
             if self._share is not None:
                 os.close(self._share)
