@@ -62,7 +62,7 @@ def _import_backup(app: App, read_export: ReadExport) -> int:
 
     path = newest_backup(app.settings.home)
     try:
-        return 0 if path is None else app.memories.import_values(read_export(path)).added
+        return 0 if path is None else app.memories.import_values(read_export(path), is_mine=True).added
     except RecollectError:  # one that cannot be read must not keep the transcripts from being read
         return 0
 

@@ -48,7 +48,6 @@ class Session:
         self._settings: tuple[object, Settings] | None = None
         self._embedder: SharedEmbedder | None = None
         self._app: App | None = None
-        self._file: tuple[int, int] | None = None
         self._had_store = False
         self._worker: Worker | None = None
 
@@ -92,7 +91,7 @@ class Session:
             RecollectError: the settings or the store cannot be read; StoreMissingError when it was there and is gone.
         """
         is_gone, settings = self._is_gone(), self.settings
-        if self._app is not None and (self._app.settings is not settings or _file(settings) != self._file):
+        if self._app is not None and (self._app.settings is not settings or not self._app.store.is_current):
             self._app.close()  # the settings were changed, or somebody put another store in its place
             self._app = None
         if self._app is None:
@@ -102,14 +101,15 @@ class Session:
                 raise StoreMissingError(GONE)
             self._app = open_app(settings, create=not self._had_store, opener=self.embedder.get)
             self._had_store = True
-            self._file = _file(settings)
         else:
             self._app.refresh()
         return self._app
 
     def _is_gone(self) -> bool:
         """Whether this server has seen a store and somebody took it away: it must not come back by itself."""
-        is_there = _file(self.settings) is not None
+        from recollect.app import DATABASE_NAME
+
+        is_there = os.path.exists(os.path.join(self.settings.home, DATABASE_NAME))
         self._had_store = self._had_store or is_there
         return self._had_store and not is_there
 
@@ -205,17 +205,6 @@ class Session:
         if not isinstance(arguments, dict) or self._is_gone():
             return ""
         return hook_tool(arguments, self.settings, self.embedder)
-
-
-def _file(settings: Settings) -> tuple[int, int] | None:
-    """Which file the store is in, so that another one is recognised."""
-    from recollect.app import DATABASE_NAME
-
-    try:
-        status = os.stat(os.path.join(settings.home, DATABASE_NAME))
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _state(path: str) -> object:

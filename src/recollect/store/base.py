@@ -57,6 +57,11 @@ class Store(
     is_read_only: bool
     gate: Gate | None
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the database in the folder is still the one that is open: somebody may have put another there."""
+        ...
+
     # -- cursors and rows ------------------------------------------------------------------------------------------
     def source(self, path: str) -> SourceState | None:
         """The cursor of a file's current generation."""

@@ -57,7 +57,10 @@ def guarded(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P
                 raise
             if isinstance(found, IndexDamagedError):
                 self.give_up()
-            raise found from error
+            try:
+                raise found from error
+            finally:  # else it and this frame held each other, and with them the index's lock
+                del found
 
     call.__name__, call.__doc__ = method.__name__, method.__doc__
     return call

@@ -14,11 +14,11 @@ import apsw
 
 from recollect.errors import StoreError, StoreNewerError
 from recollect.store.driver import driver_errors
+from recollect.store.gated import Kept
 from recollect.store.sqlite_answers import SqliteAnswers
-from recollect.store.sqlite_batches import SqliteBatches
 from recollect.store.sqlite_distil_batches import SqliteDistilBatches
 from recollect.store.sqlite_graph import SqliteGraph
-from recollect.store.sqlite_opening import connect, user_version
+from recollect.store.sqlite_opening import connect, files_of, user_version
 from recollect.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from recollect.store.sqlite_spending import SqliteSpending
 from recollect.store.sqlite_turns import SqliteTurns
@@ -36,8 +36,8 @@ _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migratio
 
 
 class SqliteStore(
-    SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending, SqliteBatches
-):  # fmt: skip
+    SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending
+):
     """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
 
     def __init__(
@@ -62,12 +62,20 @@ class SqliteStore(
                 if self.is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older recollect's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
+        self._files = files_of(self.path)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the database in the folder is still the one that is open: somebody may have put another there."""
+        return files_of(self.path) == self._files
 
     def close(self) -> None:
         """Gives back the index's lock and closes the connection; the store can be opened again."""
         try:
             self.release_index()
         finally:
+            if not self.is_current:  # the log of that name is another database's: it must not be taken away
+                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close()
             if self._share is not None:
                 os.close(self._share)
@@ -134,7 +142,7 @@ class SqliteStore(
         with self.transaction():
             self.connection.executemany(
                 "INSERT INTO injections (session, event_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
-                [(session, row, hook, score, now_ms) for row, score in said],
+                [(session, row, Kept(hook), score, now_ms) for row, score in said],
             )
 
 

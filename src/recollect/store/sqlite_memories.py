@@ -12,6 +12,7 @@ from recollect.domain.memories import Memory
 from recollect.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from recollect.errors import IndexDamagedError, MachineError, StoreError, StoreLockedError, UsageError
 from recollect.store.driver import driver_errors
+from recollect.store.gated import Kept
 from recollect.store.kept import note_kept
 from recollect.store.memory_index import MemoryIndex
 from recollect.store.sqlite_reads import SqliteReads, as_text, one, unpack
@@ -173,10 +174,8 @@ class SqliteMemories(SqliteReads):
     def record_memory_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
         """Remembers which memories (row id, score) were said to a session."""
         with self.transaction():
-            self.connection.executemany(
-                "INSERT INTO memory_injections (session, memory_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
-                [(session, row, hook, score, now_ms) for row, score in said],
-            )
+            sql = "INSERT INTO memory_injections (session, memory_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)"
+            self.connection.executemany(sql, [(session, row, Kept(hook), score, now_ms) for row, score in said])
 
     def purge_memory(self, row: int, now_ms: int, *, wait_s: float = PURGE_WAIT_S) -> None:
         """Takes a memory's text out of the index, the rows and the write-ahead log; its id stays as a stone.

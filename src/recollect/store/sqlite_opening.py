@@ -110,6 +110,19 @@ def _connect_read_only(path: str, busy_ms: int) -> GatedConnection:
     return connection
 
 
+def files_of(path: str) -> list[tuple[int, int] | None]:
+    """Which files a database is: itself, and the index of its log, which is there as long as anybody has it open."""
+    found: list[tuple[int, int] | None] = []
+    for name in (path, path + "-shm"):
+        try:
+            status = os.stat(name)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((status.st_dev, status.st_ino))
+    return found
+
+
 def user_version(connection: apsw.Connection) -> int:
     """The version of a database's schema."""
     return int(one(connection.execute("PRAGMA user_version")))

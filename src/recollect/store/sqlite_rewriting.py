@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import apsw
 
 from recollect.errors import StoreLockedError
 from recollect.store.driver import driver_errors
 from recollect.store.gated import GatedConnection
-from recollect.store.rewriting import CURSOR, Rewriting
 from recollect.store.sqlite_memories import SqliteMemories
 from recollect.store.sqlite_search import SqliteSearch
-from recollect.store.vector_blanking import blank_vectors
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -34,6 +32,9 @@ class SqliteRewriting(SqliteSearch, SqliteMemories):
         self, texts: Texts, version: int, on_change: Callable[[str, str], None]
     ) -> Iterator[tuple[Progress, int]]:
         """Makes every text of every row what it should be; how far that is, and of how many rows, step by step."""
+        from recollect.store.rewriting import Rewriting
+        from recollect.store.vector_blanking import blank_vectors
+
         index = os.path.join(self.folder, "index")
         rewriting = Rewriting(
             self.connection, texts, version, on_turns=lambda rows: blank_vectors(index, rows), on_change=on_change
@@ -80,6 +81,8 @@ def rewrite_database(path: str, texts_of: Callable[[bytes], Texts], version: int
     Raises:
         StoreError: it cannot be read or written.
     """
+    from recollect.store.rewriting import Rewriting
+
     with driver_errors(os.path.dirname(path)):
         connection = GatedConnection(path, apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -102,5 +105,7 @@ def rewrite_database(path: str, texts_of: Callable[[bytes], Texts], version: int
 
 
 def _finish(connection: GatedConnection, version: int) -> None:
+    from recollect.store.rewriting import CURSOR
+
     connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (RULES_VERSION, version))
     connection.execute("DELETE FROM meta WHERE name = ?", (CURSOR,))

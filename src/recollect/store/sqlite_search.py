@@ -7,7 +7,7 @@ import os
 
 from recollect.errors import IndexDamagedError, StoreLockedError
 from recollect.store.lexical import LexicalIndex
-from recollect.store.sqlite_reads import SqliteReads
+from recollect.store.sqlite_batches import SqliteBatches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,14 +17,10 @@ if TYPE_CHECKING:
     from recollect.store.lexical_writer import LexicalWriter
 
 
-class SqliteSearch(SqliteReads):
+class SqliteSearch(SqliteBatches):
     """Searches are answered from the index; rows are the truth it is caught up from."""
 
     folder: str
-
-    def renew_marks(self) -> None:
-        """Makes whatever is derived from the rows worthless."""
-        raise NotImplementedError
 
     _index: LexicalIndex | None = None
     _index_writer: LexicalWriter | None = None

@@ -174,7 +174,7 @@ def check_kept(machine: Machine) -> list[Finding]:
     what = f"kept by hand and gone: {number_of(len(gone), 'memory', 'memories')} ({named})"
     what += "; the database was lost, or an older one was put in its place"
     file = quoted(os.path.join(machine.home, KEPT_NAME))
-    remedy = f"recollect import-memories EXPORT  # or, if they are gone for good: rm {file}"
+    remedy = f"recollect import-memories --mine EXPORT  # or, if they are gone for good: rm {file}"
     return [Finding("warning", "memories", what, remedy)]
 
 
