@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recollect.app import open_app
 from recollect.errors import RecollectError, StoreError, TranscriptError
+from recollect.ingest.redaction_version import RULES_VERSION
 from recollect.store.sqlite_backup import back_up, restore_backup
 from recollect.store.sqlite_salvage import Salvaged, salvage
 
@@ -47,6 +48,8 @@ def mend_database(settings: Settings, transcripts: Iterable[Found], read_export:
         return None
     report = Mended(salvaged)
     with open_app(settings) as app:
+        if not any(salvaged.rows.values()):  # nothing in it is from older rules for secrets
+            app.store.finish_rewriting(RULES_VERSION, is_changed=False)
         report.from_backup = _import_backup(app, read_export)
         for found in transcripts:
             try:

@@ -266,6 +266,7 @@ def older_memories(patient: Patient) -> None:
     for name in ("recollect.db-wal", "recollect.db-shm"):
         (patient.store / name).unlink(missing_ok=True)
     (patient.store / "recollect.db").write_bytes(copy)
+    (patient.store / "kept-memories").unlink()  # that some are gone is a finding of its own
 
 
 def damaged_database(patient: Patient) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(600)
 """A store into which everything came by every door is made once for all tests."""
 
+WHOLE_DATABASES = {"sqlite.py", "sqlite_backup.py", "sqlite_salvage.py"}
+"""Where a whole database is made, copied or salvaged: an empty schema, pages, and rows that went through the gate."""
+
 STORE_ROOM = Path(__file__).parents[2] / "src" / "recollect" / "store"
 
 
@@ -162,7 +165,8 @@ def test_reading_in_pieces_gives_the_same_rows(store_folder: Path, tmp_path: Pat
             again = write(tmp_path / f"copy-{number}.jsonl", *records)
             counts = app.ingester().ingest_file(str(again), "codex").counts
             assert (counts["accepted"], app.store.last_row()) == (0, before), line
-            assert len(app.store.find_sessions("s ", 100)) == number + 1
+            assert isinstance(app.store, SqliteStore)
+            assert app.store.connection.execute("SELECT count(*) FROM sessions").get == number + 1, line
 
 
 def test_a_plain_text_holds_no_secret() -> None:
@@ -190,7 +194,7 @@ def test_no_writer_goes_round_the_gate() -> None:
     """Every statement of the store runs on the gated connection; what is bound ungated is named here."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in STORE_ROOM.glob("*.py")}
     lines = [(name, line) for name, text in texts.items() for line in text.splitlines()]
-    assert {name for name, line in lines if re.search(r"apsw\.Connection\(|\.cursor\(", line)} == set()
+    assert {name for name, line in lines if re.search(r"apsw\.Connection\(|\.cursor\(", line)} == WHOLE_DATABASES
     ungated = re.compile(r"connection\.execute_gated\(|\bKept\(json")
     found = sorted(name for name, line in lines if ungated.search(line))
-    assert found == [f"{name}.py" for name in ("rewriting", *["sqlite"] * 2, "sqlite_answers", *["sqlite_reads"] * 2)]
+    assert found == [f"{name}.py" for name in (*["driver"] * 2, "rewriting", "sqlite_answers", *["sqlite_batches"] * 2)]

@@ -105,6 +105,9 @@ def make_older(database: apsw.Connection, version: int) -> None:
     indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
     for (index,) in set(database.execute(indexes)) - set(older.execute(indexes)):
         database.execute(f"DROP INDEX {index}")
+    triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+    for (trigger,) in set(database.execute(triggers)) - set(older.execute(triggers)):
+        database.execute(f"DROP TRIGGER {trigger}")
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
     for (table,) in database.execute(tables).fetchall():
         columns = [row[1] for row in older.execute(f"PRAGMA table_info({table})")]
@@ -123,9 +126,9 @@ def test_a_task_that_an_older_version_stored_is_not_pushed_either(tmp_path: Path
             app.ingester().ingest_file(str(path), "claude-code")
         database = apsw.Connection(app.store.path)
         database.execute("UPDATE events SET origin = 1 WHERE origin = 4")
-        make_older(database, 2)
         app.index_new_rows()
         assert database.execute("SELECT count(*) FROM events WHERE origin = 4").get == 0
+        make_older(database, 2)
     with store_of(tmp_path / "store") as app:
         assert database.execute("SELECT excerpt FROM events WHERE origin = 4").fetchall() == [(TASK,)]
         assert TASK not in [text for _, text in said_about(app, TASK)]

@@ -297,7 +297,7 @@ class _Pass:
         self.state = state.copy()
         self._reader = READERS[state.client]
         self._reader_state = memory
-        self._fallback_session = clean_text(os.path.basename(state.path)).split(".")[0]
+        self._fallback_session = ingester.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []
         self._bytes = 0
         self.roots: dict[str, tuple[str, bool]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from recollect.ingest.gate import Gate
 
@@ -10,9 +11,12 @@ _GATE = Gate(lambda: os.urandom(32))
 """What it makes of a secret is only looked at: its key is this process's."""
 
 
+_PATH = re.compile(r"(?<!\S)/[^\s:]+")
+
+
 def without_secrets(text: str) -> str:
-    """A text for people, line by line, so that a path in it is a path."""
-    return "\n".join(_GATE.text(line) for line in text.split("\n"))
+    """A text for people, line by line; a path in it is looked at part by part."""
+    return "\n".join(_PATH.sub(lambda path: _GATE.text(path[0]), _GATE.text(line)) for line in text.split("\n"))
 
 
 def values_without_secrets(value: object) -> object:
