@@ -377,5 +377,5 @@ PROVIDER_RULES: tuple[Rule, ...] = (
 
 # Base64 of printable text: which letters stand where is given by the bits that ASCII leaves 0. What it says decides.
 ENCODED_RULE = Rule("encoded-secret", r"(?:^|[^A-Za-z0-9+/])((?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/])"
-         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2}(?:\n[A-Za-z0-9+/]{4,80}={0,2}){0,400})", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),))
+         r"{5,4000}[A-Za-z0-9+/]{0,3}={0,2}(?:\n[A-Za-z0-9+/]{60,80}){0,400}(?:\n[A-Za-z0-9+/]{4,80}={0,2})?)", (base64.b64encode(("api: gh" "p_" + _A[:36]).encode()).decode(),))
 # fmt: on

@@ -204,8 +204,11 @@ class Redactor:
         return [item for item in found if item[2] < FORMATS or item[:2] not in refused]
 
     def _hides(self, value: str) -> bool:
-        """Whether what looks like base64 of text holds a secret."""
-        value = value.replace("\n", "")
+        """Whether what looks like base64 of text hides a secret; its last line may be a word of the text behind it."""
+        lines = value.split("\n")
+        return self._hides_decoded("".join(lines)) or (len(lines) > 1 and self._hides_decoded("".join(lines[:-1])))
+
+    def _hides_decoded(self, value: str) -> bool:
         try:
             decoded = base64.b64decode(value[: len(value) // 4 * 4]).decode("ascii")
         except (binascii.Error, ValueError):
