@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.batches import Transcript
+from tests.builders import Claude, write
+from tests.processes import run
 
 from recollect.app import App, open_app
 from recollect.domain.stored import Scope
@@ -203,3 +205,15 @@ def test_a_folder_that_is_no_text_can_be_searched_in(tmp_path: Path) -> None:
         [sys.executable, "-m", "recollect", "search", "redis"], cwd=folder, capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("found", [1, 0])
+def test_an_index_made_anew_is_no_failed_import(found: int, tmp_path: Path, store_folder: Path, home: Path) -> None:
+    """With one transcript, or with none, the one thing to be said is not that nothing could be read."""
+    path = write(tmp_path / "one.jsonl", *Claude("one").conversation(1))
+    assert run("import", path).returncode == 0
+    next((store_folder / "index").rglob("*.store")).write_bytes(b"damaged")
+    assert not home.joinpath(".claude").exists()
+    done = run("import", *[path][:found])
+    assert done.stderr.endswith("; it is made anew from the rows\n"), done.stderr
+    assert done.returncode == 0

@@ -65,7 +65,7 @@ def import_(
         print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
         echo(f"recollect: {problem}", err=True)
-    if problems and len(problems) == len(transcripts):
+    if transcripts and not report["files"]:
         raise TranscriptError("nothing could be read")
 
 
