@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 import string
+from functools import lru_cache
 from typing import NamedTuple
 
 from recollect.ingest.secret_rules import Rule, has_two_cases, is_mixed, is_scattered
@@ -114,10 +115,15 @@ def _rule(token: Token) -> Rule:
     return Rule(token.name, pattern, samples, literals, check=token.check, closed=True)
 
 
+@lru_cache
+def _letters(alphabet: str) -> str:
+    """The letters and digits of a class."""
+    return "".join(re.findall(f"[{alphabet}]", string.ascii_letters + string.digits))
+
+
 def _sample(token: Token, prefix: str) -> str:
     """An invented token, the same each time, that holds what must hold."""
-    member = re.compile(f"[{token.alphabet}]", re.IGNORECASE if token.ignore_case else 0)
-    letters = [c for c in string.ascii_letters + string.digits if member.match(c)]
+    letters = _letters(token.alphabet)
     for attempt in range(100):
         draw = random.Random(f"{token.name} {prefix} {attempt}")  # noqa: S311 - a sample is no secret
         sample = prefix + "".join(draw.choices(letters, k=token.least))

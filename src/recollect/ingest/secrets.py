@@ -13,7 +13,6 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.domain.personal_data import without_personal_data
 from recollect.ingest.secret_context_rules import is_secret_name_for
 from recollect.ingest.secret_keys import key_blocks
 from recollect.ingest.secret_rules import is_mixed
@@ -87,6 +86,8 @@ class Redactor:
             return text
         redacted = self._redact_anew(text)
         if self._personal:
+            from recollect.domain.personal_data import without_personal_data
+
             redacted = without_personal_data(redacted)
         if len(text) <= _REMEMBERED_CHARS and redacted == text:
             if len(self._clean) >= _REMEMBERED_TEXTS:
