@@ -238,6 +238,23 @@ def test_long_lines_are_bounded(engine: str, name: str) -> None:
     assert costs_less(2, lambda: BOTH[engine].redact(text))
 
 
+@pytest.mark.parametrize("piece", ["A", "QUFB", "0", "/", "-", "=", ".", "_", "\n", "AAAAAAAAAAB "])
+def test_a_long_run_of_the_same_is_no_secret(piece: str) -> None:
+    """Base64 of an empty image, rules and rulers: nothing in them is taken out, however long they are."""
+    text = piece * (200_000 // len(piece))
+    assert AUTO.redact(text) == text
+
+
+def test_a_long_text_that_asks_for_too_much_goes_in_pieces() -> None:
+    """What cannot be looked at is taken out whole; what stands around it is kept."""
+    prose = "The tide gauges report every five minutes, and the store keeps each reading once.\n" * 1000
+    redacted = AUTO.redact(prose + "pwd==" * 40_000 + "\n" + prose)
+    assert redacted.startswith(prose[:40_000])
+    assert redacted.endswith(prose[-40_000:])
+    assert "pwd==" * 10_000 not in redacted
+    assert "[redacted:too-dense:" in redacted
+
+
 @pytest.mark.parametrize("engine", ["re2", "re"])
 def test_repeated_rule_literals_are_bounded(engine: str) -> None:
     """Each literal of each rule repeated over a long line stays within the same bound, scaled down."""

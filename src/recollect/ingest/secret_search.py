@@ -126,10 +126,15 @@ class Search:
         places: set[int] = set()
         for literal in literals:
             sought = literal.encode()
+            # Of a run of one character, as an empty image has it, only the beginning.
+            run = re.compile(re.escape(sought[:1]) + b"*") if len(set(sought)) == 1 < len(sought) else None
             place = self._lowered.find(sought)
             while place >= 0:
                 places.add(self._piece.begin + place)
-                place = self._lowered.find(sought, place + len(sought))
+                rest = place + len(sought)
+                if run is not None and (more := run.match(self._lowered, rest)):
+                    rest = more.end()
+                place = self._lowered.find(sought, rest)
         self.budget -= _RULE_COST + len(places)
         return sorted(places)
 
