@@ -167,6 +167,7 @@ def test_what_a_killed_writer_left_is_in_nobodys_way(copied: Path, tmp_path: Pat
     left = [path for path in left if not path.exists()]
     for path in left:
         path.write_bytes(b"half")
+        os.utime(path, (0, 0))  # a new one may be another process's
     path = write(tmp_path / "two.jsonl", *Claude("two", start=5000).conversation(1, "sluice"))
     for _ in range(2):
         done = run("import", path)

@@ -10,6 +10,9 @@ import contextlib
 import json
 import os
 import re
+import time
+
+from recollect.errors import StoreMissingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 META = "meta.json"
 _SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\..+")
 _LEFT_BEHIND = re.compile(r"\.tmp\w+")
+LEFT_BEHIND_S = 60.0
+"""A file that is being written is renamed at once."""
+
 _MAGIC = 1337
 _TAIL_BYTES = 8
 _READ_BYTES = 1 << 20
@@ -48,9 +54,31 @@ def sweep(folder: str) -> None:
         if found:
             is_left = found[1] not in living or (found[2] is not None and int(found[2]) != living[found[1]])
         else:
-            is_left = _LEFT_BEHIND.fullmatch(name) is not None
+            is_left = _LEFT_BEHIND.fullmatch(name) is not None and _is_old(os.path.join(folder, name))
         if is_left:
             os.unlink(os.path.join(folder, name))
+
+
+def _is_old(path: str) -> bool:
+    """Whether nobody can be at a file any more: who makes an index needs no lock for its first files."""
+    try:
+        return time.time() - os.stat(path).st_mtime > LEFT_BEHIND_S
+    except FileNotFoundError:
+        return False
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder of an index (0700), but never that of the store: one that was taken away stays away.
+
+    Raises:
+        StoreMissingError: the folder that it belongs in is gone.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError as error:
+        raise StoreMissingError(f"{os.path.dirname(path)} is gone: there is no memory to make an index of") from error
 
 
 def broken_files(folder: str) -> Iterator[str]:

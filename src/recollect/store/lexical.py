@@ -24,6 +24,7 @@ from recollect.domain import bm25, events
 from recollect.domain.stored import Hit, Weights
 from recollect.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
 from recollect.store.binding import guarded
+from recollect.store.index_files import make_folder
 from recollect.store.lexical_counts import ScopeCounts
 from recollect.store.lexical_filter import all_of, any_number, asked_of, sifted, within
 from recollect.store.stamp import give_up, is_stamped
@@ -123,8 +124,8 @@ class LexicalIndex:
         if os.path.exists(os.path.join(path, "meta.json")):
             index = open_index(path, _schema(*SCHEMAS[name]))
         elif create:
-            for folder in (os.path.dirname(self.folder), self.folder, path):  # a mode is the last folder's only
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+            for folder in (os.path.dirname(self.folder), self.folder, path):
+                make_folder(folder)
             index = tantivy.Index(_schema(*SCHEMAS[name]), path=path)
         else:
             return None
