@@ -75,7 +75,8 @@ class SqliteStore(
             self.release_index()
         finally:
             if not self.is_current:  # the log of that name is another database's: it must not be taken away
-                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                with contextlib.suppress(apsw.ConnectionClosedError):
+                    self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close()
             if self._share is not None:
                 os.close(self._share)
