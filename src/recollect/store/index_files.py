@@ -67,18 +67,19 @@ def _is_old(path: str) -> bool:
         return False
 
 
-def make_folder(path: str) -> None:
-    """Makes a folder of an index (0700), but never that of the store: one that was taken away stays away.
+def make_folders(*paths: str) -> None:
+    """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away.
 
     Raises:
-        StoreMissingError: the folder that it belongs in is gone.
+        StoreMissingError: the folder that the first belongs in is gone.
     """
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        pass
-    except FileNotFoundError as error:
-        raise StoreMissingError(f"{os.path.dirname(path)} is gone: there is no memory to make an index of") from error
+    for path in paths:
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            continue
+        except FileNotFoundError as error:
+            raise StoreMissingError(f"{os.path.dirname(path)} is gone: there is nothing to make an index of") from error
 
 
 def broken_files(folder: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from recollect.domain import bm25, events
 from recollect.domain.stored import Hit, Weights
 from recollect.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
 from recollect.store.binding import guarded
-from recollect.store.index_files import make_folder
+from recollect.store.index_files import make_folders
 from recollect.store.lexical_counts import ScopeCounts
 from recollect.store.lexical_filter import all_of, any_number, asked_of, sifted, within
 from recollect.store.stamp import give_up, is_stamped
@@ -124,8 +124,7 @@ class LexicalIndex:
         if os.path.exists(os.path.join(path, "meta.json")):
             index = open_index(path, _schema(*SCHEMAS[name]))
         elif create:
-            for folder in (os.path.dirname(self.folder), self.folder, path):
-                make_folder(folder)
+            make_folders(os.path.dirname(self.folder), self.folder, path)
             index = tantivy.Index(_schema(*SCHEMAS[name]), path=path)
         else:
             return None

@@ -17,7 +17,7 @@ from recollect.domain.memories import MemoryHit
 from recollect.domain.text import with_extra_terms
 from recollect.store.binding import guarded, is_lock_busy
 from recollect.store.faults import require_memory
-from recollect.store.index_files import META, living_segments, make_folder, sweep, take_away
+from recollect.store.index_files import META, living_segments, make_folders, sweep, take_away
 from recollect.store.lexical import WORDS, analyzer, open_index, weighted
 from recollect.store.lexical_filter import all_of, time_range
 from recollect.store.stamp import give_up, is_stamped, write_stamp
@@ -221,8 +221,7 @@ class MemoryIndex:
                 if os.path.exists(os.path.join(self.folder, META)):
                     index = self._registered(open_index(self.folder, _schema()))
                 else:
-                    make_folder(os.path.dirname(self.folder))
-                    make_folder(self.folder)
+                    make_folders(os.path.dirname(self.folder), self.folder)
                     index = self._registered(tantivy.Index(_schema(), path=self.folder))
                 return index.writer(HEAP_BYTES, 1)
             except PermissionError:  # the memory is kept; `recollect doctor` tells of its index

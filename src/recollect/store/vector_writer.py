@@ -11,7 +11,7 @@ import zlib
 import numpy as np
 
 from recollect.errors import IndexDamagedError, StoreError
-from recollect.store.index_files import make_folder
+from recollect.store.index_files import make_folders
 from recollect.store.stamp import sync_folder
 from recollect.store.vector_head import HEAD_NAME, LOCK_NAME, Head, checksum_of, data_path, row_bytes, write_head
 from recollect.store.vector_snapshot import ROW, data_types, signs
@@ -132,8 +132,7 @@ class VectorWriter:
             self._begin()
 
     def _take_lock(self) -> bool:
-        for folder in (os.path.dirname(self._folder), self._folder):
-            make_folder(folder)
+        make_folders(os.path.dirname(self._folder), self._folder)
         descriptor = os.open(os.path.join(self._folder, LOCK_NAME), _FLAGS, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
