@@ -89,7 +89,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
         ]
     yield write(folder / "many.jsonl", *records)
     for number, (_, line) in enumerate(NAMES[::4]):
-        claude, codex = Claude(session=f"p{number}"), Codex(session=f"s {line}", cwd=f"/home/mara/work/{line}/src")
+        claude, codex = Claude(session=f"p{number}"), Codex(session=f"s {line}", cwd=f"/home/mara/code/{line}/src")
         # it waits for its result beside the cursor
         yield write(folder / f"{number}.jsonl", claude.call("Read", "toolu_1", file_path=f"/srv/{line}"))
         rollout = [

@@ -31,7 +31,7 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
     \b
     Examples:
       recollect projects
-      recollect projects join ~/work/shop ~/old/shop
+      recollect projects join ~/code/shop ~/old/shop
       recollect projects apart shop shop-fork
     """
     with open_app(read_settings(os.environ), create=False) as app:
