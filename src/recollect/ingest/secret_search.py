@@ -53,13 +53,13 @@ _UNBROKEN_OVERLAP_CHARS = 16_000
 _LINE_CHARS = 4_000
 _BREAK = re.compile(rb"[ \t\r\n,;\"'<>(){}|\[\]]")
 # Units of about half a microsecond, as measured: what trying a rule costs, a place, a candidate, a finding. A long text
-# gets 7 ms for a piece of 16,000 characters, room for a secret in every 60; a short one as much as it may ever need.
+# gets some 5 ms for a piece of 16,000 characters, a secret in every 100; a short one as much as it may ever need.
 _RULE_COST = 50
 _PLACE_COST = 6
 _CHECK_COST = 8
 _CHECKED_CHARS_PER_UNIT = 4
 _FOUND_COST = 20
-_BUDGET_PER_CHAR = 0.8
+_BUDGET_PER_CHAR = 0.45
 _SHORT_BUDGET_PER_CHAR = 8.0
 _LONG_CHARS = 64_000
 
