@@ -2,9 +2,11 @@
 
 import base64
 import binascii
+import functools
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 
 from recollect.ingest.secret_rules import Rule
 from recollect.ingest.secret_view import PASSWORD
@@ -346,6 +348,13 @@ _SECRET_NAME = re.compile(rf"{_SECRET}[a-z0-9_]{{0,24}}$", re.IGNORECASE | re.AS
 
 def is_secret_name_for(name: str, value: str) -> bool:
     """Tell whether a value stored under a name is a secret."""
+    check = _check_of(name)
+    return check is not None and check(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _check_of(name: str) -> Callable[[str], bool] | None:
+    """What tells whether a value under a name is a secret; None for most names."""
     if _PASSWORD_NAME.search(name):
-        return is_password(value)
-    return _SECRET_NAME.search(name) is not None and is_random(value)
+        return is_password
+    return is_random if _SECRET_NAME.search(name) else None

@@ -34,11 +34,11 @@ class Cuts:
         self.literals = tuple({head.lower() for head in heads})
         self._compiled: re.Pattern[str] | None = None
 
-    def joined(self, text: str) -> Iterator[tuple[int, View]]:
-        """Each token of a normal view's text that may be cut, put together, and where it begins."""
+    def joined(self, text: str, begin: int, end: int) -> Iterator[tuple[int, View]]:
+        """Each token of a part of a normal view's text that may be cut, put together, and where it begins."""
         if self._compiled is None:
             self._compiled = re.compile(self.pattern, re.ASCII)
-        for match in self._compiled.finditer(text):
+        for match in self._compiled.finditer(text, begin, end):
             token = match[0]
             yield match.start(), View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
 

@@ -45,7 +45,7 @@ _BOUNDARY = r"\b"
 # An underscore is no part of what it emphasises, nor of a token behind a name.
 _WIDE_BOUNDARY = r"(?:\b|(?<=_)|(?=_))"
 # A trigger asks for at most this many repetitions: more would only make the automaton larger, locating counts them.
-_TRIGGER_REPEATS = 4
+_TRIGGER_REPEATS = 6
 _TRIGGER_MEMORY = 64 << 20
 _PIECE_CHARS = 16_000
 _OVERLAP_CHARS = 1_000

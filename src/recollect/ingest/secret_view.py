@@ -52,16 +52,19 @@ _QUOTES = (
 
 # How these begin in UTF-8, when all else is deleted: most texts have arrows, boxes and emoji only.
 _LEADS = {c.encode()[0] for word, _ in _FOREIGN for c in word if not c.isascii()}
-_OTHERS = bytes(sorted(set(range(256)) - _LEADS - {0xC2, 0xE3, 0xEF}))
+_OTHERS = bytes(sorted(set(range(0x80, 256)) - _LEADS - {0xC2, 0xE3, 0xEF}))
+_ASCII = bytes(range(0x80))
+_ESCAPED = re.compile(r"\\([^\\])")
 
 # Markdown's and a shell's, which are rarer: "\_" and the like.
-_ESCAPED_MARK = re.compile(r"\\([ -.:-@\[\]-`{-~])")
+_MARKS = " !#$%&()*+,-.:;<=>@[]^_`{|}~"
+_ESCAPED_MARK = re.compile(rf"\\([{re.escape(_MARKS)}])")
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\r\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 _CARET_COLOUR = re.compile(r"\^\[\[[0-9;]{0,40}m")
 _CODED = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|x([2-7][0-9a-fA-F]))")
 _PERCENT = re.compile(r"%(?:25){0,2}(0[9aAdD]|[2-7][0-9a-fA-F])")
 # In an encoded form a plus sign is a blank.
-_WORD = re.compile(r"[^\s\"'<>]+")
+_WORD = re.compile(r"[^\s\"'<>]+", re.ASCII)
 _ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
 # A shell's continued line, and quoted-printable: a line of its full width that ends in "=".
 _SOFT_BREAK = re.compile(r"\\\r?\n[ \t]{0,40}|=(?<=\n[^\r\n]{74}[^\r\n=]=)\r?\n(?=[A-Za-z0-9])")
@@ -100,13 +103,13 @@ class View:
 
     def below(self, masked: str) -> View:
         """The view of this one with some of it masked; itself where nothing is."""
-        return self if masked == self.text else View(masked.replace(MASK, ""), masked, self)
+        return self if masked == self.text and MASK not in masked else View(masked.replace(MASK, ""), masked, self)
 
 
 def normal_view(text: str) -> View:
     """The normal view of a text."""
-    view = View(text)
-    if "\\" not in text and "%" not in text and "&" not in text and text.isascii() and not _has_controls(text):
+    view = View(text).below(text if text.isascii() else _in_ascii(text))
+    if _is_quiet(view.text):
         return view
     for _ in range(_LEVELS):
         shown = _shown(view.text)
@@ -117,30 +120,41 @@ def normal_view(text: str) -> View:
     return view
 
 
-def _has_controls(text: str) -> bool:
-    return "\x1b" in text or "\r" in text or "^[[" in text or "=\n" in text or MASK in text
+def seen_bytes(text: str) -> bytes:
+    """What rules see of a text: its normal view in bytes, in half the time, without the places in the original."""
+    if not text.isascii():
+        text = _in_ascii(text).replace(MASK, "").encode("ascii", "replace").decode("ascii")
+    return (text if _is_quiet(text) else normal_view(text).text).encode("ascii", "replace")
+
+
+def _is_quiet(text: str) -> bool:
+    """Whether a text has nothing that the view leaves out (one character is found ten times as fast as two)."""
+    return not (
+        "\\" in text or "%" in text or "&" in text or "\x1b" in text or "\r" in text or MASK in text
+        or ("=" in text and "=\n" in text) or ("^" in text and "^[[" in text)
+    )  # fmt: skip
 
 
 def _shown(text: str) -> str:
     """A text of the same length without what displays, quotations and breaks put in."""
     if "\x1b" in text:  # before the escapes: its marks end in a backslash, which is none
         text = _COLOUR.sub(_hidden, text)
-    if "\\\n" in text or "\\\r" in text or "=\n" in text or "=\r" in text:
+    if any(mark in text and end in text and mark + end in text for mark in "\\=" for end in "\n\r"):
         text = _SOFT_BREAK.sub(_hidden, text)
     if "\\" in text:
         text = _unescaped(text)
-    if "\r\n" in text:
+    if "\r" in text:
         text = text.replace("\r\n", f"{MASK}\n")
     if "\x1b" in text:
         text = _COLOUR.sub(_hidden, text)
-    if "^[[" in text:
+    if "^" in text and "^[[" in text:
         text = _CARET_COLOUR.sub(_hidden, text)
     return text if text.isascii() else _in_ascii(text)
 
 
 def _in_ascii(text: str) -> str:
     """A text of the same length with ASCII's quotes and blanks, a word for passwords, and without what is not seen."""
-    data = text.encode("utf-8", "surrogatepass")
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     leads = data.translate(None, _OTHERS)
     if leads or b"\xe2\x80" in data or b"\xe2\x81" in data:
         for characters, said in _QUOTES:
@@ -157,10 +171,13 @@ def _unescaped(text: str) -> str:
     if "\\\\" in text:
         for code, said in _RUNS:
             text = text.replace(code, said)
+    present = set(_ESCAPED.findall(text))
     for code, said in _CHAIN:
-        text = text.replace(code, said)
-    text = _ESCAPED_MARK.sub(rf"{MASK}\1", text)
-    if "\\u00" in text or "\\x" in text:
+        if code[1] in present:
+            text = text.replace(code, said)
+    if not present.isdisjoint(_MARKS):
+        text = _ESCAPED_MARK.sub(rf"{MASK}\1", text)
+    if "u" in present or "x" in present:
         text = _CODED.sub(lambda match: chr(int(match[1] or match[2], 16)).rjust(len(match[0]), MASK), text)
     return text
 

@@ -29,7 +29,7 @@ from recollect.ingest.secret_search import (
     pieces,
     selection,
 )
-from recollect.ingest.secret_view import normal_view
+from recollect.ingest.secret_view import normal_view, seen_bytes
 
 if TYPE_CHECKING:
     from recollect.ingest.secret_search import Selection
@@ -50,7 +50,6 @@ _MAX_NAME_CHARS = 24
 # No format and no assignment is shorter ("pwd=abc1").
 _MIN_TEXT_CHARS = 8
 _OPTION = re.compile(r"--?[A-Za-z]")
-_SHORT_CHARS = 16_000
 _MIN_TOGETHER = 2
 _MAX_TOGETHER_CHARS = 16_000
 _TOGETHER = '\n"'
@@ -65,6 +64,13 @@ class Finding(NamedTuple):
     rule: str
     start: int
     end: int
+
+
+class Seen(NamedTuple):
+    """What rules see of a text, and the numbers of those that hit each piece of it."""
+
+    data: bytes
+    hits: list[list[int]]
 
 
 class Redactor:
@@ -96,12 +102,13 @@ class Redactor:
         return redacted
 
     def _redact_anew(self, text: str) -> str:
-        if len(text) <= _SHORT_CHARS and self._is_clean(text):
+        seen = self._seen(text)
+        if not any(seen.hits):
             return text
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
         for attempt in range(_MAX_PASSES + 1):
             view = normal_view(text)
-            if not (found := self._scan(view, again=attempt > 0)):
+            if not (found := self._scan(view, seen, again=attempt > 0)):
                 break
             kept: list[str] = []
             done = 0
@@ -117,9 +124,10 @@ class Redactor:
             text = "".join(kept)
         return text
 
-    def _is_clean(self, text: str) -> bool:
-        """Whether no rule hits a short text: what nearly all texts are, at the price of one search."""
-        return not self._hit(bytes_of(normal_view(text).text))
+    def _seen(self, text: str) -> Seen:
+        """What rules see of a text, and which hit it: none hits nearly all texts."""
+        data = seen_bytes(text)
+        return Seen(data, [sorted(self._hit(data[piece.begin : piece.reach])) for piece in pieces(data)])
 
     def reveals(self, text: str, shown: str) -> bool:
         """Whether a word of a text is a secret that stands as a placeholder in another."""
@@ -139,29 +147,30 @@ class Redactor:
             return False
         # The quote stands for the start of a line or of a value, which some rules ask for.
         text = '"' + _TOGETHER.join(texts)
-        return self._is_clean(text)
+        return not any(self._seen(text).hits)
 
     def scan(self, text: str) -> list[Finding]:
         """List the secrets of a text in order, without overlaps."""
         view = normal_view(text)
         return [Finding(rule, *view.span(start, end)) for rule, start, end in self._scan(view)]
 
-    def _scan(self, view: View, *, again: bool = False) -> list[Finding]:
+    def _scan(self, view: View, seen: Seen | None = None, *, again: bool = False) -> list[Finding]:
         """The secrets of a view, at the places of the view; `again`: only around what was replaced."""
         text = view.text
         if "[redacted:" in text:
             text = _PLACEHOLDER.sub(lambda match: "\0" * len(match[0]), text)
-        found, hit = self._found_in(text, len(RULES), again=again)
+        found, hit = self._found_in(text, len(RULES), seen, again=again)
         if KEY in hit:
             found += [(start, end, KEY) for start, end in key_blocks(text)]
-        if CUT in hit:
-            found += self._found_cut(text, sorted(found))
+        known = sorted(found)
+        for piece in hit.get(CUT, ()):
+            found += self._found_cut(text, piece, known)
         return _merge(found)
 
-    def _found_cut(self, text: str, known: list[Place]) -> list[Place]:
+    def _found_cut(self, text: str, piece: Piece, known: list[Place]) -> list[Place]:
         """Formats that show only when the parts of tokens are put together; other rules go by lines."""
         found, starts = [], [start for start, _, _ in known]
-        for begin, joined in CUTS.joined(text):
+        for begin, joined in CUTS.joined(text, piece.begin, piece.reach):
             for place, stop, index in self._found_in(joined.text, FORMATS)[0]:
                 start, end = (begin + offset for offset in joined.span(place, stop))
                 near = known[max(0, bisect_left(starts, start) - 1) : bisect_left(starts, end)]
@@ -177,15 +186,21 @@ class Redactor:
             self._select = selection(self._engine)
         return self._select(data)
 
-    def _found_in(self, text: str, rules: int, *, again: bool = False) -> tuple[list[Place], set[int]]:
-        """Where the first so many rules find something, and all that hit."""
+    def _found_in(
+        self, text: str, rules: int, seen: Seen | None = None, *, again: bool = False
+    ) -> tuple[list[Place], dict[int, list[Piece]]]:
+        """Where the first so many rules find something, and what hits which pieces; `seen`: of the same bytes."""
         found: list[Place] = []
-        hit: set[int] = set()
+        hit: dict[int, list[Piece]] = {}
         data = bytes_of(text)
-        for piece in pieces(data):
+        known = seen.hits if seen and seen.data == data else None
+        for number, piece in enumerate(pieces(data)):
             part = data[piece.begin : piece.reach]
-            if (not again or b"\0" in part) and (selected := sorted(self._hit(part))):
-                hit.update(selected)
+            if again and b"\0" not in part:
+                continue
+            if selected := known[number] if known else sorted(self._hit(part)):
+                for index in selected:
+                    hit.setdefault(index, []).append(piece)
                 found += self._found_in_piece(text, data, piece, [index for index in selected if KEY < index < rules])
         return found, hit
 
