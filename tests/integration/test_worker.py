@@ -304,13 +304,17 @@ def test_a_store_that_is_taken_away_in_the_middle_of_a_scan_leaves_nothing(
 
 
 def came_back(folder: Path) -> int:
-    """How often a store that was taken away in the middle of a scan was there again; in the end it stays away."""
-    times = -1
+    """How often a store that was taken away in the middle of a scan was there again; in the end it stays away.
+
+    While files of it are being written, it may take more than once to take it away: that is no coming back.
+    """
+    times, is_gone = 0, False
 
     def has_let_go() -> bool:
-        nonlocal times
-        times += folder.exists()
+        nonlocal times, is_gone
+        times += is_gone and folder.exists()
         shutil.rmtree(folder, ignore_errors=True)
+        is_gone = not folder.exists()
         return not works(process, folder)
 
     with server() as process:

@@ -287,3 +287,26 @@ def _leaf_by_leaf(value: object) -> object:
 def test_strings_searched_together_are_redacted_as_on_their_own(value: object) -> None:
     """One search for all strings of a tool's input finds what a search of each would."""
     assert AUTO.redact_value(value) == _leaf_by_leaf(value)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(CLEAN),
+            st.sampled_from([sample for _, sample in SAMPLES]),
+            st.text('ab=:\n" \\%\x1b', max_size=20),
+            st.dictionaries(
+                st.sampled_from(["command", "password", "a b"]), st.sampled_from([*CLEAN[:5], "swordfish9", "x\\"])
+            ),
+        ),
+        max_size=30,
+    )
+)
+def test_what_was_foreseen_is_what_each_gives_alone(values: list[str | dict[str, str]]) -> None:
+    """Looking at a batch at once changes nothing but the time."""
+    redactor = Redactor(KEY)
+    redactor.foresee(values)
+    assert redactor.redact_value(values) == Redactor(KEY).redact_value(values)
+    for value in values:
+        assert redactor.redact_value(value) == Redactor(KEY).redact_value(value)

@@ -71,7 +71,7 @@ class NewEvent:
 class NewRecord:
     """One line that was read: where it is and what became of it."""
 
-    __slots__ = ("digest", "events", "ignored", "offset", "quarantined", "size_bytes", "unknown")
+    __slots__ = ("digest", "events", "offset", "quarantined", "size_bytes", "unknown")
 
     def __init__(
         self, offset: int, size_bytes: int, events: list[NewEvent], *, quarantined: str | None = None,
@@ -79,7 +79,11 @@ class NewRecord:
     ) -> None:  # fmt: skip
         self.offset, self.size_bytes, self.events = offset, size_bytes, events
         self.quarantined, self.digest, self.unknown = quarantined, digest, unknown
-        self.ignored = not events and quarantined is None
+
+    @property
+    def ignored(self) -> bool:
+        """Whether it says nothing."""
+        return not self.events and self.quarantined is None
 
 
 class Batch:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from recollect.capture.records import ReaderState
     from recollect.capture.unfold import Status
     from recollect.domain.events import Event
-    from recollect.domain.sources import NewEvent
     from recollect.ingest.exclusion import Places
     from recollect.store.base import Store
 
@@ -176,6 +175,7 @@ class Ingester:
             reader = LineReader(stream, state.offset)
             memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
             work = _Pass(self, state, memory, head, window, report, on_progress)
+            work.is_unhurried = deadline is None
             try:
                 for line in reader:
                     if not self._add(work, line, deadline):
@@ -258,6 +258,7 @@ class Ingester:
         work = _Pass(self, state, memory, b"", b"", FileReport(), None)
         work.state.order_ms = 0
         record = work.read(offset, size_bytes, data)
+        work.prepare()
         return Batch(state, [record], work.roots, self._now_ms())
 
     def store_again(self, batch: Batch) -> dict[str, int]:
@@ -299,7 +300,10 @@ class _Pass:
         self._reader_state = memory
         self._fallback_session = ingester.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []
+        self._found: list[tuple[NewRecord, list[tuple[Event, int]], bytes]] = []
         self._bytes = 0
+        self.is_unhurried = False
+        """Whether all events of a batch may be prepared together; one by one, a pass keeps to its deadline."""
         self.roots: dict[str, tuple[str, bool]] = {}
 
     @property
@@ -313,6 +317,8 @@ class _Pass:
             self._append(NewRecord(line.start, size, [], quarantined=OVERSIZE, digest=line.digest), line)
             return
         record = self.read(line.start, size, line.data)
+        if not self.is_unhurried:
+            self.prepare()
         if record.quarantined is not None and not is_whole:
             record.quarantined = TORN
         self._append(record, line)
@@ -334,24 +340,36 @@ class _Pass:
         self._window = (self._window + line.data[-TAIL_BYTES:] + end)[-TAIL_BYTES:]
 
     def read(self, offset: int, size: int, data: bytes) -> NewRecord:
-        """The record of a line, with its rows."""
+        """The record of a line; `prepare` makes its rows."""
         if not data or data.isspace():
             return NewRecord(offset, size, [])
         try:
             record = self._ingester.decode(data, self.state.client)
             found = self._reader(record, self._reader_state)
-            if not found:
-                return NewRecord(offset, size, [], unknown=found is None)
-            return NewRecord(offset, size, self._prepare(found, offset))
+            new = NewRecord(offset, size, [], unknown=found is None)
+            if found:
+                self._found.append((new, self._kept(found, offset), data))
         except RecordError as error:
             return NewRecord(offset, size, [], quarantined=error.reason, digest=digest_of(data))
         except RecursionError:
             return NewRecord(offset, size, [], quarantined=TOO_DEEP, digest=digest_of(data))
+        return new
 
-    def _prepare(self, found: list[Event], offset: int) -> list[NewEvent]:
-        """The rows of a record's events, but for those of excluded folders."""
-        prepare = self._ingester.preparer().prepare
-        rows = []
+    def prepare(self) -> None:
+        """The rows of what was read."""
+        preparer = self._ingester.preparer()
+        with contextlib.suppress(RecursionError):  # each is tried by itself, too
+            preparer.foresee(event for _, found, _ in self._found for event, _ in found)
+        for record, found, data in self._found:
+            try:
+                record.events += [preparer.prepare(event, order_ms) for event, order_ms in found]
+            except RecursionError:
+                record.quarantined, record.digest = TOO_DEEP, digest_of(data)
+        self._found = []
+
+    def _kept(self, found: list[Event], offset: int) -> list[tuple[Event, int]]:
+        """The events of a record, but for those of excluded folders, and their place in the session."""
+        kept = []
         for event in found:
             cwd = event.cwd or ""
             if cwd not in self.roots:
@@ -363,12 +381,13 @@ class _Pass:
             if not event.record_id and event.ts_ms is None:  # nothing but its place tells it from its equals
                 event.record_id = f"{event.session_id}@{offset}"
             self.state.order_ms = max(self.state.order_ms, event.ts_ms or 0)
-            rows.append(prepare(event, self.state.order_ms))
-        return rows
+            kept.append((event, self.state.order_ms))
+        return kept
 
     def commit(self, status: Status | None, again: Callable[[], object] | None = None) -> None:
         """Commits what was read. With `status` the file was read to its end as it was then; `again` reads it anew."""
         state = self.state
+        self.prepare()
         if status is None and not self._records:
             return
         state.size_bytes, state.mtime_ns = (status.size_bytes, status.mtime_ns) if status else (-1, 0)

@@ -15,7 +15,7 @@ from recollect.ingest.secrets import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from recollect.domain.events import Event
@@ -36,6 +36,10 @@ class Preparer:
         self._key = key
         self.gate = gate if isinstance(gate, Gate) else Gate(lambda: key)
         self._compress = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
+
+    def foresee(self, events: Iterable[Event]) -> None:
+        """Looks for secrets in all events that are prepared next at once."""
+        self.gate.redactor.foresee(event.text if event.input is None else event.input for event in events)
 
     def prepare(self, event: Event, order_ms: int) -> NewEvent:
         """The row of an event. `order_ms` places it in its session whatever the clock did."""

@@ -45,7 +45,10 @@ _BOUNDARY = r"\b"
 # An underscore is no part of what it emphasises, nor of a token behind a name.
 _WIDE_BOUNDARY = r"(?:\b|(?<=_)|(?=_))"
 # A trigger asks for at most this many repetitions: more would only make the automaton larger, locating counts them.
+# Fewer than six, and UUIDs hit; behind four characters that hardly occur otherwise, two will do.
 _TRIGGER_REPEATS = 6
+_TELLING_CHARS = 4
+_TELLING_REPEATS = 2
 _TRIGGER_MEMORY = 64 << 20
 _PIECE_CHARS = 16_000
 _OVERLAP_CHARS = 1_000
@@ -215,7 +218,12 @@ def selection(engine: str) -> Selection:
     return _select_by_literals()
 
 
-def _trigger(pattern: str) -> bytes:
+def _repeats(index: int) -> int:
+    literals = RULES[index].literals
+    return _TELLING_REPEATS if literals and min(map(len, literals)) >= _TELLING_CHARS else _TRIGGER_REPEATS
+
+
+def _trigger(pattern: str, repeats: int = _TRIGGER_REPEATS) -> bytes:
     """Loosen a pattern to a smaller one that still matches wherever the pattern does."""
     pattern = pattern.replace(_BOUNDARY, r"(?:\b|_)")
 
@@ -223,7 +231,7 @@ def _trigger(pattern: str) -> bytes:
         least = int(match[1])
         if least == 0:
             return "*"
-        return f"{{{min(least, _TRIGGER_REPEATS)},}}"
+        return f"{{{min(least, repeats)},}}"
 
     return _REPEAT.sub(loosen, pattern).encode("ascii")
 
@@ -236,12 +244,11 @@ def _select_by_automaton(re2: Any) -> Selection:  # noqa: ANN401 - re2 has no ty
     options.never_capture = True
     options.log_errors = False
     matchers: list[tuple[list[int], Callable[[bytes], list[int] | None]]] = []
-    patterns = {index: rule.pattern for index, rule in enumerate(RULES)}
     # An automaton for each: together their states multiply.
     for indexes in ([*range(ENCODED), CUT], [ENCODED], list(range(FORMATS, len(RULES)))):
         automaton = re2.Set.SearchSet(options)
         for index in indexes:
-            automaton.Add(_trigger(CUTS.pattern if index == CUT else patterns[index]))
+            automaton.Add(_trigger(CUTS.pattern) if index == CUT else _trigger(RULES[index].pattern, _repeats(index)))
         automaton.Compile()
         matchers.append((indexes, getattr(automaton, "_set", automaton).Match))  # without the wrapper for texts
 

@@ -32,6 +32,8 @@ from recollect.ingest.secret_search import (
 from recollect.ingest.secret_view import normal_view, seen_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from recollect.ingest.secret_search import Selection
     from recollect.ingest.secret_view import View
 
@@ -52,6 +54,7 @@ _MIN_TEXT_CHARS = 8
 _OPTION = re.compile(r"--?[A-Za-z]")
 _MIN_TOGETHER = 2
 _MAX_TOGETHER_CHARS = 16_000
+_MAX_FORESEEN_CHARS = 4_000
 _TOGETHER = '\n"'
 # Paths, commands and the like come again and again: what was clean once need not be searched again.
 _REMEMBERED_CHARS = 256
@@ -85,10 +88,32 @@ class Redactor:
         self._engine, self._personal = engine, personal
         self._select: Selection | None = None
         self._clean: set[str] = set()
+        self._foreseen: set[str] = set()
+
+    def foresee(self, values: Iterable[object]) -> None:
+        """Look at many values together, before each is redacted: a short text costs more to begin with than to read."""
+        self._foreseen.clear()
+        texts: list[str] = []
+        for value in values if not self._personal else ():
+            _gather(value, texts)
+        together: list[str] = []
+        size = 0
+        for text in texts:
+            if _MIN_TEXT_CHARS <= len(text) <= _MAX_FORESEEN_CHARS and text not in self._clean:
+                together.append(text)
+                size += len(text)
+                if size > _MAX_TOGETHER_CHARS - _MAX_FORESEEN_CHARS:
+                    self._foresee(together)
+                    together, size = [], 0
+        self._foresee(together)
+
+    def _foresee(self, texts: list[str]) -> None:
+        if len(texts) >= _MIN_TOGETHER and self._are_clean(texts):
+            self._foreseen.update(texts)
 
     def redact(self, text: str) -> str:
         """Replace every secret; a placeholder already in the text stays as it is."""
-        if len(text) < _MIN_TEXT_CHARS or text in self._clean:
+        if len(text) < _MIN_TEXT_CHARS or text in self._clean or text in self._foreseen:
             return text
         redacted = self._redact_anew(text)
         if self._personal:
@@ -143,11 +168,15 @@ class Redactor:
         """Whether no rule can hit any string of a small value: one search for all of them instead of one for each."""
         texts: list[str] = []
         _gather(value, texts)
+        if self._foreseen.issuperset(texts):
+            return True
         if self._personal or len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
             return False
+        return self._are_clean(texts)
+
+    def _are_clean(self, texts: list[str]) -> bool:
         # The quote stands for the start of a line or of a value, which some rules ask for.
-        text = '"' + _TOGETHER.join(texts)
-        return not any(self._seen(text).hits)
+        return not any(self._seen('"' + _TOGETHER.join(texts)).hits)
 
     def scan(self, text: str) -> list[Finding]:
         """List the secrets of a text in order, without overlaps."""
