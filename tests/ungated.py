@@ -30,6 +30,9 @@ CWD = f"/home/mara/{TOKEN}"
 class _NoRules:
     """What finds nothing."""
 
+    def foresee(self, values: object) -> None:
+        """Nothing."""
+
     def redact(self, text: str) -> str:
         """The text."""
         return text
