@@ -305,8 +305,9 @@ def test_strings_searched_together_are_redacted_as_on_their_own(value: object) -
 )
 def test_what_was_foreseen_is_what_each_gives_alone(values: list[str | dict[str, str]]) -> None:
     """Looking at a batch at once changes nothing but the time."""
-    redactor = Redactor(KEY)
+    redactor, alone = Redactor(KEY), Redactor(KEY)
+    redactor._select = alone._select = AUTO._select
     redactor.foresee(values)
-    assert redactor.redact_value(values) == Redactor(KEY).redact_value(values)
+    assert redactor.redact_value(values) == alone.redact_value(values)
     for value in values:
-        assert redactor.redact_value(value) == Redactor(KEY).redact_value(value)
+        assert redactor.redact_value(value) == alone.redact_value(value)

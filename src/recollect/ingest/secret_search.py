@@ -82,6 +82,7 @@ class Search:
         self._text, self._data, self._piece = text, data, piece
         self._lowered = data[piece.begin : piece.reach].lower()
         self._taken: dict[int, int] = {}
+        self._known: dict[str, list[int]] = {}
         per_char = _BUDGET_PER_CHAR if len(data) >= _LONG_CHARS else _SHORT_BUDGET_PER_CHAR
         self.budget = int(max(piece.stop - piece.begin, _PIECE_CHARS) * per_char)
 
@@ -126,20 +127,27 @@ class Search:
 
     def _places(self, literals: tuple[str, ...]) -> list[int]:
         """Where one of some literals begins, in order."""
-        places: set[int] = set()
-        for literal in literals:
-            sought = literal.encode()
-            # Of a run of one character, as an empty image has it, only the beginning.
-            run = re.compile(re.escape(sought[:1]) + b"*") if len(set(sought)) == 1 < len(sought) else None
-            place = self._lowered.find(sought)
-            while place >= 0:
-                places.add(self._piece.begin + place)
-                rest = place + len(sought)
-                if run is not None and (more := run.match(self._lowered, rest)):
-                    rest = more.end()
-                place = self._lowered.find(sought, rest)
+        found = [self._places_of(literal) for literal in literals]
+        places = found[0] if len(found) == 1 else sorted(set().union(*found))
         self.budget -= _RULE_COST + len(places)
-        return sorted(places)
+        return places
+
+    def _places_of(self, literal: str) -> list[int]:
+        """Where a literal begins: many rules share theirs."""
+        if literal in self._known:
+            return self._known[literal]
+        places = self._known[literal] = []
+        sought = literal.encode()
+        # Of a run of one character, as an empty image has it, only the beginning.
+        run = re.compile(re.escape(sought[:1]) + b"*") if len(set(sought)) == 1 < len(sought) else None
+        place = self._lowered.find(sought)
+        while place >= 0:
+            places.append(self._piece.begin + place)
+            rest = place + len(sought)
+            if run is not None and (more := run.match(self._lowered, rest)):
+                rest = more.end()
+            place = self._lowered.find(sought, rest)
+        return places
 
     def _end_of(self, end: int, tail: re.Pattern[bytes] | None) -> int:
         if tail and (more := tail.match(self._data, end)):

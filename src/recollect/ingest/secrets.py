@@ -10,7 +10,8 @@ import base64
 import binascii
 import hashlib
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.ingest.secret_context_rules import is_secret_name_for
@@ -56,6 +57,7 @@ _MIN_TOGETHER = 2
 _MAX_TOGETHER_CHARS = 16_000
 _MAX_FORESEEN_CHARS = 4_000
 _TOGETHER = '\n"'
+_APART = "\0\n"
 # Paths, commands and the like come again and again: what was clean once need not be searched again.
 _REMEMBERED_CHARS = 256
 _REMEMBERED_TEXTS = 50_000
@@ -198,15 +200,19 @@ class Redactor:
 
     def _found_cut(self, text: str, piece: Piece, known: list[Place]) -> list[Place]:
         """Formats that show only when the parts of tokens are put together; other rules go by lines."""
+        tokens = list(CUTS.joined(text, piece.begin, piece.reach))
+        begins = list(accumulate((len(joined.text) + len(_APART) for _, joined in tokens), initial=0))
         found, starts = [], [start for start, _, _ in known]
-        for begin, joined in CUTS.joined(text, piece.begin, piece.reach):
-            for place, stop, index in self._found_in(joined.text, FORMATS)[0]:
-                start, end = (begin + offset for offset in joined.span(place, stop))
-                near = known[max(0, bisect_left(starts, start) - 1) : bisect_left(starts, end)]
-                before = max((stop for _, stop, _ in near if stop > start), default=start)
-                # Behind what was found without, it is more of the token, or else a word of the next line.
-                if before < end and (before == start or is_mixed(text[before:end])):
-                    found.append((start, end, index))
+        for first, last, index in self._found_in(_APART.join(joined.text for _, joined in tokens), FORMATS)[0]:
+            number = bisect_right(begins, first) - 1
+            begin, joined = tokens[number]
+            span = joined.span(first - begins[number], min(last - begins[number], len(joined.text)))
+            start, end = (begin + offset for offset in span)
+            near = known[max(0, bisect_left(starts, start) - 1) : bisect_left(starts, end)]
+            before = max((stop for _, stop, _ in near if stop > start), default=start)
+            # Behind what was found without, it is more of the token, or else a word of the next line.
+            if before < end and (before == start or is_mixed(text[before:end])):
+                found.append((start, end, index))
         return found
 
     def _hit(self, data: bytes) -> list[int]:
