@@ -8,7 +8,8 @@ from recollect.capture.decode import clean_text
 from recollect.domain import memories
 from recollect.domain.events import squeeze
 from recollect.errors import NotFoundError, UsageError
-from recollect.ingest.secrets import Redactor, strip_private
+from recollect.ingest.private_spans import strip_private
+from recollect.ingest.secrets import Redactor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

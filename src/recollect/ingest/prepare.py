@@ -11,7 +11,7 @@ import zstandard
 from recollect.domain import events
 from recollect.domain.sources import NewEvent
 from recollect.ingest.gate import Gate
-from recollect.ingest.secrets import strip_private, strip_private_value
+from recollect.ingest.private_spans import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

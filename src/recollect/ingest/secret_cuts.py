@@ -20,7 +20,9 @@ _CUT = (
 )
 _MOST_PARTS = 60
 _LEAST_HEAD_CHARS = 3
+_MOST_HEAD_CHARS = 30
 _CUTS = re.compile(_CUT)
+_RUN = re.compile(rf"(?<!{_TOKEN}){_TOKEN}++(?:{_CUT}{_TOKEN}{{4,200}}+){{1,{_MOST_PARTS}}}")
 _NOT_A_WORD = re.compile(r"[^a-z]")
 
 
@@ -32,15 +34,18 @@ class Cuts:
         either = "|".join(re.escape(head).replace(r"\-", "-").replace(r"\ ", " ") for head in heads)
         self.pattern = rf"\b(?:{either}){_TOKEN}{{0,200}}(?:{_CUT}{_TOKEN}{{4,200}}){{1,{_MOST_PARTS}}}"
         self.literals = tuple({head.lower() for head in heads})
+        self._head = rf"\b(?:{either})"
         self._compiled: re.Pattern[str] | None = None
 
     def joined(self, text: str, begin: int, end: int) -> Iterator[tuple[int, View]]:
         """Each token of a part of a normal view's text that may be cut, put together, and where it begins."""
         if self._compiled is None:
-            self._compiled = re.compile(self.pattern, re.ASCII)
-        for match in self._compiled.finditer(text, begin, end):
-            token = match[0]
-            yield match.start(), View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
+            self._compiled = re.compile(self._head, re.ASCII)
+        for run in _RUN.finditer(text, begin, end):  # all that goes on over cuts, in one go: heads come in dense rows
+            heads = self._compiled.finditer(text, max(begin, run.start() - _MOST_HEAD_CHARS), run.end())
+            if head := next((head for head in heads if head.end() >= run.start()), None):
+                token = text[head.start() : run.end()]
+                yield head.start(), View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
 
 
 def _heads(rule: Rule) -> Iterator[str]:

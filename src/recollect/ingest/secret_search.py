@@ -6,6 +6,7 @@ literals, at a cost that is counted. A piece that costs more than its budget is 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,8 @@ from recollect.ingest.secret_token_rules import TOKEN_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from recollect.ingest.secret_view import View
 
     Selection = Callable[[bytes], list[int]]
 
@@ -56,13 +59,18 @@ _UNBROKEN_OVERLAP_CHARS = 16_000
 _LINE_CHARS = 4_000
 _BREAK = re.compile(rb"[ \t\r\n,;\"'<>(){}|\[\]]")
 # Units of about half a microsecond, as measured: what trying a rule costs, a place, a candidate, a finding. A long text
-# gets some 5 ms for a piece of 16,000 characters, a secret in every 100; a short one as much as it may ever need.
+# gets some 3 ms for a piece of 16,000 characters, a secret in every 100; a short one as much as it may ever need.
 _RULE_COST = 50
+_FIND_COST = 2
 _PLACE_COST = 6
+_MAX_READ_CHARS = 4_000
+_READ_CHARS_PER_UNIT = 100
+_MAX_TRIED = 1_000
+_TRIED_PER_UNIT = 60
 _CHECK_COST = 8
 _CHECKED_CHARS_PER_UNIT = 4
 _FOUND_COST = 20
-_BUDGET_PER_CHAR = 0.45
+_BUDGET_PER_CHAR = 0.36
 _SHORT_BUDGET_PER_CHAR = 8.0
 _LONG_CHARS = 64_000
 
@@ -75,16 +83,29 @@ class Piece(NamedTuple):
     reach: int
 
 
+class Budget:
+    """What looking at one piece may still cost, with all that is decoded in it."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, piece: Piece, text_chars: int) -> None:
+        per_char = _BUDGET_PER_CHAR if text_chars >= _LONG_CHARS else _SHORT_BUDGET_PER_CHAR
+        self.left = int(max(piece.stop - piece.begin, _PIECE_CHARS) * per_char)
+
+
+def cut_cost(token: View) -> int:
+    """What it costs to put a token together that may be cut."""
+    return _CHECK_COST + len(token.text) // _CHECKED_CHARS_PER_UNIT
+
+
 class Search:
     """Locates rules in one piece of a text, as long as its budget lasts."""
 
-    def __init__(self, text: str, data: bytes, piece: Piece) -> None:
-        self._text, self._data, self._piece = text, data, piece
+    def __init__(self, text: str, data: bytes, piece: Piece, budget: Budget) -> None:
+        self._text, self._data, self._piece, self._budget = text, data, piece, budget
         self._lowered = data[piece.begin : piece.reach].lower()
         self._taken: dict[int, int] = {}
         self._known: dict[str, list[int]] = {}
-        per_char = _BUDGET_PER_CHAR if len(data) >= _LONG_CHARS else _SHORT_BUDGET_PER_CHAR
-        self.budget = int(max(piece.stop - piece.begin, _PIECE_CHARS) * per_char)
 
     def locate(self, index: int, hides: Callable[[str], bool] | None) -> Iterator[tuple[int, int, bool]]:
         """The places of a rule's values, each with whether it is one."""
@@ -97,15 +118,15 @@ class Search:
             if (taken := self._taken.get(start, -1)) >= end:  # another rule found as much
                 cursor = taken
                 continue
-            self.budget -= _CHECK_COST + (end - start) // _CHECKED_CHARS_PER_UNIT
+            self._budget.left -= _CHECK_COST + (end - start) // _CHECKED_CHARS_PER_UNIT
             if accepted := self._is_accepted(rule, start, end, hides):
-                self.budget -= _FOUND_COST
+                self._budget.left -= _FOUND_COST
                 cursor = end = self._end_of(end, tail)
                 self._taken[start] = end
             else:  # the refused value may itself name a secret, as in `token: password = "..."`
                 cursor = start if start > match.start() else match.end()
             yield start, end, accepted
-            if self.budget < 0:
+            if self._budget.left < 0:
                 return
 
     def _matches(self, index: int) -> Iterator[re.Match[bytes]]:
@@ -116,20 +137,21 @@ class Search:
             yield from pattern.finditer(self._data, begin, reach)
             return
         least, most = rule.before
+        cost = _place_cost(index)
         for place in self._places(rule.literals):
             for first in range(max(begin, place - most), min(place - least + 1, stop)):
-                self.budget -= _PLACE_COST
+                self._budget.left -= cost
                 if match := pattern.match(self._data, first, reach):
                     yield match
                     break
-            if self.budget < 0:
+            if self._budget.left < 0:
                 return
 
     def _places(self, literals: tuple[str, ...]) -> list[int]:
         """Where one of some literals begins, in order."""
         found = [self._places_of(literal) for literal in literals]
         places = found[0] if len(found) == 1 else sorted(set().union(*found))
-        self.budget -= _RULE_COST + len(places)
+        self._budget.left -= _RULE_COST + len(places)
         return places
 
     def _places_of(self, literal: str) -> list[int]:
@@ -141,12 +163,14 @@ class Search:
         # Of a run of one character, as an empty image has it, only the beginning.
         run = re.compile(re.escape(sought[:1]) + b"*") if len(set(sought)) == 1 < len(sought) else None
         place = self._lowered.find(sought)
-        while place >= 0:
+        most = self._budget.left // _FIND_COST
+        while place >= 0 and len(places) <= most:
             places.append(self._piece.begin + place)
             rest = place + len(sought)
             if run is not None and (more := run.match(self._lowered, rest)):
                 rest = more.end()
             place = self._lowered.find(sought, rest)
+        self._budget.left -= _FIND_COST * len(places)
         return places
 
     def _end_of(self, end: int, tail: re.Pattern[bytes] | None) -> int:
@@ -168,6 +192,16 @@ class Search:
         if "\0" in value or (rule.check is not None and not rule.check(value)):
             return False
         return hides is None or hides(value)
+
+
+@functools.cache
+def _place_cost(index: int) -> int:
+    """What it costs to try a rule at a place: what it may read there is as long as its repetitions allow."""
+    repeats = [match.groups() for match in _REPEAT.finditer(RULES[index].pattern)]
+    chars = sum(_MAX_READ_CHARS if most == "" else int(most or least) for least, most in repeats)
+    tried = sorted(int(most) - int(least) for least, most in repeats if most and int(most) < _READ_CHARS_PER_UNIT)
+    again = tried[-1] * tried[-2] if len(tried) > 1 else 0  # for each length of one, each of the other
+    return _PLACE_COST + min(chars, _MAX_READ_CHARS) // _READ_CHARS_PER_UNIT + min(again, _MAX_TRIED) // _TRIED_PER_UNIT
 
 
 _COMPILED: dict[int, tuple[re.Pattern[bytes], re.Pattern[bytes] | None]] = {}

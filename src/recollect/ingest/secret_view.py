@@ -62,10 +62,11 @@ _ESCAPED_MARK = re.compile(rf"\\([{re.escape(_MARKS)}])")
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\r\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 _CARET_COLOUR = re.compile(r"\^\[\[[0-9;]{0,40}m")
 _CODED = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|x([2-7][0-9a-fA-F]))")
-_PERCENT = re.compile(r"%(?:25){0,2}(0[9aAdD]|[2-7][0-9a-fA-F])")
+_PERCENT = re.compile(r"%(?:25){0,2}(?:0[9aAdD]|[2-7][0-9a-fA-F])")
 # In an encoded form a plus sign is a blank.
 _WORD = re.compile(r"[^\s\"'<>]+", re.ASCII)
 _ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
+_SPARSE = 10
 # A shell's continued line, and quoted-printable: a line of its full width that ends in "=".
 _SOFT_BREAK = re.compile(r"\\\r?\n[ \t]{0,40}|=(?<=\n[^\r\n]{74}[^\r\n=]=)\r?\n(?=[A-Za-z0-9])")
 
@@ -140,6 +141,8 @@ def _shown(text: str) -> str:
     if "\x1b" in text:  # before the escapes: its marks end in a backslash, which is none
         text = _COLOUR.sub(_hidden, text)
     if any(mark in text and end in text and mark + end in text for mark in "\\=" for end in "\n\r"):
+        if text.count("\\\n") * _SPARSE > len(text):  # more of them than lines
+            text = text.replace("\\\n", 2 * MASK)
         text = _SOFT_BREAK.sub(_hidden, text)
     if "\\" in text:
         text = _unescaped(text)
@@ -187,7 +190,9 @@ def _decoded(text: str) -> str:
     if "%" in text and _PERCENT.search(text):
         if "+" in text:
             text = _WORD.sub(lambda word: word[0].replace("+", " ") if _PERCENT.search(word[0]) else word[0], text)
-        text = _PERCENT.sub(_percent, text)
+        codes = set(_PERCENT.findall(text))
+        for code in sorted(codes, key=len, reverse=True):
+            text = text.replace(code, _percent(code))
     if "&" in text and _ENTITY.search(text):
         text = _ENTITY.sub(_entity, text)
     return text
@@ -200,11 +205,8 @@ def _hidden(match: re.Match[str]) -> str:
 _said: dict[str, str] = {}
 
 
-def _percent(match: re.Match[str]) -> str:
-    code = match[0]
-    if code not in _said:
-        _said[code] = chr(int(match[1], 16)).rjust(len(code), MASK)
-    return _said[code]
+def _percent(code: str) -> str:
+    return chr(int(code[-2:], 16)).rjust(len(code), MASK)
 
 
 def _entity(match: re.Match[str]) -> str:

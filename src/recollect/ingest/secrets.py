@@ -24,9 +24,11 @@ from recollect.ingest.secret_search import (
     FORMATS,
     KEY,
     RULES,
+    Budget,
     Piece,
     Search,
     bytes_of,
+    cut_cost,
     pieces,
     selection,
 )
@@ -46,7 +48,6 @@ TOO_DENSE = "too-dense"
 
 _BETWEEN_WORDS = re.compile(r"""[=:,;"'`()<>{}\[\]]+""")
 _PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9-]{1,60}:[0-9a-f]{8}\]")
-_PRIVATE_TAG = re.compile(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE)
 # Two passes settle real text; the bound is for text made to be slow.
 _MAX_PASSES = 4
 _MAX_NAME_CHARS = 24
@@ -132,10 +133,11 @@ class Redactor:
         seen = self._seen(text)
         if not any(seen.hits):
             return text
+        chars = len(text)
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
         for attempt in range(_MAX_PASSES + 1):
             view = normal_view(text)
-            if not (found := self._scan(view, seen, again=attempt > 0)):
+            if not (found := self._scan(view, chars, seen, again=attempt > 0)):
                 break
             kept: list[str] = []
             done = 0
@@ -183,28 +185,37 @@ class Redactor:
     def scan(self, text: str) -> list[Finding]:
         """List the secrets of a text in order, without overlaps."""
         view = normal_view(text)
-        return [Finding(rule, *view.span(start, end)) for rule, start, end in self._scan(view)]
+        return [Finding(rule, *view.span(start, end)) for rule, start, end in self._scan(view, len(text))]
 
-    def _scan(self, view: View, seen: Seen | None = None, *, again: bool = False) -> list[Finding]:
+    def _scan(self, view: View, chars: int, seen: Seen | None = None, *, again: bool = False) -> list[Finding]:
         """The secrets of a view, at the places of the view; `again`: only around what was replaced."""
         text = view.text
         if "[redacted:" in text:
             text = _PLACEHOLDER.sub(lambda match: "\0" * len(match[0]), text)
-        found, hit = self._found_in(text, len(RULES), seen, again=again)
+        found, hit = self._found_in(text, len(RULES), chars, seen, again=again)
         if KEY in hit:
             found += [(start, end, KEY) for start, end in key_blocks(text)]
         known = sorted(found)
-        for piece in hit.get(CUT, ()):
-            found += self._found_cut(text, piece, known)
+        for piece, budget in hit.get(CUT, ()):
+            if budget.left >= 0:  # it is not taken out whole anyway
+                found += self._found_cut(text, piece, known, budget)
         return _merge(found)
 
-    def _found_cut(self, text: str, piece: Piece, known: list[Place]) -> list[Place]:
+    def _found_cut(self, text: str, piece: Piece, known: list[Place], budget: Budget) -> list[Place]:
         """Formats that show only when the parts of tokens are put together; other rules go by lines."""
-        tokens = list(CUTS.joined(text, piece.begin, piece.reach))
+        tokens = []
+        for begin, joined in CUTS.joined(text, piece.begin, piece.reach):
+            tokens.append((begin, joined))
+            budget.left -= cut_cost(joined)
+            if budget.left < 0:
+                return [(piece.begin, piece.stop, len(RULES))]
         begins = list(accumulate((len(joined.text) + len(_APART) for _, joined in tokens), initial=0))
         found, starts = [], [start for start, _, _ in known]
-        for first, last, index in self._found_in(_APART.join(joined.text for _, joined in tokens), FORMATS)[0]:
+        together = _APART.join(joined.text for _, joined in tokens)
+        for first, last, index in self._found_in(together, FORMATS, 0, budget=budget)[0]:
             number = bisect_right(begins, first) - 1
+            if budget.left < 0:
+                return [(piece.begin, piece.stop, len(RULES))]
             begin, joined = tokens[number]
             span = joined.span(first - begins[number], min(last - begins[number], len(joined.text)))
             start, end = (begin + offset for offset in span)
@@ -222,11 +233,16 @@ class Redactor:
         return self._select(data)
 
     def _found_in(
-        self, text: str, rules: int, seen: Seen | None = None, *, again: bool = False
-    ) -> tuple[list[Place], dict[int, list[Piece]]]:
-        """Where the first so many rules find something, and what hits which pieces; `seen`: of the same bytes."""
+        self, text: str, rules: int, chars: int, seen: Seen | None = None, *, again: bool = False,
+        budget: Budget | None = None,
+    ) -> tuple[list[Place], dict[int, list[tuple[Piece, Budget]]]]:  # fmt: skip
+        """Where the first so many rules find something, and what hits which pieces.
+
+        `chars` are those of the text that it is from, by which each piece has its budget, unless there is one already;
+        `seen` is what is known of the same bytes.
+        """
         found: list[Place] = []
-        hit: dict[int, list[Piece]] = {}
+        hit: dict[int, list[tuple[Piece, Budget]]] = {}
         data = bytes_of(text)
         known = seen.hits if seen and seen.data == data else None
         for number, piece in enumerate(pieces(data)):
@@ -234,37 +250,47 @@ class Redactor:
             if again and b"\0" not in part:
                 continue
             if selected := known[number] if known else sorted(self._hit(part)):
+                left = budget or Budget(piece, chars)
                 for index in selected:
-                    hit.setdefault(index, []).append(piece)
-                found += self._found_in_piece(text, data, piece, [index for index in selected if KEY < index < rules])
+                    hit.setdefault(index, []).append((piece, left))
+                chosen = [index for index in selected if KEY < index < rules]
+                found += self._found_in_piece(text, data, piece, chosen, left)
         return found, hit
 
-    def _found_in_piece(self, text: str, data: bytes, piece: Piece, selected: list[int]) -> list[Place]:
+    def _found_in_piece(
+        self, text: str, data: bytes, piece: Piece, selected: list[int], budget: Budget
+    ) -> list[Place]:  # fmt: skip
         found: list[Place] = []
         refused: set[tuple[int, int]] = set()
-        search = Search(text, data, piece)
+        search = Search(text, data, piece, budget)
+
+        def hides(value: str) -> bool:
+            return self._hides(value, budget)
+
         for index in selected:
-            for start, end, accepted in search.locate(index, self._hides if index == ENCODED else None):
+            for start, end, accepted in search.locate(index, hides if index == ENCODED else None):
                 if accepted:
                     found.append((start, end, index))
                 elif RULES[index].final:
                     refused.add((start, end))
-            if search.budget < 0:
+            if budget.left < 0:
                 return [(piece.begin, piece.stop, len(RULES))]
         # A value refused by its own context is no generic secret either; a provider's format is one anywhere.
         return [item for item in found if item[2] < FORMATS or item[:2] not in refused]
 
-    def _hides(self, value: str) -> bool:
+    def _hides(self, value: str, budget: Budget) -> bool:
         """Whether what looks like base64 of text hides a secret; its last line may be a word of the text behind it."""
         lines = value.split("\n")
-        return self._hides_decoded("".join(lines)) or (len(lines) > 1 and self._hides_decoded("".join(lines[:-1])))
+        return self._hides_decoded("".join(lines), budget) or (
+            len(lines) > 1 and self._hides_decoded("".join(lines[:-1]), budget)
+        )
 
-    def _hides_decoded(self, value: str) -> bool:
+    def _hides_decoded(self, value: str, budget: Budget) -> bool:
         try:
             decoded = base64.b64decode(value[: len(value) // 4 * 4]).decode("ascii")
         except (binascii.Error, ValueError):
             return False
-        found, hit = self._found_in(decoded, len(RULES))
+        found, hit = self._found_in(decoded, len(RULES), 0, budget=budget)
         return bool(found) or (KEY in hit and bool(key_blocks(decoded)))
 
     def _redact_under(self, name: str, value: object, *, is_clean: bool) -> object:
@@ -340,31 +366,6 @@ def _gather(value: object, texts: list[str]) -> None:
     elif isinstance(value, list):
         for item in value:
             _gather(item, texts)
-
-
-def strip_private(text: str) -> str:
-    """Replace every `<private>` span by "[private]"; a span that is never closed reaches to the end."""
-    pieces: list[str] = []
-    depth = position = 0
-    for tag in _PRIVATE_TAG.finditer(text):
-        closing = bool(tag[1])
-        if depth == 0 and not closing:
-            pieces += (text[position : tag.start()], "[private]")
-        if depth > 0 or not closing:
-            depth += -1 if closing else 1
-            position = tag.end()
-    if depth == 0:
-        pieces.append(text[position:])
-    return "".join(pieces)
-
-
-def strip_private_value(value: object) -> object:
-    """Strip the private spans of all strings of decoded JSON."""
-    if isinstance(value, str):
-        return strip_private(value)
-    if isinstance(value, dict):
-        return {name: strip_private_value(item) for name, item in value.items()}
-    return [strip_private_value(item) for item in value] if isinstance(value, list) else value
 
 
 def _merge(found: list[Place]) -> list[Finding]:

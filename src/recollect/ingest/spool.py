@@ -19,7 +19,7 @@ from recollect.domain.sources import Batch, NewRecord, SourceState
 from recollect.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from recollect.ingest.exclusion import Places
 from recollect.ingest.gate import Gate
-from recollect.ingest.secrets import strip_private, strip_private_value
+from recollect.ingest.private_spans import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
