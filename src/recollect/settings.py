@@ -40,6 +40,8 @@ class Field:
 EMBEDDERS = ("auto", "off", "minilm", "fastembed", "http")
 _EMBEDDING = "Search by meaning: `off`, `minilm`, `fastembed`, `http`; `auto`: minilm where its packages and model are."
 
+SECOND_OPINIONS = ("off", "kingfisher")
+_SECOND_OPINION = "Another scanner for secrets that looks at what `import` stores: `off`, `kingfisher`."
 DISTILLERS = ("rules", "llm", "off")
 _DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (the language model beside them), or `off`."
 LANGUAGE_MODELS = ("off", "http", "anthropic", "claude")
@@ -56,6 +58,7 @@ FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
     Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
+    Field("second_opinion", "off", _SECOND_OPINION, choices=SECOND_OPINIONS),
     Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
     Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
     Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
@@ -97,6 +100,7 @@ class Settings:
     disable: bool
     exclude: tuple[str, ...]
     redact_personal: bool
+    second_opinion: str
     transcript_folders: tuple[str, ...]
     recall_limit: int
     recall_chars: int

@@ -8,6 +8,7 @@ unique: the effect is exactly-once.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 
 from recollect.capture.decode import decode_record
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from recollect.capture.unfold import Status
     from recollect.ingest.exclusion import Places
+    from recollect.settings import Settings
     from recollect.store.base import Store
 
 TORN_IDLE_MS = 24 * 3600 * 1000
@@ -228,6 +230,18 @@ class Ingester:
             key = self._store.meta("key")
             self._preparer = Preparer(bytes(key), self._store.gate)  # type: ignore[call-overload]
         return self._preparer
+
+    def ask_second_opinion(self, settings: Settings) -> None:
+        """Lets the scanner that the settings name look at what is read from now on, too.
+
+        Raises:
+            SettingsError: its package is not there.
+        """
+        if settings.second_opinion != "off":
+            from recollect.ingest.second_opinion import kingfisher
+
+            cache_folder = os.path.join(settings.home, "models", "kingfisher")
+            self.preparer().gate.redactor.ask_too(kingfisher(cache_folder))
 
     def decode(self, data: bytes, client: str) -> dict[str, object]:
         """One line as a record."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recollect.ingest.redacting import Redacted
     from recollect.store.base import Store
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Raised with every change of the rules that finds more: what is stored by older ones is then redacted again."""
 
 BEFORE_VERSIONS = 1

@@ -86,7 +86,7 @@ _TOKENS = (
     Token("polar-key", ("polar_oat_", "polar_pat_", "polar_at_u_", "polar_at_o_"), _AN, 36, 60),
     Token("posthog-project-key", ("phc_",), _URL, 43, 43, is_mixed),
     Token("prefixed-secret-key", ("sk-", "rk-", "ak-"), _URL, 24, 200, is_scattered),
-    Token("runpod-key", ("rpa_",), _AN, 40, 60, is_mixed),
+    Token("runpod-key", ("rpa_",), _AN, 24, 60, is_scattered),
     Token("sendgrid-any", ("SG.",), f"=.{_URL}", 66, 66, is_mixed, True),
     Token("settlemint-token", ("sm_aat_", "sm_pat_", "sm_sat_"), _AN, 16, 16, is_mixed),
     Token("zuplo-key", ("zpka_",), f"{_HEX}_", 40, 60),
@@ -99,6 +99,33 @@ _TOKENS = (
     Token("trigger-key", ("tr_dev_", "tr_prod_", "tr_stg_", "tr_pat_"), _AN, 20, 40, is_mixed),
     Token("twilio-any-case", ("SK",), "0-9a-fA-F", 32, 32, is_mixed),
     Token("upcloud-token", ("ucat_",), _AN, 24, 32, is_mixed),
+    Token("asaas-key", ("aact_hmlg_", "aact_prod_"), f"{_B64}:", 16, 300, is_mixed),
+    Token("astra-token", ("AstraCS:",), f"{_AN}:", 20, 120, is_mixed),
+    Token("atlassian-any", ("ATATT", "ATCTT", "ATATq"), f"={_URL}", 60, 400, is_mixed),
+    Token("cartesia-key", ("sk_car_",), _AN, 20, 40, is_mixed),
+    Token("cloudsmith-key", ("csa_",), _AN, 32, 48, is_mixed),
+    Token("databento-key", ("db-",), _AN, 29, 29, is_scattered),
+    Token("devcycle-key", ("dvc_server_", "dvc_client_", "dvc_mobile_"), f"{_AN}_", 8, 80, is_mixed),
+    Token("gc-notify-key", ("gcntfy-",), "a-z0-9-", 70, 120, is_mixed),
+    Token("gemini-auth-key", ("AQ.Ab8",), _URL, 40, 60, is_mixed),
+    Token("ionic-token", ("ion_",), _AN, 40, 60, is_mixed),
+    Token("langsmith-any", ("lsv2_pt_", "lsv2_sk_"), "0-9a-fA-F_", 42, 44, is_mixed),
+    Token("lichess-token", ("lip_",), _AN, 20, 24, has_two_cases),
+    Token("mailersend-token", ("mlsn.",), _AN, 34, 70, is_mixed),
+    Token("mem0-key", ("m0-",), _AN, 26, 48, is_scattered),
+    Token("midtrans-key", ("Mid-server-", "Mid-client-"), _URL, 16, 40, is_mixed),
+    Token("nylas-any", ("nyk_",), _AN, 60, 80, is_mixed),
+    Token("onesignal-key", ("os_v2_app_", "os_v2_org_"), "a-z2-7", 60, 110, is_mixed),
+    Token("packagist-token", ("packagist_ort_", "packagist_out_", "packagist_oft_", "packagist_acs_", "packagist_uut_"), _HEX, 60, 90),
+    Token("postman-collection", ("PMAT-",), _AN, 26, 26, is_mixed),
+    Token("proof-key", ("prf_cli_", "prf_full_"), _AN, 20, 60, is_mixed),
+    Token("ramp-secret", ("ramp_sec_",), _AN, 40, 60, is_mixed),
+    Token("rootly-key", ("rootly_",), _HEX, 60, 70, is_mixed),
+    Token("thunderstore-token", ("tss_",), _AN, 22, 60, is_scattered),
+    Token("unkey-key", ("unkey_",), _AN, 20, 40, is_mixed),
+    Token("val-town-token", ("vtwn_",), _AN, 20, 60, is_mixed),
+    Token("wakatime-any", ("waka_",), "a-z0-9-", 36, 44, is_mixed),
+    Token("woocommerce-key", ("cs_", "ck_"), _HEX, 40, 40, is_mixed),
     Token("wandb-key", ("wandb_v1_",), f"{_AN}_", 77, 77),
     Token("xai-any", ("xai-",), _URL, 70, 120, is_mixed),
 )
@@ -133,4 +160,14 @@ def _sample(token: Token, prefix: str) -> str:
     raise ValueError(message)
 
 
-TOKEN_RULES = tuple(_rule(token) for token in _TOKENS)
+_PURPOSES = ("_api_", "_apikey_", "_pat_", "_oat_", "_secret_", "_sec_", "_live_", "_production_", "_prod_")
+_NAMED = Rule(
+    "named-token",  # a vendor's name, what the token is for, and the token
+    rf"\b[a-z][a-z0-9]{{1,20}}(?:{'|'.join(_PURPOSES)})[A-Za-z0-9]{{20,100}}",
+    (("samsara_api_" "q9Zt4Kc8Rv1Wp6Hd3Ys5Nj"), ("acme_pat_" "7Gx2Lm9Zt4Kc8Rv1Wp6Hd3")),
+    _PURPOSES,
+    before=(2, 21),
+    check=is_scattered,
+    closed=True,
+)
+TOKEN_RULES = (*(_rule(token) for token in _TOKENS), _NAMED)

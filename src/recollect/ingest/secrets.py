@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from recollect.ingest.second_opinion import SECOND, replaced
 from recollect.ingest.secret_context_rules import is_secret_name_for
 from recollect.ingest.secret_keys import key_blocks
 from recollect.ingest.secret_rules import is_mixed
@@ -37,6 +38,7 @@ from recollect.ingest.secret_view import normal_view, seen_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from recollect.ingest.second_opinion import Scan
     from recollect.ingest.secret_search import Selection
     from recollect.ingest.secret_view import View
 
@@ -92,12 +94,18 @@ class Redactor:
         self._select: Selection | None = None
         self._clean: set[str] = set()
         self._foreseen: set[str] = set()
+        self._second: Scan | None = None
+
+    def ask_too(self, second: Scan) -> None:
+        """Lets another scanner look at what ours leave."""
+        self._second = second
+        self._clean.clear()
 
     def foresee(self, values: Iterable[object]) -> None:
         """Look at many values together, before each is redacted: a short text costs more to begin with than to read."""
         self._foreseen.clear()
         texts: list[str] = []
-        for value in values if not self._personal else ():
+        for value in values if self._rules_alone else ():
             _gather(value, texts)
         together: list[str] = []
         size = 0
@@ -109,6 +117,11 @@ class Redactor:
                     self._foresee(together)
                     together, size = [], 0
         self._foresee(together)
+
+    @property
+    def _rules_alone(self) -> bool:
+        """Whether what no rule hits is clean."""
+        return not self._personal and self._second is None
 
     def _foresee(self, texts: list[str]) -> None:
         if len(texts) >= _MIN_TOGETHER and self._are_clean(texts):
@@ -123,6 +136,9 @@ class Redactor:
             from recollect.domain.personal_data import without_personal_data
 
             redacted = without_personal_data(redacted)
+        if self._second is not None:
+            ours = [mark.span() for mark in _PLACEHOLDER.finditer(redacted)]
+            redacted = replaced(redacted, self._second, ours, lambda secret: self._placeholder(SECOND, secret))
         if len(text) <= _REMEMBERED_CHARS and redacted == text:
             if len(self._clean) >= _REMEMBERED_TEXTS:
                 self._clean.clear()
@@ -174,7 +190,7 @@ class Redactor:
         _gather(value, texts)
         if self._foreseen.issuperset(texts):
             return True
-        if self._personal or len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
+        if not self._rules_alone or len(texts) < _MIN_TOGETHER or sum(map(len, texts)) > _MAX_TOGETHER_CHARS:
             return False
         return self._are_clean(texts)
 

@@ -33,6 +33,7 @@ CHECKS: tuple[Check, ...] = (
     folder.check_disk,
     configuration.check_settings,
     configuration.check_switches,
+    configuration.check_second_opinion,
     configuration.check_models,
     embedding.check_embedding,
     programs.check_versions,

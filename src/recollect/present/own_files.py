@@ -40,7 +40,7 @@ _MODELS: dict[str, Names] = {
     r"(minilm-l6-v2|bert-[0-9a-f]{12})-int8-\d+": _MODEL_FILES,
     r"\.building-\w+": {**_MODEL_FILES, "old": _MODEL_FILES},
     r"\.download-\w+": _ALL,
-    "fastembed": _ALL,
+    "fastembed|kingfisher": _ALL,
 }
 RECORDS = "installs"
 """The folder with what is needed to undo an install."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from difflib import get_close_matches
 
 from recollect.app import now_ms
 from recollect.errors import ProviderError
+from recollect.ingest.second_opinion import MODULE as KINGFISHER
+from recollect.ingest.second_opinion import PACKAGE
 from recollect.present.checks.base import Finding, Machine, edit
 from recollect.present.checks.source import extra_remedy
 from recollect.present.hooks import GUARD
@@ -60,6 +63,16 @@ def check_switches(machine: Machine) -> list[Finding]:
         what = f"{GUARD} is set here: hooks of agents that are started from this shell do nothing"
         findings.append(Finding("warning", "switches", what, f"unset {GUARD}"))
     return findings or [Finding("ok", "switches", "nothing is switched off")]
+
+
+def check_second_opinion(machine: Machine) -> list[Finding]:
+    """The other scanner for secrets is there, if one is wanted."""
+    if machine.settings.second_opinion == "off":
+        return []
+    if importlib.util.find_spec(KINGFISHER) is None:
+        what = "second_opinion = kingfisher, and its package is not here: imports end with an error"
+        return [Finding("error", "secrets", what, extra_remedy("kingfisher", [PACKAGE]))]
+    return [Finding("ok", "secrets", "Kingfisher looks at what is imported, too")]
 
 
 def check_models(machine: Machine) -> list[Finding]:

@@ -104,6 +104,7 @@ def read_found(
 
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
     with open_app(read_settings(os.environ)) as app, bar:
+        app.ingester().ask_second_opinion(app.settings)
         try:
             with app.ingester().in_bulk():
                 reports = [_read_one(app, found, problems, bar) for found in transcripts]
