@@ -31,6 +31,15 @@ def test_what_it_finds_is_replaced_and_our_marks_stay() -> None:
     assert value == {"command": f"echo {mark}", "b": [f"a {mark}", "an eel, that is all"]}
 
 
+def test_places_that_overlap_are_one() -> None:
+    """Two of its rules may find the same; what stands behind stays."""
+    redactor = Redactor(KEY)
+    redactor.ask_too(lambda text: [(4, 14), (4, 14), (8, 18)] if text.startswith("key=") else [])
+    text = redactor.redact("key=abcdefghijklmn and what stays")
+    assert text.startswith("key=[redacted:second-opinion:")
+    assert text.endswith("] and what stays")
+
+
 def test_it_looks_at_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A form that ours leave and Kingfisher knows; nothing of it is stored, and doctor says that it looks."""
     monkeypatch.setenv("RECOLLECT_SECOND_OPINION", "kingfisher")

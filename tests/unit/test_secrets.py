@@ -1,5 +1,6 @@
 """Tests of secret redaction: what is found, what is left alone, and that it stays fast and stable."""
 
+import base64
 import json
 import random
 import re
@@ -313,3 +314,47 @@ def test_what_was_foreseen_is_what_each_gives_alone(values: list[str | dict[str,
     assert redactor.redact_value(values) == alone.redact_value(values)
     for value in values:
         assert redactor.redact_value(value) == alone.redact_value(value)
+
+
+_HEAD, _REST = "ghp_q9Zt4Kc8Rv1W" + "p6Hd", "3Ys5Nj0GfTaEuBiOoMk2"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["\n".join(f"item{number:03}" for number in range(60)) + "\n", "aaaa\n" + "x" * 205 + "="],
+    ids=["behind sixty words", "behind a long one"],
+)
+def test_a_cut_token_is_found_behind_what_could_be_one(before: str) -> None:
+    """Lines of words look like the parts of a token, and end nowhere."""
+    assert _REST not in AUTO.redact(f"{before}{_HEAD}\n{_REST}")
+
+
+@pytest.mark.parametrize(
+    "text", ['PASSWORD="aB3\\?dE5fGh"', '{"password": "aB3\\\\?dE5fGh9"}', "password='q7\\?Zt4Kc8Rv'"]
+)
+def test_an_escaped_question_mark_hides_nothing(text: str) -> None:
+    """A shell's, or JSON's."""
+    assert "Zt4Kc8Rv" not in AUTO.redact(text)
+    assert "dE5fGh" not in AUTO.redact(text)
+
+
+def test_what_stands_for_other_characters_is_no_mark() -> None:
+    """A letter with an accent in a colour code is none, and the token behind it is whole."""
+    assert _HEAD not in AUTO.redact(f"\x1b[\u00e9{_HEAD}{_REST}")
+    assert _REST not in AUTO.redact("a\\\n" * 40 + f"x {_HEAD}\\\n  {_REST} y")
+
+
+def test_a_log_of_candidates_is_read_and_not_wiped() -> None:
+    """Three candidates a line, a session in each: only that is taken out. So it is in what base64 hides."""
+    lines = [
+        f'{{"level":"info","token_count":{number % 9},"auth":"none","url":"https://h.example/api?key={number % 7}'
+        f'&session={number:032x}","msg":"password check took {number % 50} ms, token={number % 8}"}}'
+        for number in range(1500)
+    ]
+    redacted = AUTO.redact("\n".join(lines))
+    assert "too-dense" not in redacted
+    assert redacted.count("password check took") == len(lines)
+    code = "".join(f"const token{number} = config.get('token{number}');\n" for number in range(80))
+    maps = [base64.b64encode(f'{{"sources":["{number}.ts"],"code":"{code}"}}'.encode()) for number in range(40)]
+    text = "\n".join(f"//# sourceMappingURL=data:application/json;base64,{value.decode()}" for value in maps)
+    assert AUTO.redact(text) == text

@@ -22,10 +22,14 @@ SECOND = "second-opinion"
 
 def replaced(text: str, scan: Scan, marks: list[tuple[int, int]], placeholder: Callable[[str], str]) -> str:
     """A text without what another scanner finds in it; our marks look like secrets, too, and stay."""
-    for start, end in sorted(scan(text), reverse=True):
-        if not any(start < stop and begin < end for begin, stop in marks):
-            text = text[:start] + placeholder(text[start:end]) + text[end:]
-    return text
+    kept: list[str] = []
+    done = 0
+    for start, end in sorted(scan(text), key=lambda place: (place[0], -place[1])):
+        begin = max(start, done)  # several of its rules may find the same
+        if begin < end and not any(start < stop and first < end for first, stop in marks):
+            kept += (text[done:begin], placeholder(text[begin:end]) if begin == start else "")
+            done = end
+    return "".join(kept) + text[done:]
 
 
 def kingfisher(cache_folder: str) -> Scan:

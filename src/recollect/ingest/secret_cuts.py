@@ -22,7 +22,7 @@ _MOST_PARTS = 60
 _LEAST_HEAD_CHARS = 3
 _MOST_HEAD_CHARS = 30
 _CUTS = re.compile(_CUT)
-_RUN = re.compile(rf"(?<!{_TOKEN}){_TOKEN}++(?:{_CUT}{_TOKEN}{{4,200}}+){{1,{_MOST_PARTS}}}")
+_RUN = re.compile(rf"(?<!{_TOKEN}){_TOKEN}++({_CUT}{_TOKEN}{{4,}}+){{1,{_MOST_PARTS}}}")
 _NOT_A_WORD = re.compile(r"[^a-z]")
 
 
@@ -41,7 +41,9 @@ class Cuts:
         """Each token of a part of a normal view's text that may be cut, put together, and where it begins."""
         if self._compiled is None:
             self._compiled = re.compile(self._head, re.ASCII)
-        for run in _RUN.finditer(text, begin, end):  # all that goes on over cuts, in one go: heads come in dense rows
+        place = begin
+        while run := _RUN.search(text, place, end):  # all that goes on over cuts, in one go: heads come in dense rows
+            place = run.start(1)  # its last part may begin another
             heads = self._compiled.finditer(text, max(begin, run.start() - _MOST_HEAD_CHARS), run.end())
             if head := next((head for head in heads if head.end() >= run.start()), None):
                 token = text[head.start() : run.end()]

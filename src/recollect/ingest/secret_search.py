@@ -59,7 +59,7 @@ _UNBROKEN_OVERLAP_CHARS = 16_000
 _LINE_CHARS = 4_000
 _BREAK = re.compile(rb"[ \t\r\n,;\"'<>(){}|\[\]]")
 # Units of about half a microsecond, as measured: what trying a rule costs, a place, a candidate, a finding. A long text
-# gets some 3 ms for a piece of 16,000 characters, a secret in every 100; a short one as much as it may ever need.
+# gets some 4 ms for a piece of 16,000 characters, a secret in every 100; a short one as much as it may ever need.
 _RULE_COST = 50
 _FIND_COST = 2
 _PLACE_COST = 6
@@ -70,7 +70,8 @@ _TRIED_PER_UNIT = 60
 _CHECK_COST = 8
 _CHECKED_CHARS_PER_UNIT = 4
 _FOUND_COST = 20
-_BUDGET_PER_CHAR = 0.36
+_BUDGET_PER_CHAR = 0.6
+_HIDDEN_SHARE = 2
 _SHORT_BUDGET_PER_CHAR = 8.0
 _LONG_CHARS = 64_000
 
@@ -86,11 +87,20 @@ class Piece(NamedTuple):
 class Budget:
     """What looking at one piece may still cost, with all that is decoded in it."""
 
-    __slots__ = ("left",)
+    __slots__ = ("hidden", "left")
 
     def __init__(self, piece: Piece, text_chars: int) -> None:
         per_char = _BUDGET_PER_CHAR if text_chars >= _LONG_CHARS else _SHORT_BUDGET_PER_CHAR
         self.left = int(max(piece.stop - piece.begin, _PIECE_CHARS) * per_char)
+        self.hidden: Budget | None = None
+        """For all that is decoded in the piece; when it is used up, what is left of that is taken for secrets."""
+
+    def for_hidden(self) -> Budget:
+        """The budget for what is decoded, the first time as large as what is left."""
+        if self.hidden is None:
+            self.hidden = Budget(Piece(0, 0, 0), 0)
+            self.hidden.left = _HIDDEN_SHARE * max(self.left, 0)
+        return self.hidden
 
 
 def cut_cost(token: View) -> int:

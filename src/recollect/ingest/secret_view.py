@@ -57,7 +57,7 @@ _ASCII = bytes(range(0x80))
 _ESCAPED = re.compile(r"\\([^\\])")
 
 # Markdown's and a shell's, which are rarer: "\_" and the like.
-_MARKS = " !#$%&()*+,-.:;<=>@[]^_`{|}~"
+_MARKS = " !#$%&()*+,-.:;<=>?@[]^_`{|}~"
 _ESCAPED_MARK = re.compile(rf"\\([{re.escape(_MARKS)}])")
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\r\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 _CARET_COLOUR = re.compile(r"\^\[\[[0-9;]{0,40}m")
@@ -66,7 +66,8 @@ _PERCENT = re.compile(r"%(?:25){0,2}(?:0[9aAdD]|[2-7][0-9a-fA-F])")
 # In an encoded form a plus sign is a blank.
 _WORD = re.compile(r"[^\s\"'<>]+", re.ASCII)
 _ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
-_SPARSE = 10
+# The same without anything to measure, which may be all of a text.
+_BARE_BREAK = re.compile(r"\\\n(?![ \t])")
 # A shell's continued line, and quoted-printable: a line of its full width that ends in "=".
 _SOFT_BREAK = re.compile(r"\\\r?\n[ \t]{0,40}|=(?<=\n[^\r\n]{74}[^\r\n=]=)\r?\n(?=[A-Za-z0-9])")
 
@@ -124,7 +125,10 @@ def normal_view(text: str) -> View:
 def seen_bytes(text: str) -> bytes:
     """What rules see of a text: its normal view in bytes, in half the time, without the places in the original."""
     if not text.isascii():
-        text = _in_ascii(text).replace(MASK, "").encode("ascii", "replace").decode("ascii")
+        seen = _in_ascii(text).replace(MASK, "").encode("ascii", "replace")
+        if b"\\?" in seen or b"\x1b" in seen:  # there a question mark means something: not one that stands for others
+            return normal_view(text).text.encode("ascii", "replace")
+        text = seen.decode("ascii")
     return (text if _is_quiet(text) else normal_view(text).text).encode("ascii", "replace")
 
 
@@ -141,9 +145,7 @@ def _shown(text: str) -> str:
     if "\x1b" in text:  # before the escapes: its marks end in a backslash, which is none
         text = _COLOUR.sub(_hidden, text)
     if any(mark in text and end in text and mark + end in text for mark in "\\=" for end in "\n\r"):
-        if text.count("\\\n") * _SPARSE > len(text):  # more of them than lines
-            text = text.replace("\\\n", 2 * MASK)
-        text = _SOFT_BREAK.sub(_hidden, text)
+        text = _SOFT_BREAK.sub(_hidden, _BARE_BREAK.sub(2 * MASK, text))
     if "\\" in text:
         text = _unescaped(text)
     if "\r" in text:

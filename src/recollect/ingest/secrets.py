@@ -281,7 +281,8 @@ class Redactor:
         search = Search(text, data, piece, budget)
 
         def hides(value: str) -> bool:
-            return self._hides(value, budget)
+            hidden = budget.for_hidden()
+            return self._hides(value, hidden) or hidden.left < 0
 
         for index in selected:
             for start, end, accepted in search.locate(index, hides if index == ENCODED else None):
