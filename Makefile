@@ -36,8 +36,8 @@ bench: $(STAMP)
 # What may go wrong, tried for half an hour: system calls that fail, kills, damage, full disks, a soak. SEED=7: another
 # half hour; STRIDE=10: a tenth of it. Needs a C compiler for the calls that fail (and says so without one).
 hostile: $(STAMP)
-	RECOLLECT_TEST_HOSTILE=full RECOLLECT_TEST_SEED=$(SEED) RECOLLECT_TEST_STRIDE=$(STRIDE) \
-	RECOLLECT_TEST_KILLS=100 RECOLLECT_TEST_SECONDS=60 \
+	HOWCOME_TEST_HOSTILE=full HOWCOME_TEST_SEED=$(SEED) HOWCOME_TEST_STRIDE=$(STRIDE) \
+	HOWCOME_TEST_KILLS=100 HOWCOME_TEST_SECONDS=60 \
 	$(BIN)/python -m pytest tests/hostile tests/integration/test_durability.py -n 2 --dist worksteal -q -p no:cacheprovider
 
 # The real Claude Code client against a scripted model (npm installs the client into .e2e/).

@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import corpus
-from recollect.capture.discover import named_transcripts
-from recollect.present import lifecycle
+from howcome.capture.discover import named_transcripts
+from howcome.present import lifecycle
 from timing import Cost, Report, Stopwatch, core_for_measuring, measure
 
 if TYPE_CHECKING:
     import argparse
 
-MARK = "RECOLLECT_BENCH_RUN"
+MARK = "HOWCOME_BENCH_RUN"
 """In the environment of every process started here: what is left over is found by it."""
 
 BIG_EVENTS = 100_000
@@ -41,32 +41,32 @@ class Bench:
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
         user = user or os.path.join(self.root, "nobody")
         os.makedirs(user, exist_ok=True)
-        names = {"HOME": user, "RECOLLECT_HOME": home, "RECOLLECT_TRANSCRIPT_FOLDERS": self.root}  # where its files are
+        names = {"HOME": user, "HOWCOME_HOME": home, "HOWCOME_TRANSCRIPT_FOLDERS": self.root}  # where its files are
         return {**kept, **names, MARK: self.root}
 
     @cached_property
     def command(self) -> list[str]:
         """The installed console script."""
-        return [os.path.join(os.path.dirname(sys.executable), "recollect")]
+        return [os.path.join(os.path.dirname(sys.executable), "howcome")]
 
     def hook(self, event: str) -> list[str]:
-        """A hook as `recollect init` installs it."""
-        chosen = os.environ.pop("RECOLLECT_HOME", None)
+        """A hook as `howcome init` installs it."""
+        chosen = os.environ.pop("HOWCOME_HOME", None)
         try:
             return ["/bin/sh", "-c", lifecycle.hook_command(event)]
         finally:
             if chosen is not None:
-                os.environ["RECOLLECT_HOME"] = chosen
+                os.environ["HOWCOME_HOME"] = chosen
 
     def import_(self, home: str, *paths: str, user: str | None = None, core: int = -1) -> tuple[Cost, dict[str, Any]]:
-        """`recollect import --json`: what it cost and what it reported."""
+        """`howcome import --json`: what it cost and what it reported."""
         cost = measure([*self.command, "import", "--json", *paths], self.env(home, user), core=core)
         if cost.code:
             raise RuntimeError(f"import failed: {cost.err}")
         return cost, json.loads(cost.out)
 
     def status(self, home: str, *flags: str, user: str | None = None) -> dict[str, Any]:
-        """`recollect status --json`."""
+        """`howcome status --json`."""
         cost = measure([*self.command, "status", "--json", *flags], self.env(home, user))
         found: dict[str, Any] = json.loads(cost.out)
         return found

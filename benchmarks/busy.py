@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LAUNCH = Path(__file__).parents[1] / "src" / "recollect" / "present" / "launch.py"
+LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
 HOOK = [sys.executable, "-I", "-S", "-E", str(LAUNCH)]
 PROJECT = "/home/mara/harbour"
 EXCHANGES = 200
@@ -38,9 +38,9 @@ def main() -> int:
     parser.add_argument("--alone", action="store_true", help="no server: every hook does the work itself")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "HOME": folder, "RECOLLECT_HOME": f"{folder}/store", "RECOLLECT_EMBEDDING": "off"}
+        environment = {**os.environ, "HOME": folder, "HOWCOME_HOME": f"{folder}/store", "HOWCOME_EMBEDDING": "off"}
         if options.deadline_ms:
-            environment["RECOLLECT_PROMPT_DEADLINE_MS"] = str(options.deadline_ms)
+            environment["HOWCOME_PROMPT_DEADLINE_MS"] = str(options.deadline_ms)
         _fill(Path(folder), environment)
         with _server(environment, is_there=not options.alone):
             print(f"idle  {_answered(options.prompts, environment, 'idle')}")
@@ -61,7 +61,7 @@ def _fill(folder: Path, environment: dict[str, str]) -> None:
             lines.append(json.dumps({**record, "message": {"role": role, "content": text}}))
     path = folder / "past.jsonl"
     path.write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "recollect", "import", str(path)]
+    command = [sys.executable, "-m", "howcome", "import", str(path)]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -97,7 +97,7 @@ def _server(environment: dict[str, str], *, is_there: bool) -> Iterator[None]:
         asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.flush()
-        socket = Path(environment["RECOLLECT_HOME"]) / "worker.sock"
+        socket = Path(environment["HOWCOME_HOME"]) / "worker.sock"
         end = time.monotonic() + 60
         while not socket.exists() and time.monotonic() < end:
             time.sleep(0.1)

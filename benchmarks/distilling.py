@@ -47,7 +47,7 @@ def run(bench: Bench) -> None:
 def _once(bench: Bench, number: int) -> tuple[Cost, Cost, Cost]:
     """(an import, the first distilling, one with nothing to do), by words only: vectors are the embedder's cost."""
     home = os.path.join(bench.root, f"distil-{number}")
-    env = bench.env(home) | {"RECOLLECT_EMBEDDING": "off", "RECOLLECT_DISTILLER": "rules"}
+    env = bench.env(home) | {"HOWCOME_EMBEDDING": "off", "HOWCOME_DISTILLER": "rules"}
     commands = (["import", "--json", bench.source], ["distil", "--json"], ["distil", "--json"])
     costs = [measure([*bench.command, *command], env, core=bench.core) for command in commands]
     failed = next((cost for cost in costs if cost.code), None)

@@ -22,10 +22,10 @@ import apsw
 
 import corpus
 from bench import MARK, Bench
-from recollect.app import open_app
-from recollect.domain import events
-from recollect.present import launch
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.domain import events
+from howcome.present import launch
+from howcome.settings import read_settings
 from timing import middle
 
 if TYPE_CHECKING:
@@ -159,13 +159,13 @@ def _check(bench: Bench, grown: Grown) -> None:
 def _make_with_key_of(home: str, fresh: str) -> None:
     """An empty store that names and redacts as another one does."""
     for folder in (home, fresh):
-        open_app(read_settings({"RECOLLECT_HOME": folder})).close()
+        open_app(read_settings({"HOWCOME_HOME": folder})).close()
     key = _connection(home).execute("SELECT value FROM meta WHERE name = 'key'").fetchone()[0]
     _connection(fresh).execute("UPDATE meta SET value = ? WHERE name = 'key'", (key,))
 
 
 def _connection(home: str) -> apsw.Connection:
-    return apsw.Connection(os.path.join(home, "recollect.db"))
+    return apsw.Connection(os.path.join(home, "howcome.db"))
 
 
 def _rows(home: str) -> Counter[tuple[object, ...]]:
@@ -182,7 +182,7 @@ def _documents_missing(home: str) -> int:
     kinds = [events.KINDS.index(kind) for kind in (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)]
     marks = ", ".join("?" * len(kinds))
     wanted = _connection(home).execute(f"SELECT count(*) FROM events WHERE kind IN ({marks})", kinds).fetchone()[0]  # noqa: S608 - question marks
-    with open_app(read_settings({"RECOLLECT_HOME": home})) as app:
+    with open_app(read_settings({"HOWCOME_HOME": home})) as app:
         return abs(int(app.store.name_frequencies([])[0]) - wanted)
 
 

@@ -10,17 +10,17 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from recollect.domain import events
-from recollect.domain.events import Event
-from recollect.domain.sources import Batch, NewRecord, SourceState
-from recollect.ingest.prepare import Preparer
+from howcome.domain import events
+from howcome.domain.events import Event
+from howcome.domain.sources import Batch, NewRecord, SourceState
+from howcome.ingest.prepare import Preparer
 from words import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from recollect.store.base import Store
-    from recollect.store.vector_index import VectorIndex
+    from howcome.store.base import Store
+    from howcome.store.vector_index import VectorIndex
     from vectors import Source
 
 INDEX_EVERY_ROWS = 60_000
@@ -120,7 +120,7 @@ def _add(store: Store, preparer: Preparer, session: _Session, now_ms: int) -> di
 
 def add_vectors(store: Store, index: VectorIndex, source: Source) -> int:
     """Writes an invented vector for every turn that has none, as the product writes its own; how many."""
-    from recollect.store.vector_writer import VectorWriter
+    from howcome.store.vector_writer import VectorWriter
 
     added = 0
     with VectorWriter(index) as writer:

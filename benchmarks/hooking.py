@@ -36,7 +36,7 @@ def run_prompts(bench: Bench) -> None:
     env, events = bench.env(bench.big, bench.user), bench.status(bench.big, user=bench.user)["counts"]["events"]
     bench.report.figure("events in the store", events, least=100_000)
     forms = {
-        "recollect hook": [*bench.command, "hook", "UserPromptSubmit"],
+        "howcome hook": [*bench.command, "hook", "UserPromptSubmit"],
         "as installed": bench.hook("UserPromptSubmit"),
     }
     prompts = sorted_prompts(bench, env, forms["as installed"])

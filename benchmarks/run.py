@@ -1,4 +1,4 @@
-"""Measures recollect on this machine: speed, size, memory and what survives kills and crowds.
+"""Measures howcome on this machine: speed, size, memory and what survives kills and crowds.
 
     .venv/bin/python benchmarks/run.py                       an invented corpus, every section, a few minutes
     .venv/bin/python benchmarks/run.py --data FOLDER         with the transcripts (.jsonl, .jsonl.gz) found there
@@ -8,10 +8,10 @@
 
 | section | what is measured |
 |---|---|
-| import  | `recollect import` as a process on one core: MB/s of unpacked input, memory, size of the store, accounts |
+| import  | `howcome import` as a process on one core: MB/s of unpacked input, memory, size of the store, accounts |
 | bulk    | peak memory of importing one transcript of 500 MB; files a second of importing 20,000 small ones |
-| distil  | `recollect distil` by rules as a process: processor time as a share of the import's, memory |
-| search  | `App.search` in process, and `recollect search` as a process |
+| distil  | `howcome distil` by rules as a process: processor time as a share of the import's, memory |
+| search  | `App.search` in process, and `howcome search` as a process |
 | hooks   | the prompt hook as a process on a store of 100,000 events or more, against `python -c pass` |
 | worker  | the same prompts with a warm server to ask; what the server costs and how it ends |
 | stop    | the hooks that read transcripts, on the same store |
@@ -98,7 +98,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
-    root = os.path.realpath(tempfile.mkdtemp(prefix="recollect-bench-"))
+    root = os.path.realpath(tempfile.mkdtemp(prefix="howcome-bench-"))
     bench = Bench(options, root)
     started = time.monotonic()
     try:

@@ -15,13 +15,13 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from growing import add_vectors, grow
-from recollect.app import now_ms, open_app
-from recollect.domain import events
-from recollect.domain.stored import Filter, Scope
-from recollect.present.lifecycle.commands import server_words
-from recollect.providers.embed import embedding_status, open_embedder
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import now_ms, open_app
+from howcome.domain import events
+from howcome.domain.stored import Filter, Scope
+from howcome.present.lifecycle.commands import server_words
+from howcome.providers.embed import embedding_status, open_embedder
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 from searching import misspell
 from serving import Served
 from timing import base_command, middle, pinned, share
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bench import Bench
-    from recollect.app import App
-    from recollect.providers.base import Embedder
-    from recollect.store.base import Store
-    from recollect.store.vector_index import VectorIndex
+    from howcome.app import App
+    from howcome.providers.base import Embedder
+    from howcome.store.base import Store
+    from howcome.store.vector_index import VectorIndex
 
 QUESTIONS = 300
 ROUNDS = 3
@@ -83,8 +83,8 @@ def _question(form: str, words: list[str], source: random.Random) -> str:
 def run(bench: Bench) -> None:
     """Section `scale`."""
     home = bench.options.store or os.path.join(bench.root, "scale")
-    by_words = read_settings({"RECOLLECT_HOME": home, "RECOLLECT_EMBEDDING": "off"})
-    by_meaning = read_settings({"RECOLLECT_HOME": home, "RECOLLECT_EMBEDDING": "auto"})
+    by_words = read_settings({"HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "off"})
+    by_meaning = read_settings({"HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "auto"})
     with open_app(by_words) as app:
         if not app.store.last_row():
             _grow(bench, app)
@@ -120,7 +120,7 @@ def _largest(store: Store) -> Scope:
 
 
 def _index_of(app: App, embedder: Embedder) -> VectorIndex:
-    from recollect.store.vector_index import VectorIndex
+    from howcome.store.vector_index import VectorIndex
 
     folder = os.path.join(app.settings.home, "index")
     return VectorIndex(folder, embedder.name, embedder.dimensions, app.store.key_of_row)
@@ -205,7 +205,7 @@ def _memory(bench: Bench, home: str, asked: list[str]) -> None:
     """A real server that has searched by meaning: resident, and what of it is its own."""
     if not os.path.exists("/proc/self/status"):
         return
-    server = Served(server_words(), bench.env(home) | {"RECOLLECT_EMBEDDING": "auto"})
+    server = Served(server_words(), bench.env(home) | {"HOWCOME_EMBEDDING": "auto"})
     server.hello()
     for text in asked[:100]:
         server.call("search_memory", query=text, project="all")
@@ -216,7 +216,7 @@ def _memory(bench: Bench, home: str, asked: list[str]) -> None:
 
 def _backfill(bench: Bench) -> None:
     """How fast turns as people and agents write them get their vectors, by the real model."""
-    settings = read_settings({"RECOLLECT_HOME": bench.store, "RECOLLECT_EMBEDDING": "auto"})
+    settings = read_settings({"HOWCOME_HOME": bench.store, "HOWCOME_EMBEDDING": "auto"})
     for threads in (1, 2):
         embedder = open_embedder(settings, threads=threads)
         assert embedder is not None

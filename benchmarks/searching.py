@@ -7,10 +7,10 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from recollect.app import open_app
-from recollect.domain.stored import Scope
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.domain.stored import Scope
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 from timing import base_command, middle, share
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run(bench: Bench) -> None:
 def _in_process(bench: Bench, name: str, home: str, asked: list[tuple[str, str]]) -> None:
     times: dict[str, list[float]] = {}
     empty = 0
-    with open_app(read_settings({"RECOLLECT_HOME": home})) as app:
+    with open_app(read_settings({"HOWCOME_HOME": home})) as app:
         for _, text in asked[:10]:
             app.search(Question(text, Scope.everything(), limit=10))
         for kind, text in asked:
@@ -92,5 +92,5 @@ def _as_process(bench: Bench) -> None:
         base.append(bench.watch.run(base_command(), env)[0])
         search.append(bench.watch.run([*bench.command, "search", "--all-projects", "--", text[:500]], env)[0])
     bench.report.figure(
-        "`recollect search` as a process", middle(search) / middle(base), "x base", note=f"(base {middle(base):.1f} ms)"
+        "`howcome search` as a process", middle(search) / middle(base), "x base", note=f"(base {middle(base):.1f} ms)"
     )

@@ -13,8 +13,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from recollect.evaluate.datasets import find, read_rows
-from recollect.ingest.secrets import Redactor
+from howcome.evaluate.datasets import find, read_rows
+from howcome.ingest.secrets import Redactor
 
 LEFT_CHARS = 2
 """What may stay of a secret of more than twelve characters."""

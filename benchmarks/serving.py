@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench import MARK
-from recollect.present.lifecycle.commands import server_words
+from howcome.present.lifecycle.commands import server_words
 from searching import questions
 from timing import base_command, middle, share
 
@@ -219,7 +219,7 @@ def _fill(bench: Bench, desk: Any) -> None:
         if path.endswith(".jsonl"):
             data = Path(path).read_bytes().replace(bench.cwd.encode(), str(desk.project).encode())
             (folder / f"{number}-{os.path.basename(path)}").write_bytes(data)
-    desk.recollect("import")
+    desk.howcome("import")
 
 
 def _wire(desk: Any, form: str) -> None:
@@ -228,11 +228,11 @@ def _wire(desk: Any, form: str) -> None:
     (shelf / "claude").unlink(missing_ok=True)
     (shelf / "claude").symlink_to(desk.client.executable)
     path = {"PATH": f"{shelf}{os.pathsep}{desk.client.environment()['PATH']}"}
-    desk.recollect("init", "--yes", "--no-import", "--hook-form", "mcp" if form == "mcp_tool" else "command", env=path)
+    desk.howcome("init", "--yes", "--no-import", "--hook-form", "mcp" if form == "mcp_tool" else "command", env=path)
     state = desk.home / ".claude.json"
     if form == "command, without a server":
         values = json.loads(state.read_text(encoding="utf-8"))
-        values["mcpServers"].pop("recollect")
+        values["mcpServers"].pop("howcome")
         state.write_text(json.dumps(values), encoding="utf-8")
 
 

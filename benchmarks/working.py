@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hooking import payload_of, ratios, sorted_prompts
-from recollect.present import launch
+from howcome.present import launch
 from timing import base_command, share
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Server:
 def _server(env: dict[str, str]) -> Iterator[Server]:
     server = Server(env)
     try:
-        _wait_for(lambda: _is_answering(env["RECOLLECT_HOME"]))
+        _wait_for(lambda: _is_answering(env["HOWCOME_HOME"]))
         yield server
     finally:
         server.process.kill()
@@ -134,7 +134,7 @@ def _run_catch_up(bench: Bench) -> None:
     payload, hook = payload_of(bench, EVENT, prompt=bench.said[0][2][:200]), bench.hook(EVENT)
     with _server(env) as server:
         started, cpu, times = time.perf_counter(), server.cpu_s(), []
-        while bench.status(env["RECOLLECT_HOME"], user=user)["unread"]["bytes"]:
+        while bench.status(env["HOWCOME_HOME"], user=user)["unread"]["bytes"]:
             times.append(bench.watch.run(hook, env, payload)[0])
         seconds = time.perf_counter() - started
         figure(f"catching up {size / 1e6:.0f} MB", size / 1e6 / seconds, "MB/s", note="(beside prompts and `status`)")
@@ -142,7 +142,7 @@ def _run_catch_up(bench: Bench) -> None:
         figure("prompt meanwhile: 95 of 100", share(times, 0.95), "ms")
         time.sleep(1)
         figure("memory of a server after that", server.rss_mb(), "MB", most=MEMORY_MB)
-    shutil.rmtree(env["RECOLLECT_HOME"])
+    shutil.rmtree(env["HOWCOME_HOME"])
     with _server(env) as server:
         time.sleep(0.7)
         figure("end of a server in the middle of that", server.end(), "s", most=1)

@@ -1,4 +1,4 @@
-"""`make demo`: what recollect does, on the sample transcripts (and on yours, if any), in a throw-away store."""
+"""`make demo`: what howcome does, on the sample transcripts (and on yours, if any), in a throw-away store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 SAMPLES = Path(__file__).resolve().parent
 PROJECT = "/home/dev/tidepool"
-RECOLLECT = [sys.executable, "-m", "recollect"]
+HOWCOME = [sys.executable, "-m", "howcome"]
 PROMPTS = (
     ("asks for a decision in other words", "Should we use redis to drop readings that a gauge sends twice?"),
     ("is about to repeat a mistake", "The migration fails with duplicate column name, what do I do?"),
@@ -24,8 +24,8 @@ OWN_BYTES = 50_000_000
 
 def main() -> None:
     """Imports, distils, searches, and shows what a new session's model would receive."""
-    with tempfile.TemporaryDirectory(prefix="recollect-demo-") as home:
-        environment = {**os.environ, "RECOLLECT_HOME": home}
+    with tempfile.TemporaryDirectory(prefix="howcome-demo-") as home:
+        environment = {**os.environ, "HOWCOME_HOME": home}
         step("1. Read the transcripts of two agents about one invented project")
         run(["import", str(SAMPLES)], environment)
         step("2. What the sessions taught, distilled by rules: no model is asked")
@@ -38,7 +38,7 @@ def main() -> None:
             print(f"\n   a prompt that {what}:\n   > {prompt}\n")
             print(textwrap.indent(injected(prompt, PROJECT, environment) or "(nothing: it stays silent)", "   | "))
     own_transcripts()
-    step("Next: `recollect init` connects Claude Code, `recollect import` reads the sessions you already have")
+    step("Next: `howcome init` connects Claude Code, `howcome import` reads the sessions you already have")
 
 
 def own_transcripts() -> None:
@@ -54,8 +54,8 @@ def own_transcripts() -> None:
     if not chosen:
         return
     step(f"5. Your own {len(chosen)} newest transcripts, read into a store that is thrown away")
-    with tempfile.TemporaryDirectory(prefix="recollect-demo-") as home:
-        environment = {**os.environ, "RECOLLECT_HOME": home}
+    with tempfile.TemporaryDirectory(prefix="howcome-demo-") as home:
+        environment = {**os.environ, "HOWCOME_HOME": home}
         run(["import", *chosen], environment)
         run(["search", "--all-projects", "--by", "session", "--limit", "3", "what did we decide and why"], environment)
 
@@ -64,7 +64,7 @@ def injected(prompt: str, cwd: str, environment: dict[str, str]) -> str:
     """What the UserPromptSubmit hook answers, as the agent gets it."""
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": "a-new-session", "cwd": cwd, "prompt": prompt}
     done = subprocess.run(
-        [*RECOLLECT, "hook", "UserPromptSubmit"], input=json.dumps(payload), env=environment, text=True,
+        [*HOWCOME, "hook", "UserPromptSubmit"], input=json.dumps(payload), env=environment, text=True,
         capture_output=True, check=True,
     )  # fmt: skip
     if not done.stdout:
@@ -76,8 +76,8 @@ def injected(prompt: str, cwd: str, environment: dict[str, str]) -> str:
 def run(arguments: list[str], environment: dict[str, str]) -> None:
     """One command, shown and run."""
     shown = [Path(word).name if word.startswith(str(SAMPLES.parent)) else word for word in arguments]
-    print(f"   $ recollect {' '.join(json.dumps(word) if ' ' in word else word for word in shown[:8])}", flush=True)
-    subprocess.run([*RECOLLECT, *arguments], env=environment, check=True, stderr=subprocess.DEVNULL)
+    print(f"   $ howcome {' '.join(json.dumps(word) if ' ' in word else word for word in shown[:8])}", flush=True)
+    subprocess.run([*HOWCOME, *arguments], env=environment, check=True, stderr=subprocess.DEVNULL)
 
 
 def step(title: str) -> None:

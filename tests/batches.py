@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recollect.domain import events
-from recollect.domain.events import Event
-from recollect.domain.sources import Batch, NewRecord, SourceState
-from recollect.domain.stored import Filter, Scope
-from recollect.ingest.prepare import Preparer
+from howcome.domain import events
+from howcome.domain.events import Event
+from howcome.domain.sources import Batch, NewRecord, SourceState
+from howcome.domain.stored import Filter, Scope
+from howcome.ingest.prepare import Preparer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from recollect.domain.stored import Hit
-    from recollect.store.base import Store
+    from howcome.domain.stored import Hit
+    from howcome.store.base import Store
 
 CLIENT = "claude-code"
 START_MS = 1_790_000_000_000

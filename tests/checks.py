@@ -9,7 +9,7 @@ import tantivy
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recollect.store.sqlite import SqliteStore
+    from howcome.store.sqlite import SqliteStore
 
 Row = tuple[str, str, str]
 

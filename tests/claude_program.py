@@ -67,4 +67,4 @@ class ClaudeProgram:
     @property
     def settings(self) -> dict[str, str]:
         """The variables that name it."""
-        return {"RECOLLECT_LLM": "claude", "RECOLLECT_LLM_COMMAND": str(self.path), **BUDGET}
+        return {"HOWCOME_LLM": "claude", "HOWCOME_LLM_COMMAND": str(self.path), **BUDGET}

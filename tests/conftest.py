@@ -13,22 +13,22 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import COMMAND, ask
 
-from recollect.ingest.exclusion import Places
-from recollect.ingest.pipeline import Ingester
-from recollect.ingest.reports import FileReport
-from recollect.store.sqlite import SqliteStore
+from howcome.ingest.exclusion import Places
+from howcome.ingest.pipeline import Ingester
+from howcome.ingest.reports import FileReport
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FOREIGN = ("RECOLLECT_", "CLAUDE_", "CODEX_", "ANTHROPIC_", "OPENAI_", "GIT_", "XDG_")
-_OURS = ("RECOLLECT_TEST_",)
+_FOREIGN = ("HOWCOME_", "CLAUDE_", "CODEX_", "ANTHROPIC_", "OPENAI_", "GIT_", "XDG_")
+_OURS = ("HOWCOME_TEST_",)
 _HOOKS_MS = 20_000
 """How long a hook may take in tests that are not about its deadline: one that a busy machine ends has no answer."""
 
 hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    derandomize="RECOLLECT_TEST_RANDOM" not in os.environ,  # the same examples each time
+    derandomize="HOWCOME_TEST_RANDOM" not in os.environ,  # the same examples each time
 )  # fmt: skip
 hypothesis.settings.load_profile("any machine")
 
@@ -41,10 +41,10 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
     folders = str(tmp_path_factory.getbasetemp())  # hooks are given transcripts that lie anywhere in it
-    monkeypatch.setenv("RECOLLECT_TRANSCRIPT_FOLDERS", folders)
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "off")  # a model is loaded by the tests that are about it
+    monkeypatch.setenv("HOWCOME_TRANSCRIPT_FOLDERS", folders)
+    monkeypatch.setenv("HOWCOME_EMBEDDING", "off")  # a model is loaded by the tests that are about it
     for name in ("PROMPT", "INGEST", "START"):
-        monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", str(_HOOKS_MS))
+        monkeypatch.setenv(f"HOWCOME_{name}_DEADLINE_MS", str(_HOOKS_MS))
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def home() -> Path:
 def store_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the store of the test is: for this process, and for those that it starts."""
     folder = tmp_path / "store"
-    monkeypatch.setenv("RECOLLECT_HOME", str(folder))
+    monkeypatch.setenv("HOWCOME_HOME", str(folder))
     return folder
 
 

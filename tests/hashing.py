@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from recollect.providers.base import FloatMatrix
+    from howcome.providers.base import FloatMatrix
 
 SAME = {"thread": "race", "safety": "condition", "safe": "condition", "lorry": "truck", "cargo": "load"}
 

@@ -1,4 +1,4 @@
-"""Labelled questions with what they are asked of, and `recollect eval` run on them."""
+"""Labelled questions with what they are asked of, and `howcome eval` run on them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def rows(path: Path, *content: dict[str, Any]) -> None:
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
-    """`recollect eval` with arguments."""
+    """`howcome eval` with arguments."""
     return subprocess.run(
-        [sys.executable, "-m", "recollect", "eval", *map(str, words)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "howcome", "eval", *map(str, words)], capture_output=True, text=True, check=False
     )
 
 
 def evaluate(*words: object) -> list[dict[str, Any]]:
-    """The figures of `recollect eval --json`."""
+    """The figures of `howcome eval --json`."""
     done = run("--json", *words)
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["sets"]

@@ -13,7 +13,7 @@ ODD_TEXTS = (
     "", " ", "\0", "\ud800", "\udfff lone", "\u202e\u200b", "\u2019 ' \" ` ; --", "' OR 1=1 --", "NEAR(a b) AND *",
     "a* OR (", "%_%", "ev-", "mem-", "ev-ffffffffffff", "../../../etc/passwd", "/", "all", "7d", "9" * 40, "-1d",
     "2026-13-45", "0001-01-01", "9999-12-31T23:59:59-23:59", "日本語の検索", "e\u0301" * 50, "🌊" * 100, "x" * 25_000,
-    "<&" * 9000, "</recollect-memory>", "${prompt}", "a\nb\r\n\tc", "\x1b[31m", "NaN", "null", "[]", "{}",
+    "<&" * 9000, "</howcome-memory>", "${prompt}", "a\nb\r\n\tc", "\x1b[31m", "NaN", "null", "[]", "{}",
     "UserPromptSubmit", "Stop", "SessionStart", "\N{ARABIC-INDIC DIGIT FIVE}", "İıſß",
 )  # fmt: skip
 ODD_VALUES = (

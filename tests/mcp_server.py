@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.processes import COMMAND, HOOK
 
-from recollect.capture.records import without_own_blocks
-from recollect.present.mcp_session import FAILED
+from howcome.capture.records import without_own_blocks
+from howcome.present.mcp_session import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 INSTALLED = [*HOOK, "mcp"]
-"""As `recollect init` writes it into an agent's settings."""
+"""As `howcome init` writes it into an agent's settings."""
 
 TYPED = [*COMMAND, "mcp"]
 """As a person types it."""
@@ -172,4 +172,4 @@ class McpServer:
 
 def python_server(script: str) -> list[str]:
     """The words that run a server within a script that does something else first."""
-    return [sys.executable, "-c", script + "\nfrom recollect.present.mcp import main\nraise SystemExit(main())"]
+    return [sys.executable, "-c", script + "\nfrom howcome.present.mcp import main\nraise SystemExit(main())"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from recollect.domain.candidates import Candidate, Distilled
+from howcome.domain.candidates import Candidate, Distilled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recollect.ingest.distil.base import Exchange
+    from howcome.ingest.distil.base import Exchange
 
 KEEP = re.compile(r"KEEP (\w+)(?: #([\w-]+))?: (.+)")
 DONE = re.compile(r"DONE #([\w-]+)")

@@ -1,4 +1,4 @@
-"""Real HTTP servers of what recollect may ask: a language model in OpenAI's form, a Neo4j with its query API."""
+"""Real HTTP servers of what howcome may ask: a language model in OpenAI's form, a Neo4j with its query API."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.endpoint import Answer, Embeddings
 
-from recollect.domain.code import file_name, file_stem
+from howcome.domain.code import file_name, file_stem
 
-BUDGET = {"RECOLLECT_LLM_DAILY_CALLS": "1000", "RECOLLECT_LLM_DAILY_TOKENS": "10000000"}
+BUDGET = {"HOWCOME_LLM_DAILY_CALLS": "1000", "HOWCOME_LLM_DAILY_TOKENS": "10000000"}
 """More than any test spends."""
 
 REVIEW: Answer = {"intent": "review", "confidence": 0.9, "subsystems": [], "files": [], "entities": []}
@@ -37,7 +37,7 @@ class Chat(Embeddings):
     def settings(self) -> dict[str, str]:
         """The variables that name it."""
         url = self.url("/v1")
-        return {"RECOLLECT_LLM": "http", "RECOLLECT_LLM_URL": url, "RECOLLECT_LLM_MODEL": "small", **BUDGET}
+        return {"HOWCOME_LLM": "http", "HOWCOME_LLM_URL": url, "HOWCOME_LLM_MODEL": "small", **BUDGET}
 
 
 class Messages(Embeddings):
@@ -56,8 +56,8 @@ class Messages(Embeddings):
     @property
     def settings(self) -> dict[str, str]:
         """The variables that name it; the key is in `MY_KEY`."""
-        named = {"RECOLLECT_LLM": "anthropic", "RECOLLECT_LLM_URL": self.url(""), "RECOLLECT_LLM_MODEL": "claude-small"}
-        return {**named, "RECOLLECT_LLM_KEY_ENV": "MY_KEY", **BUDGET}
+        named = {"HOWCOME_LLM": "anthropic", "HOWCOME_LLM_URL": self.url(""), "HOWCOME_LLM_MODEL": "claude-small"}
+        return {**named, "HOWCOME_LLM_KEY_ENV": "MY_KEY", **BUDGET}
 
 
 def called(given: Any, **fields: Any) -> Answer:
@@ -110,4 +110,4 @@ class Neo4j(Embeddings):
     @property
     def settings(self) -> dict[str, str]:
         """The variables that name it."""
-        return {"RECOLLECT_GRAPH_URL": self.url("")}
+        return {"HOWCOME_GRAPH_URL": self.url("")}

@@ -11,12 +11,12 @@ from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
 from tests.processes import COMMAND, LIMIT_S, hook, payload, run
 
-from recollect.app import open_app
-from recollect.domain.memories import MAX_AGENT_CHARS
-from recollect.domain.spending import Call, Caps
-from recollect.ingest.gate import Gate
-from recollect.ingest.secrets import RULES, Redactor
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.domain.memories import MAX_AGENT_CHARS
+from howcome.domain.spending import Call, Caps
+from howcome.ingest.gate import Gate
+from howcome.ingest.secrets import RULES, Redactor
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,7 @@ def observations() -> bytes:
 
 def exported() -> bytes:
     """An export of memories with a secret in each field, valid and not."""
-    lines: list[dict[str, Any]] = [{"recollect": "memories", "version": 1}]
+    lines: list[dict[str, Any]] = [{"howcome": "memories", "version": 1}]
     for number, (name, line) in enumerate(NAMES):
         base = {
             "key": f"{number:032x}", "type": "decision", "text": f"{name}:\n{line}", "origin": "user",
@@ -134,7 +134,7 @@ def exported() -> bytes:
 
 def by_hand(folder: Path) -> None:
     """Memories, notes and receipts by the façade, which is what every door calls."""
-    with open_app(read_settings({**os.environ, "RECOLLECT_HOME": str(folder)})) as app:
+    with open_app(read_settings({**os.environ, "HOWCOME_HOME": str(folder)})) as app:
         for number, (name, line) in enumerate(NAMES):
             now_ms = 1_000_000 + number
             if number % 5 == 0:

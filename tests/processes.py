@@ -1,4 +1,4 @@
-"""Running recollect as real processes: commands, hooks, and helpers under limits."""
+"""Running howcome as real processes: commands, hooks, and helpers under limits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LAUNCH = Path(__file__).parents[1] / "src" / "recollect" / "present" / "launch.py"
-COMMAND = [sys.executable, "-m", "recollect"]
+LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
+COMMAND = [sys.executable, "-m", "howcome"]
 HOOK = [sys.executable, "-I", "-S", "-E", str(LAUNCH)]
 LIMIT_S = 60
 HOOK_FIELDS: dict[str, dict[str, Any]] = {
@@ -45,7 +45,7 @@ os.execv(interpreter, [interpreter, "-B", *words])
 
 
 def run(*arguments: str | Path, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """A command of recollect to its end; `before` is what starts it."""
+    """A command of howcome to its end; `before` is what starts it."""
     words = [*before, *COMMAND, *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
 

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.ingest.graph.build import GraphBuilder, GraphReport
+from howcome.ingest.graph.build import GraphBuilder, GraphReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recollect.store.sqlite import SqliteStore
+    from howcome.store.sqlite import SqliteStore
 
 
 def write_tree(root: Path, files: Mapping[str, str | bytes], *, is_old: bool = True) -> Path:

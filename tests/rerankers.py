@@ -15,7 +15,7 @@ from tests.others import Chat, said
 if TYPE_CHECKING:
     from tests.endpoint import Answer
 
-    from recollect.providers.base import Reranker
+    from howcome.providers.base import Reranker
 
 _LINE = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 
@@ -50,7 +50,7 @@ class Judge(Chat):
     @property
     def settings(self) -> dict[str, str]:
         """The variables that name it as the reranker."""
-        return {**super().settings, "RECOLLECT_RERANK": "llm", "RECOLLECT_RERANK_WEIGHT": "1"}
+        return {**super().settings, "HOWCOME_RERANK": "llm", "HOWCOME_RERANK_WEIGHT": "1"}
 
 
 MODEL = "some/Encoder-v1"

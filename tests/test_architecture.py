@@ -12,14 +12,14 @@ from pathlib import Path
 import click
 import pytest
 
-from recollect import __version__
-from recollect.present.cli import cli
-from recollect.present.mcp_tools import TOOLS
-from recollect.present.reference import reference
-from recollect.settings import FIELDS
+from howcome import __version__
+from howcome.present.cli import cli
+from howcome.present.mcp_tools import TOOLS
+from howcome.present.reference import reference
+from howcome.settings import FIELDS
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "recollect"
+PACKAGE = ROOT / "src" / "howcome"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
@@ -123,10 +123,10 @@ def loaded_by(module: str) -> dict[str, str]:
 
 def test_a_hook_loads_nothing_third_party() -> None:
     """Importing the hooks' module brings in the standard library's cheap half and nothing else."""
-    loaded = loaded_by("recollect.present.hooks")
-    ours = {name for name in loaded if name.split(".")[0] == "recollect"}
-    assert ours == {"recollect", "recollect.present", "recollect.present.hooks"}
-    assert {name.split(".")[0] for name in loaded} - {"recollect"} <= sys.stdlib_module_names
+    loaded = loaded_by("howcome.present.hooks")
+    ours = {name for name in loaded if name.split(".")[0] == "howcome"}
+    assert ours == {"howcome", "howcome.present", "howcome.present.hooks"}
+    assert {name.split(".")[0] for name in loaded} - {"howcome"} <= sys.stdlib_module_names
     dear = {
         "dataclasses",
         "typing",
@@ -143,11 +143,11 @@ def test_a_hook_loads_nothing_third_party() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["recollect", "recollect.domain.text", "recollect.app", "recollect.settings", "recollect.errors"]
+    "module", ["howcome", "howcome.domain.text", "howcome.app", "howcome.settings", "howcome.errors"]
 )
 def test_the_lower_rooms_load_no_dependency(module: str) -> None:
     """The package's root, its rules and its façade cost nothing third-party to import."""
-    assert {name.split(".")[0] for name in loaded_by(module)} <= sys.stdlib_module_names | {"recollect"}
+    assert {name.split(".")[0] for name in loaded_by(module)} <= sys.stdlib_module_names | {"howcome"}
 
 
 def tracked_files() -> list[Path]:
@@ -178,7 +178,7 @@ def test_the_version_is_said_once() -> None:
     assert (
         tomllib.loads(ROOT.joinpath("pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == __version__
     )
-    assert __version__ in run("-m", "recollect", "--version").stdout
+    assert __version__ in run("-m", "howcome", "--version").stdout
     changelog = ROOT / "CHANGELOG.md"
     if changelog.exists():
         [first] = re.findall(r"^## \[?v?(\d[\w.]*)", changelog.read_text(encoding="utf-8"), re.MULTILINE)[:1]
@@ -202,8 +202,8 @@ def test_the_reference_is_current_and_whole() -> None:
     for tool in TOOLS:
         assert f"\n### {tool}\n" in page
     for name, command in commands().items():
-        assert f"\n### recollect {name}\n" in page
-        assert f"recollect {name}" in (command.help or "") + (command.epilog or ""), f"{name} shows no example"
+        assert f"\n### howcome {name}\n" in page
+        assert f"howcome {name}" in (command.help or "") + (command.epilog or ""), f"{name} shows no example"
 
 
 def test_every_command_that_reports_has_json() -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from tests.builders import Claude, Codex, write
 from tests.hashing import HashingEmbedder
 
-from recollect.app import App
-from recollect.capture.spool import keep_refused
-from recollect.domain.memories import NewMemory
-from recollect.ingest.gate import Gate
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.app import App
+from howcome.capture.spool import keep_refused
+from howcome.domain.memories import NewMemory
+from howcome.ingest.gate import Gate
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def transcripts(folder: Path, exchanges: int) -> list[Path]:
 
 def open_ungated(home: Path) -> App:
     """The façade over a store without a gate."""
-    settings = read_settings({**os.environ, "RECOLLECT_HOME": str(home)})
+    settings = read_settings({**os.environ, "HOWCOME_HOME": str(home)})
     app = App(SqliteStore(str(home)), settings, embedder=HashingEmbedder())
     app.ingester().preparer().gate = OpenGate(lambda: b"")
     return app
@@ -120,7 +120,7 @@ def make(home: Path, paths: list[Path]) -> None:
     keep_refused(str(home), "batch-1-ab.jsonl", [("kind", json.dumps({"text": TOKEN}))])
     backups = home / "backups"
     backups.mkdir()
-    shutil.copy(home / "recollect.db", backups / "recollect-2026-03-02.db")
+    shutil.copy(home / "howcome.db", backups / "howcome-2026-03-02.db")
     line = {"key": "ab", "text": f"The key is {KEY_ID}.", "project": CWD}
     (backups / "memories-2026-03-02.jsonl").write_text(json.dumps({"version": 1}) + "\n" + json.dumps(line) + "\n")
 

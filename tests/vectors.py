@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.domain import events
-from recollect.domain.stored import Filter, Scope, Turn
-from recollect.store.vector_index import VectorIndex
-from recollect.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
-from recollect.store.vector_writer import VectorWriter
+from howcome.domain import events
+from howcome.domain.stored import Filter, Scope, Turn
+from howcome.store.vector_index import VectorIndex
+from howcome.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
+from howcome.store.vector_writer import VectorWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.present import warm_client
+from howcome.present import warm_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ LIMIT_S = 60
 
 SERVER = """
 import os, sys, time
-from recollect.present.worker import Worker
-from recollect.settings import read_settings
+from howcome.present.worker import Worker
+from howcome.settings import read_settings
 worker = Worker(read_settings(os.environ), scan_every_s=float(sys.argv[1]))
 worker.start()
 sys.stdout.write("started\\n")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda folder: SqliteStore(str(folder)),

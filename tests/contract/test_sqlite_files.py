@@ -11,8 +11,8 @@ import apsw
 import pytest
 from tests.batches import Transcript, find
 
-from recollect.errors import StoreDamagedError, StoreError, StoreLockedError, StoreMissingError, StoreNewerError
-from recollect.store.sqlite import DATABASE_NAME, SqliteStore
+from howcome.errors import StoreDamagedError, StoreError, StoreLockedError, StoreMissingError, StoreNewerError
+from howcome.store.sqlite import DATABASE_NAME, SqliteStore
 
 
 def everything_below(folder: Path) -> dict[str, int]:
@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
 def test_a_store_that_must_not_be_created_is_not(tmp_path: Path) -> None:
     """Nothing is left behind, not even its folder; one that is there is opened."""
     folder = tmp_path / "deep" / "store"
-    with pytest.raises(StoreMissingError, match="recollect init"):
+    with pytest.raises(StoreMissingError, match="howcome init"):
         SqliteStore(str(folder), create=False)
     assert not folder.parent.exists()
     SqliteStore(str(folder)).close()

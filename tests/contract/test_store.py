@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.batches import CLIENT, RECORD_BYTES, START_MS, Transcript, ignored, quarantined
 
-from recollect.domain import events
-from recollect.domain.sources import COUNTERS, SourceState
-from recollect.domain.stored import Scope
-from recollect.errors import CursorMovedError
+from howcome.domain import events
+from howcome.domain.sources import COUNTERS, SourceState
+from howcome.domain.stored import Scope
+from howcome.errors import CursorMovedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 BYTE_COUNTERS = [name for name in COUNTERS if name.endswith("_bytes")]
 TEXTS = [f"thought number {number}" for number in range(12)]

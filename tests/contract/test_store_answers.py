@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from recollect.store.base import Store
-from recollect.store.sqlite import SqliteStore
+from howcome.store.base import Store
+from howcome.store.sqlite import SqliteStore
 
 NOW_MS = 1_790_000_000_000
 DAY_MS = 86_400_000
@@ -75,4 +75,4 @@ def test_what_cannot_be_written_is_not_kept_and_nothing_is_raised(tmp_path: Path
     assert other.pause_of("llm", NOW_MS) is None
     for store in (with_lock, other):
         store.close()
-    assert os.path.exists(tmp_path / "recollect.db")
+    assert os.path.exists(tmp_path / "howcome.db")

@@ -9,17 +9,17 @@ from tests.batches import START_MS, Transcript
 from tests.hashing import Synonyms
 from tests.noting import NotingDistiller
 
-from recollect.domain.memories import Memory, MemoryFilter
-from recollect.domain.stored import Scope
-from recollect.errors import ProviderError
-from recollect.ingest.distil.meaning import Meaning
-from recollect.ingest.distil.run import Distillation, DistilReport
-from recollect.ingest.remember import Memories
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.errors import ProviderError
+from howcome.ingest.distil.meaning import Meaning
+from howcome.ingest.distil.run import Distillation, DistilReport
+from howcome.ingest.remember import Memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 EVERYTHING = Scope.everything()
 ALL = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)

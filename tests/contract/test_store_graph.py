@@ -10,14 +10,14 @@ import apsw
 import pytest
 from tests.batches import Transcript, find
 
-from recollect.domain.code import CodeFile, GraphChange
-from recollect.store import sqlite
+from howcome.domain.code import CodeFile, GraphChange
+from howcome.store import sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 NOW_MS = 1_790_000_000_000
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, find, scored
 
-from recollect.domain.stored import Filter, Scope
+from howcome.domain.stored import Filter, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recollect.domain.events import Event
-    from recollect.store.base import Store
+    from howcome.domain.events import Event
+    from howcome.store.base import Store
 
 QUESTIONS = (
     "gauge upsert",

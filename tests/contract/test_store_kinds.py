@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.batches import EVERYTHING, Transcript
 
-from recollect.domain import events
-from recollect.domain.stored import Filter, Scope
+from howcome.domain import events
+from howcome.domain.stored import Filter, Scope
 
 if TYPE_CHECKING:
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 TURNS, RESULTS = 30, 1500
 """More results that say the word, and oftener, than any search looks at: the turns are never among the best."""

@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.batches import Transcript, equal_weights
 
-from recollect.domain import memories
-from recollect.domain.memories import Memory, MemoryFilter
-from recollect.domain.stored import Filter, Scope
-from recollect.errors import NotFoundError, OwnerError, UsageError
-from recollect.ingest.remember import Memories
+from howcome.domain import memories
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.stored import Filter, Scope
+from howcome.errors import NotFoundError, OwnerError, UsageError
+from howcome.ingest.remember import Memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 QUAY, DIKE = "/home/mara/quay", "/home/mara/dike"
@@ -265,8 +265,8 @@ def test_an_export_comes_back_as_it_was(
     changed: set[int],
 ) -> None:  # fmt: skip
     """Into an empty store: the same values in the same order, under its own mark; a second time: nothing new."""
-    from recollect.ingest.memory_export import MARK
-    from recollect.store.sqlite import SqliteStore
+    from howcome.ingest.memory_export import MARK
+    from howcome.store.sqlite import SqliteStore
 
     def unmarked(kept: Memories) -> list[dict[str, object]]:
         return [{name: each for name, each in value.items() if name != MARK} for value in kept.export(EVERYTHING)]
@@ -313,14 +313,14 @@ def test_a_bad_line_does_not_spoil_the_others(store: Store, kept: Memories, line
         "key": "a" * 32, "type": "decision", "text": "gauges are good", "origin": "user", "status": "open",
         "created_ms": 1, "project": QUAY, "agent": None, "deleted_ms": None, "supersedes": None, "evidence": [],
     }  # fmt: skip
-    head = {"recollect": "memories", "version": 1}
+    head = {"howcome": "memories", "version": 1}
     report = kept.import_values([(1, head), (2, line), (3, good)])
     assert [number for number, _ in report.problems] == [2]
     assert report.added == 1
     assert found(store, "gauges good") == ["gauges are good"]
 
 
-@pytest.mark.parametrize("head", [{}, [], None, {"recollect": "events"}, {"recollect": "memories", "version": 2}])
+@pytest.mark.parametrize("head", [{}, [], None, {"howcome": "events"}, {"howcome": "memories", "version": 2}])
 def test_what_is_no_export_is_refused(kept: Memories, head: object) -> None:
     """Nothing is written."""
     with pytest.raises(UsageError):

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.batches import equal_weights
 
-from recollect.domain.memories import MemoryFilter
-from recollect.domain.stored import Filter, Scope
-from recollect.errors import UsageError
-from recollect.ingest.remember import ImportReport, Memories
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Filter, Scope
+from howcome.errors import UsageError
+from howcome.ingest.remember import ImportReport, Memories
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from recollect.domain.memories import Memory, NewMemory
-    from recollect.store.base import Store
+    from howcome.domain.memories import Memory, NewMemory
+    from howcome.store.base import Store
 
 QUAY = "/home/mara/quay"
 EVERYTHING = Scope.everything()
-HEAD: dict[str, object] = {"recollect": "memories", "version": 1}
+HEAD: dict[str, object] = {"howcome": "memories", "version": 1}
 
 
 class Stopped(BaseException):
@@ -133,7 +133,7 @@ def test_a_key_is_hex_digits_and_nothing_else(store: Store, key: str) -> None:
     assert (number, reason) == (2, "the key is not 32 hex digits")
 
 
-@pytest.mark.parametrize("event", ["ev-", "ev-xyz", "ev-12\n", "ev-</recollect-memory>", "ev-" + "a" * 33, "EV-12"])
+@pytest.mark.parametrize("event", ["ev-", "ev-xyz", "ev-12\n", "ev-</howcome-memory>", "ev-" + "a" * 33, "EV-12"])
 def test_evidence_is_ids_and_nothing_else(store: Store, event: str) -> None:
     """It is shown as it is: words in it would be somebody's words in an agent's context."""
     [(number, reason)] = take_in(store, line(1, evidence=["ev-12ab", event])).problems
@@ -172,9 +172,9 @@ def test_the_index_of_a_newer_database_is_made_anew(tmp_path: Path, more: int) -
     for text in ("walrus one", "walrus two"):
         Memories(store, clock()).add(text, project=QUAY)
     store.close()
-    for name in ("recollect.db", "recollect.db-wal", "recollect.db-shm"):
+    for name in ("howcome.db", "howcome.db-wal", "howcome.db-shm"):
         (tmp_path / "store" / name).unlink(missing_ok=True)
-    shutil.copy(tmp_path / "backup" / "recollect.db", tmp_path / "store")
+    shutil.copy(tmp_path / "backup" / "howcome.db", tmp_path / "store")
     store = SqliteStore(str(tmp_path / "store"))
     assert store.memory_index_lag() is None
     if more:

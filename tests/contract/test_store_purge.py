@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.batches import Transcript
 
-from recollect.domain import events
-from recollect.domain.memories import MemoryFilter
-from recollect.domain.stored import Scope
-from recollect.errors import StoreLockedError
-from recollect.ingest.remember import Memories
-from recollect.store.sqlite import SqliteStore
+from howcome.domain import events
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.errors import StoreLockedError
+from howcome.ingest.remember import Memories
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 QUAY = "/home/mara/quay"
 LONG = "the unicorn parade " + " ".join(f"passes gate {number:04d}" for number in range(380))
@@ -35,7 +35,7 @@ def kept(store: Store) -> Memories:
 def own_call(store: Store, text: str) -> str:
     """The agent's own call of the tool that keeps memories, as its transcript has it; the id of the event."""
     talk = Transcript(store, "/t/own.jsonl", session="own")
-    call = talk.event("", events.TOOL_CALL, tool="mcp__recollect__remember", input={"text": text, "type": "decision"})
+    call = talk.event("", events.TOOL_CALL, tool="mcp__howcome__remember", input={"text": text, "type": "decision"})
     [row] = store.add_batch(talk.batch(call))[1]
     return store.events_by_row([row])[row].id
 
@@ -45,7 +45,7 @@ def test_a_text_of_several_pages_is_seen_where_it_lies(store: Store, kept: Memor
     memory, _ = kept.add(LONG, project=QUAY)
     store.vacuum()
     assert not any(LONG.encode() in path.read_bytes() for path in Path(store.path).parent.rglob("*.db*"))
-    assert store.files_with(LONG) == ["recollect.db"]
+    assert store.files_with(LONG) == ["howcome.db"]
     report = kept.purge(memory.id)
     assert (report.is_gone, report.files, report.events, report.memories) == (True, [], [], [])
     for path in Path(store.path).parent.rglob("*"):
@@ -58,7 +58,7 @@ def test_a_part_of_a_long_text_is_enough(store: Store, kept: Memories) -> None:
     (Path(store.path).parent / "spool").mkdir()
     for start in (0, 1, 63, 1000, 4001):
         (Path(store.path).parent / "spool" / "rest").write_bytes(b"\0" * 37 + LONG[start : start + 127].encode())
-        assert store.files_with(LONG) == ["recollect.db-wal", "spool/rest"]
+        assert store.files_with(LONG) == ["howcome.db-wal", "spool/rest"]
     report = kept.purge(memory.id)
     assert (report.is_gone, report.files) == (False, ["spool/rest"])
 

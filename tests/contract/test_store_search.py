@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, equal_weights, find
 
-from recollect.domain import events
-from recollect.domain.stored import Filter, Scope
+from howcome.domain import events
+from howcome.domain.stored import Filter, Scope
 
 if TYPE_CHECKING:
-    from recollect.store.base import Store
+    from howcome.store.base import Store
 
 PROJECTS = ("quay", "dike", "lock")
 WORDS = (

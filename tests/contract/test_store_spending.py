@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.processes import LIMIT_S
 
-from recollect.domain.spending import DAY_MS, OVER_BUDGET, Call, Caps, Usage, day_of
-from recollect.errors import StoreError
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import DAY_MS, OVER_BUDGET, Call, Caps, Usage, day_of
+from howcome.errors import StoreError
+from howcome.store.sqlite import SqliteStore
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
 CAPS = Caps(3, 10_000)
@@ -122,7 +122,7 @@ def test_the_switch_holds_for_everybody_at_once(store: SqliteStore) -> None:
     store.stop_spending(NOON + 1)
     row, problem = other.reserve_call(call(), CAPS, NOON)
     assert (row, other.stopped_ms()) == (0, NOON)
-    assert "recollect spending --go" in problem
+    assert "howcome spending --go" in problem
     assert store.receipts(0) == []
     store.resume_spending()
     assert spend(other, 1) == 1
@@ -149,8 +149,8 @@ def test_a_store_that_is_thrown_away_spends_from_another(store: SqliteStore, tmp
 
 SPENDER = """
 import sys
-from recollect.domain.spending import Call, Caps, Usage
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import Call, Caps, Usage
+from howcome.store.sqlite import SqliteStore
 folder, calls, at_ms = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 store, allowed = SqliteStore(folder), 0
 for number in range(calls):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from tests.batches import START_MS, Transcript
 
-from recollect.domain.sources import SourceState
+from howcome.domain.sources import SourceState
 
 if TYPE_CHECKING:
-    from recollect.domain.stored import Turn
-    from recollect.store.base import Store
+    from howcome.domain.stored import Turn
+    from howcome.store.base import Store
 
 
 def turns(store: Store) -> dict[str, Turn]:

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.vectors import DIMENSIONS, MODEL, clustered, filled, first_answers, open_index, turn, write
 
-from recollect.domain.stored import Filter, Scope
-from recollect.errors import IndexDamagedError, StoreError
-from recollect.store.vector_head import FORMAT
-from recollect.store.vector_index import VectorIndex
-from recollect.store.vector_writer import VectorWriter
+from howcome.domain.stored import Filter, Scope
+from howcome.errors import IndexDamagedError, StoreError
+from howcome.store.vector_head import FORMAT
+from howcome.store.vector_index import VectorIndex
+from howcome.store.vector_writer import VectorWriter
 
 EVERYTHING = Filter(Scope.everything())
 ROWS = 40

@@ -15,8 +15,8 @@ import pytest
 from tests.processes import LIMIT_S, WITH_SMALL_FILES, WITHOUT_OVERRIDE
 from tests.vectors import DIMENSIONS, filled, first_answers, open_index, turn, write
 
-from recollect.store.vector_index import VectorIndex
-from recollect.store.vector_writer import VectorWriter
+from howcome.store.vector_index import VectorIndex
+from howcome.store.vector_writer import VectorWriter
 
 ROWS = 40
 ROUNDS = 12
@@ -26,7 +26,7 @@ import random, sys
 from pathlib import Path
 import numpy as np
 from tests.vectors import DIMENSIONS, open_index, turn
-from recollect.store.vector_writer import VectorWriter
+from howcome.store.vector_writer import VectorWriter
 
 folder, seed = Path(sys.argv[1]), int(sys.argv[2])
 chance, index = random.Random(seed), open_index(Path(sys.argv[1]))
@@ -149,7 +149,7 @@ def test_a_folder_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     index, _ = filled(tmp_path)
     script = (
         "import sys\nfrom pathlib import Path\nimport numpy as np\nfrom tests.vectors import *\n"
-        "from recollect.domain.stored import Filter, Scope\nfrom recollect.errors import StoreError\n"
+        "from howcome.domain.stored import Filter, Scope\nfrom howcome.errors import StoreError\n"
         "index = open_index(Path(sys.argv[1]))\n"
         "print(len(index.search(np.ones(DIMENSIONS), Filter(Scope.everything()), 5)))\n"
         "try:\n    VectorWriter(index).__enter__()\nexcept StoreError as error:\n    print(error)\n"
@@ -172,7 +172,7 @@ def test_a_full_disk_loses_only_what_was_not_committed(tmp_path: Path) -> None:
     limit = ROWS * DIMENSIONS * 2 + 5 * DIMENSIONS
     script = (
         "import sys, signal\nfrom pathlib import Path\nfrom tests.vectors import *\n"
-        "from recollect.errors import StoreError\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from howcome.errors import StoreError\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "index = open_index(Path(sys.argv[1]))\n"
         "with VectorWriter(index) as writer:\n    try:\n"
         "        writer.append([turn(100 + row) for row in range(9)], clustered(9, DIMENSIONS, 1))\n"

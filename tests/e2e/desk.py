@@ -1,4 +1,4 @@
-"""One developer's desk: a HOME of its own, a project, the real client, and `recollect` as a person would run it."""
+"""One developer's desk: a HOME of its own, a project, the real client, and `howcome` as a person would run it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.client import Client, Run, Script, Turn, call
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
+HOWCOME = Path(sys.executable).with_name("howcome")
 COMMAND_SECONDS = 60
 LABEL = "UserPromptSubmit hook additional context"
 
@@ -43,13 +43,13 @@ class Desk:
 
     @property
     def store(self) -> Path:
-        """The folder that recollect keeps everything in."""
-        return self.home / ".recollect"
+        """The folder that howcome keeps everything in."""
+        return self.home / ".howcome"
 
-    def recollect(self, *args: str, env: Mapping[str, str] | None = None) -> str:
-        """Run one recollect command in this HOME and return what it printed."""
+    def howcome(self, *args: str, env: Mapping[str, str] | None = None) -> str:
+        """Run one howcome command in this HOME and return what it printed."""
         done = subprocess.run(
-            [str(RECOLLECT), *args],
+            [str(HOWCOME), *args],
             cwd=self.project,
             env={**self.client.environment(), **(env or {})},
             capture_output=True,
@@ -57,12 +57,12 @@ class Desk:
             timeout=COMMAND_SECONDS,
             check=False,
         )
-        assert done.returncode == 0, f"recollect {' '.join(args)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, f"howcome {' '.join(args)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def report(self, *args: str) -> dict[str, Any]:
-        """Run a recollect command with `--json` and return its answer."""
-        answer = json.loads(self.recollect(*args, "--json"))
+        """Run a howcome command with `--json` and return its answer."""
+        answer = json.loads(self.howcome(*args, "--json"))
         assert isinstance(answer, dict)
         return answer
 

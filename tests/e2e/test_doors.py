@@ -25,7 +25,7 @@ def connect(desk: Desk, folder: Path, form: str) -> None:
     folder.mkdir()
     (folder / "claude").symlink_to(desk.client.executable)
     path = os.pathsep.join([str(folder), os.environ["PATH"]])
-    desk.recollect("init", "--yes", "--hook-form", form, env={"PATH": path})
+    desk.howcome("init", "--yes", "--hook-form", form, env={"PATH": path})
 
 
 @pytest.mark.parametrize("door", ["command", "socket", "mcp"])
@@ -37,7 +37,7 @@ def test_every_door_brings_the_decision_once(door: str, desk: Desk, tmp_path: Pa
     desk.ask("how do we keep the tide tables?", [say(DECISION)])
     with contextlib.ExitStack() as stack:
         if door == "socket":
-            stack.enter_context(server(60, HOME=str(desk.home), RECOLLECT_HOME=str(desk.store)))
+            stack.enter_context(server(60, HOME=str(desk.home), HOWCOME_HOME=str(desk.store)))
             socket_of(desk.store)
         run = desk.ask(QUESTION, [say("UTC.")])
     contexts = [context for context in injected(run.bodies("main")[0]) if DECISION in context[3]]

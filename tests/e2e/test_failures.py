@@ -1,4 +1,4 @@
-"""A broken, slow or missing recollect changes nothing that the user sees."""
+"""A broken, slow or missing howcome changes nothing that the user sees."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def work(desk: Desk) -> Run:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, version: str) -> Run:
-    """Run the session once where recollect was never installed."""
+    """Run the session once where howcome was never installed."""
     return work(Desk(tmp_path_factory.mktemp("undisturbed"), installed(version), version))
 
 
 @pytest.fixture
 def filled(desk: Desk) -> Desk:
     """Connect a desk and give its store one session."""
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     desk.ask(
         "what drains the basin?", [say("We decided that pump four drains the TidalClock basin, as it is quieter.")]
     )
@@ -45,7 +45,7 @@ def filled(desk: Desk) -> Desk:
 
 
 def assert_unchanged(run: Run, undisturbed: Run) -> None:
-    """Compare what the user sees with the run without recollect."""
+    """Compare what the user sees with the run without howcome."""
     assert (run.exit_code, run.result) == (undisturbed.exit_code, undisturbed.result)
     assert len(run.bodies("main")) == len(undisturbed.bodies("main"))
     assert run.stderr == undisturbed.stderr
@@ -70,20 +70,20 @@ def test_a_store_of_garbage_changes_nothing(filled: Desk, undisturbed: Run) -> N
 
 @pytest.mark.parametrize("place", ["/proc/no-such-place/store", "{home}/a-file", "{home}/a-file/store"])
 def test_a_store_that_cannot_be_written_changes_nothing(filled: Desk, undisturbed: Run, place: str) -> None:
-    """RECOLLECT_HOME names a place where nothing can be made, a file, or something below a file."""
+    """HOWCOME_HOME names a place where nothing can be made, a file, or something below a file."""
     (filled.home / "a-file").write_text("in the way", encoding="utf-8")
     settings = filled.settings.read_text(encoding="utf-8")
-    assert "RECOLLECT_HOME" not in settings
-    env = {"RECOLLECT_HOME": place.format(home=filled.home)}
+    assert "HOWCOME_HOME" not in settings
+    env = {"HOWCOME_HOME": place.format(home=filled.home)}
     filled.client = Client(filled.client.executable, filled.home, env)
     assert_unchanged(work(filled), undisturbed)
     assert (filled.home / "a-file").read_text(encoding="utf-8") == "in the way"
 
 
-@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no interpreter without recollect")
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no interpreter without howcome")
 def test_a_package_that_is_gone_changes_nothing(filled: Desk, undisturbed: Run) -> None:
     """The interpreter starts, and the script that it is given is not there."""
-    change_commands(filled, "/recollect/present/", "/recollect-gone/present/")
+    change_commands(filled, "/howcome/present/", "/howcome-gone/present/")
     assert_unchanged(work(filled), undisturbed)
 
 
@@ -105,7 +105,7 @@ def test_a_locked_store_changes_nothing(filled: Desk, undisturbed: Run) -> None:
     with locked(filled):
         run = work(filled)
     assert_unchanged(run, undisturbed)
-    filled.recollect("import")
+    filled.howcome("import")
     assert run.session_id in {hit["session_id"] for hit in filled.found("ask the pump")}
 
 

@@ -1,4 +1,4 @@
-"""What `recollect init` adds to a user's files works in the real client; `uninstall` takes it away, byte for byte."""
+"""What `howcome init` adds to a user's files works in the real client; `uninstall` takes it away, byte for byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.client import Client, Script, call, say, where
 from tests.client.transcripts import count
 from tests.e2e.conftest import LIFE_CYCLE_VERSIONS
-from tests.e2e.desk import RECOLLECT, injected
+from tests.e2e.desk import HOWCOME, injected
 
 if TYPE_CHECKING:
     from tests.client import Run
@@ -28,7 +28,7 @@ PLAIN = '{\n  "model": "opus"\n}\n'
 FORMS = {"odd": ODD, "plain": PLAIN, "empty object": "{}", "no hooks of ours": '{"hooks": {}}\n', "empty file": ""}
 DECISION = "We decided on the Fresnelite lamp, because its lens does not fog."
 QUESTION = "why did we decide on the Fresnelite lamp, does its lens fog?"
-TOOL = "mcp__recollect__search_memory"
+TOOL = "mcp__howcome__search_memory"
 
 OTHER_SERVER = """
 import json, sys
@@ -94,7 +94,7 @@ def recalls(run: Run) -> bool:
 def decide(desk: Desk) -> None:
     """Run a session in which something is decided; all of it is searchable then, whatever its last hook left."""
     desk.ask("which lamp is it?", [say(DECISION)])
-    desk.recollect("import")
+    desk.howcome("import")
 
 
 def ask_in(desk: Desk, folder: Path, prompt: str, script: Any) -> Run:
@@ -122,9 +122,9 @@ def folders(desk: Desk) -> tuple[Path, Path]:
 def test_uninstall_gives_back_the_same_bytes(desk: Desk, form: str) -> None:
     """Whatever the file looked like, it looks like that again; a file that the client would read stays readable."""
     before = settle(desk, FORMS[form])
-    desk.recollect("init", "--yes")
-    assert any("recollect" in command for command in commands(desk.settings))
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("init", "--yes")
+    assert any("howcome" in command for command in commands(desk.settings))
+    desk.howcome("uninstall", "--yes")
     assert desk.settings.read_bytes() == before
     assert list(desk.files()) == [".claude/settings.json"]
 
@@ -132,10 +132,10 @@ def test_uninstall_gives_back_the_same_bytes(desk: Desk, form: str) -> None:
 def test_without_a_file_before_there_is_none_after(desk: Desk) -> None:
     """Neither the files nor the folders made for them stay, nor anything else in the HOME."""
     before = desk.files()
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     assert desk.settings.is_file()
     assert (desk.home / ".claude" / "skills" / "temporal-recall" / "SKILL.md").is_file()
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("uninstall", "--yes")
     assert desk.files() == before
     assert not desk.settings.parent.exists()
 
@@ -143,19 +143,19 @@ def test_without_a_file_before_there_is_none_after(desk: Desk) -> None:
 def test_what_somebody_else_wrote_meanwhile_stays(desk: Desk) -> None:
     """Exactly our entries go; the hooks and keys that came after the installation stay."""
     settle(desk, ODD)
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     settings = json.loads(desk.settings.read_text(encoding="utf-8"))
     extra = {"hooks": [{"type": "command", "command": "echo somebody else"}]}
     settings["hooks"]["Stop"].append(extra)
     settings["hooks"]["PostToolUse"] = [extra]
     settings["theme"] = "dark"
     desk.settings.write_text(json.dumps(settings, indent=4), encoding="utf-8")
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("uninstall", "--yes")
     left = json.loads(desk.settings.read_text(encoding="utf-8"))
     expected = json.loads(ODD)
     assert left["hooks"]["Stop"] == [*expected["hooks"]["Stop"], extra]
     assert left["hooks"]["PostToolUse"] == [extra]
-    assert not any("recollect" in command for command in commands(desk.settings))
+    assert not any("howcome" in command for command in commands(desk.settings))
     assert {key: left[key] for key in left if key != "hooks"} == {
         **{key: expected[key] for key in expected if key != "hooks"},
         "theme": "dark",
@@ -165,11 +165,11 @@ def test_what_somebody_else_wrote_meanwhile_stays(desk: Desk) -> None:
 def test_installing_twice_is_installing_once(desk: Desk) -> None:
     """The second run changes no byte, and one removal is enough."""
     before = settle(desk, ODD)
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     once = desk.files()
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     assert desk.files() == once
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("uninstall", "--yes")
     assert desk.settings.read_bytes() == before
 
 
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_valid_is_refused_with_the_remedy(desk: Desk, name: s
     path.write_text('{\n  "model": "opus",\n}\n')
     before = desk.files()
     done = subprocess.run(
-        [str(RECOLLECT), "init", "--yes"],
+        [str(HOWCOME), "init", "--yes"],
         cwd=desk.project,
         env=desk.client.environment(),
         capture_output=True,
@@ -207,7 +207,7 @@ def test_beside_other_hooks_and_servers_all_of_them_run(desk: Desk) -> None:
     before = settle(desk, json.dumps({"hooks": {"UserPromptSubmit": [theirs]}, "theme": "dark"}, indent=4) + "\n\n")
     other = {"command": sys.executable, "args": [str(server)], "env": {}}
     (desk.home / ".claude.json").write_text(json.dumps({"numStartups": 3, "mcpServers": {"other": other}}))
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     decide(desk)
     run = desk.ask(QUESTION, [say("No.")])
     assert recalls(run)
@@ -216,9 +216,9 @@ def test_beside_other_hooks_and_servers_all_of_them_run(desk: Desk) -> None:
     assert "mcp__other__ring" in json.dumps(first(run))
     assert run.notices() == []
     now = state(desk)
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("uninstall", "--yes")
     assert desk.settings.read_bytes() == before
-    del now["mcpServers"]["recollect"]
+    del now["mcpServers"]["howcome"]
     assert state(desk) == now
     assert now["mcpServers"] == {"other": other} or desk.old
 
@@ -226,7 +226,7 @@ def test_beside_other_hooks_and_servers_all_of_them_run(desk: Desk) -> None:
 def test_the_user_scope_works_everywhere(desk: Desk) -> None:
     """One install covers a subdirectory and a worktree: hooks, server, and the memory of the same project."""
     below, beside = folders(desk)
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     decide(desk)
     for folder in (below, beside):
         run = ask_in(desk, folder, QUESTION, [say("No.")])
@@ -237,9 +237,9 @@ def test_the_user_scope_works_everywhere(desk: Desk) -> None:
 
 def test_the_read_only_tools_need_no_question(desk: Desk) -> None:
     """In `-p` nobody could answer one: a search is allowed, to remember something is not."""
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     decide(desk)
-    script = [call(TOOL, query="Fresnelite lamp"), call("mcp__recollect__remember", text="Lamps"), say("Done.")]
+    script = [call(TOOL, query="Fresnelite lamp"), call("mcp__howcome__remember", text="Lamps"), say("Done.")]
     run = desk.ask("look it up", script)
     bodies = run.bodies("main")
     assert count(bodies[1], "Fresnelite") > count(bodies[0], "Fresnelite")
@@ -249,25 +249,25 @@ def test_the_read_only_tools_need_no_question(desk: Desk) -> None:
 
 def test_without_permissions_a_search_is_asked_for(desk: Desk) -> None:
     """`--no-permissions` leaves the user's settings on that alone."""
-    desk.recollect("init", "--yes", "--no-permissions")
+    desk.howcome("init", "--yes", "--no-permissions")
     run = desk.ask("look it up", [call(TOOL, query="Fresnelite lamp"), say("Done.")])
     assert "haven't granted" in json.dumps(run.bodies("main")[1])
 
 
 def test_the_skill_and_the_commands_are_known(desk: Desk) -> None:
     """The skill is offered to the model with its description; each command expands under its name."""
-    desk.recollect("init", "--yes")
-    run = desk.ask("/recollect:recall the lamp of pier nine", [say("Nothing yet.")])
+    desk.howcome("init", "--yes")
+    run = desk.ask("/howcome:recall the lamp of pier nine", [say("Nothing yet.")])
     assert where(first(run), "for: the lamp of pier nine")
     assert "temporal-recall" in json.dumps(first(run))
     assert "Recall what earlier coding sessions decided" in json.dumps(first(run))
     for name in ("remember", "timeline", "forget"):
-        assert where(first(desk.ask(f"/recollect:{name} pier nine", [say("Done.")])), ": pier nine")
+        assert where(first(desk.ask(f"/howcome:{name} pier nine", [say("Done.")])), ": pier nine")
 
 
 def test_the_skill_opens(desk: Desk) -> None:
     """The model gets the skill's words when it asks for them."""
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     run = desk.ask("what do we know?", [call("Skill", skill="temporal-recall"), say("Nothing yet.")])
     assert any(where(body, "three layers, cheap to dear") for body in run.bodies("main")[1:])
 
@@ -276,7 +276,7 @@ def test_another_configuration_folder_is_honoured(desk: Desk) -> None:
     """With CLAUDE_CONFIG_DIR everything goes there, works there, and leaves `~/.claude` alone."""
     config = desk.home / "elsewhere"
     desk.client = Client(desk.client.executable, desk.home, {"CLAUDE_CONFIG_DIR": str(config)})
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     assert (config / "settings.json").is_file()
     decide(desk)
     run = desk.ask(QUESTION, [say("No.")])
@@ -291,7 +291,7 @@ def test_a_project_scope_stays_in_the_project(desk: Desk) -> None:
     below, beside = folders(desk)
     elsewhere = desk.project.parent / "elsewhere"
     elsewhere.mkdir()
-    desk.recollect("init", "--yes", "--scope", "project")
+    desk.howcome("init", "--yes", "--scope", "project")
     decide(desk)
     run = desk.ask(QUESTION, [say("No.")])
     assert recalls(run)
@@ -304,9 +304,9 @@ def test_a_project_scope_stays_in_the_project(desk: Desk) -> None:
             run = ask_in(desk, folder, QUESTION, [say("No.")])
             assert recalls(run), folder
             assert names_our_tool(run), folder
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("uninstall", "--yes")
     assert not (desk.project / ".claude").exists()
-    assert "recollect" not in json.dumps(state(desk).get("projects", {}))
+    assert "howcome" not in json.dumps(state(desk).get("projects", {}))
 
 
 def test_hooks_through_the_server_where_the_client_knows_them(desk: Desk, tmp_path: Path) -> None:
@@ -320,10 +320,10 @@ def test_hooks_through_the_server_where_the_client_knows_them(desk: Desk, tmp_pa
         (shelf / "claude").write_text(f'#!/bin/sh\nexec node "{desk.client.executable}" "$@"\n')
         (shelf / "claude").chmod(0o755)
         with pytest.raises(AssertionError, match=rf"2\.1\.118 or newer, and this is {desk.version}"):
-            desk.recollect("init", "--yes", "--hook-form", "mcp", env=path)
+            desk.howcome("init", "--yes", "--hook-form", "mcp", env=path)
         assert desk.files() == {}
         return
-    desk.recollect("init", "--yes", "--hook-form", "mcp", env=path)
+    desk.howcome("init", "--yes", "--hook-form", "mcp", env=path)
     decide(desk)
     run = desk.ask(QUESTION, [say("No.")])
     assert run.notices() == []
@@ -332,9 +332,9 @@ def test_hooks_through_the_server_where_the_client_knows_them(desk: Desk, tmp_pa
 
 def test_after_the_removal_sessions_are_on_their_own(desk: Desk) -> None:
     """Nothing is injected, offered or read any more; the memory stays where it was."""
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     decide(desk)
-    desk.recollect("uninstall", "--yes")
+    desk.howcome("uninstall", "--yes")
     run = desk.ask(QUESTION, Script([say("No, says the Barnacleist.")]))
     assert injected(first(run)) == []
     assert not names_our_tool(run)

@@ -13,7 +13,7 @@ from tests.client.script import Rule, Script
 from tests.client.stub import StubModel, listen
 from tests.others import BUDGET, REVIEW
 
-from recollect.providers.llm_adapter import INSTRUCTION
+from howcome.providers.llm_adapter import INSTRUCTION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tests.client.script import Body
     from tests.e2e.desk import Desk
 
-ASKING = [sys.executable, "-m", "recollect", "search", "--json", "which pump, and the basin?"]
+ASKING = [sys.executable, "-m", "howcome", "search", "--json", "which pump, and the basin?"]
 SECONDS = 110
 
 
 def test_it_classifies_a_question_and_leaves_no_trace(desk: Desk, tmp_path: Path) -> None:
     """No hook, server, memory file or tool of the user's reaches it; no transcript, no event, but one receipt."""
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     desk.ask("what drains the basin?", [say("We decided that pump four drains the TidalClock basin.")])
     mark = tmp_path / "mark"
     (desk.home / ".claude" / "CLAUDE.md").write_text("Sing every answer.")
@@ -37,8 +37,8 @@ def test_it_classifies_a_question_and_leaves_no_trace(desk: Desk, tmp_path: Path
     rule = Rule("asked", is_ours, [say(json.dumps(REVIEW), input_tokens=321, output_tokens=12)])
     with StubModel(Script(rules=[rule]), loopback().run(listen)) as model:
         environment = {
-            **desk.client.environment(), **BUDGET, "ANTHROPIC_BASE_URL": model.url, "RECOLLECT_LLM": "claude",
-            "RECOLLECT_LLM_COMMAND": str(desk.client.executable), "RECOLLECT_CLASSIFIER_WEIGHT": "0.5",
+            **desk.client.environment(), **BUDGET, "ANTHROPIC_BASE_URL": model.url, "HOWCOME_LLM": "claude",
+            "HOWCOME_LLM_COMMAND": str(desk.client.executable), "HOWCOME_CLASSIFIER_WEIGHT": "0.5",
         }  # fmt: skip
         search = loopback().run(
             lambda: subprocess.Popen(ASKING, cwd=desk.project, env=environment, stdout=subprocess.PIPE)

@@ -21,8 +21,8 @@ from tests.client.stub import listen
 from tests.e2e.conftest import LIFE_CYCLE_VERSIONS
 from tests.e2e.desk import injected
 
-from recollect.present.mcp_tools import TOOLS
-from recollect.present.worker import worker_state
+from howcome.present.mcp_tools import TOOLS
+from howcome.present.worker import worker_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ REASON = "local time repeats an hour every autumn"
 DECISION = f"We decided to store TidalClock timestamps in UTC because {REASON}."
 PROMPT = "how do we keep the tide tables?"
 QUESTION = "which timezone should the TidalClock export write?"
-PREFIX = "mcp__recollect__"
+PREFIX = "mcp__howcome__"
 LOADED = {"search_memory", "get_memories"}
 GONE_S = 5
 WITH_MCP_HOOKS = LIFE_CYCLE_VERSIONS[0]
@@ -49,9 +49,9 @@ def version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def ready(desk: Desk) -> Desk:
     """Connect the desk's client, and let a session decide something."""
-    desk.recollect("init", "--yes")
+    desk.howcome("init", "--yes")
     desk.ask(PROMPT, [say(DECISION)])
-    desk.recollect("import")
+    desk.howcome("import")
     return desk
 
 
@@ -161,7 +161,7 @@ def test_what_the_tools_answered_is_not_stored_again(ready: Desk) -> None:
     for _ in range(2):
         ask_with(ready, [tool("search_memory", query="TidalClock timestamps"), tool("get_memories", ids=[ident]),
                          tool("replay_session", id=ident, full=True), say("done")])  # fmt: skip
-    ready.recollect("import")
+    ready.howcome("import")
     assert [hit["id"] for hit in ready.found(DECISION) if REASON in hit["excerpt"]] == [ident]
     assert not [hit for hit in ready.found("quoted past words, not instructions") if "quoted past" in hit["excerpt"]]
 
@@ -178,9 +178,9 @@ def asking_the_server(desk: Desk) -> Desk:
     shelf.mkdir()
     (shelf / "claude").symlink_to(desk.client.executable)
     path = {"PATH": f"{shelf}{os.pathsep}{desk.client.environment()['PATH']}"}
-    desk.recollect("init", "--yes", "--hook-form", "mcp", env=path)
+    desk.howcome("init", "--yes", "--hook-form", "mcp", env=path)
     desk.ask(PROMPT, [say(DECISION)])
-    desk.recollect("import")
+    desk.howcome("import")
     return desk
 
 
@@ -202,7 +202,7 @@ def test_a_hook_through_the_server_says_what_the_command_says(asking_the_server:
         path.unlink()
     shutil.rmtree(desk.store)
     (desk.home / "before").rename(desk.store)
-    desk.recollect("init", "--yes", "--no-import", "--hook-form", "command")
+    desk.howcome("init", "--yes", "--no-import", "--hook-form", "command")
     commanded = desk.ask(QUESTION, [say("UTC.")])
     assert '"mcp_tool"' not in desk.settings.read_text(encoding="utf-8")
     assert any(REASON in text for text in contexts(asked))
@@ -274,7 +274,7 @@ def test_no_server_outlives_a_client_that_is_killed(ready: Desk, number: int) ->
         process.send_signal(number)
         process.wait(15)
         assert ready.left_after(GONE_S) == []
-    ready.recollect("import")
+    ready.howcome("import")
     assert ready.unread() == 0
     assert planted(ready)
 

@@ -1,4 +1,4 @@
-"""What a session tells, the sessions after it hear: the real client with recollect's hooks installed."""
+"""What a session tells, the sessions after it hear: the real client with howcome's hooks installed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ QUESTION = "which timezone should the TidalClock export write?"
 
 @pytest.fixture
 def ready(desk: Desk) -> Desk:
-    """Connect the desk's client to recollect."""
-    desk.recollect("init", "--yes")
+    """Connect the desk's client to howcome."""
+    desk.howcome("init", "--yes")
     return desk
 
 
@@ -153,15 +153,15 @@ def test_reading_everything_again_changes_nothing(ready: Desk) -> None:
     """An import after the hooks finds every record read."""
     decide(ready)
     before = ready.events()
-    ready.recollect("import")
+    ready.howcome("import")
     assert ready.events() == before
 
 
 def test_sessions_from_before_the_installation_are_caught_up(desk: Desk) -> None:
     """An import reads what the client wrote while nobody listened."""
     run = decide(desk)
-    desk.recollect("init", "--yes")
-    desk.recollect("import")
+    desk.howcome("init", "--yes")
+    desk.howcome("import")
     assert [hit["session_id"] for hit in told_by(desk, REASON)] == [run.session_id]
 
 

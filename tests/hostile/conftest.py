@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(autouse=True)
 def seed() -> None:
     """Stands in what is printed of a failed test."""
-    how = "make hostile SEED=" if scale.IS_FULL else "RECOLLECT_TEST_SEED="
+    how = "make hostile SEED=" if scale.IS_FULL else "HOWCOME_TEST_SEED="
     print(f"seed {scale.SEED}: repeat with {how}{scale.SEED}")
 
 

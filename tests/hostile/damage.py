@@ -64,13 +64,13 @@ def damaged(path: Path, choice: random.Random) -> str:
 def with_log(stage: Stage, root: Path) -> Stage:
     """A copy whose last writes are only in the write-ahead log, as a crash leaves it."""
     stage.grow(5)
-    holder = apsw.Connection(str(stage.home / "recollect.db"))
+    holder = apsw.Connection(str(stage.home / "howcome.db"))
     holder.execute("SELECT count(*) FROM events").fetchall()  # while one reads, the last writer leaves the log
     outcome = opened(DOORS["import"], stage)
     assert (outcome.code, outcome.err) == (0, b""), outcome.err[-3000:]
     copy = stage.with_same_transcripts(root)
     holder.close()
-    assert os.path.getsize(copy.home / "recollect.db-wal")
+    assert os.path.getsize(copy.home / "howcome.db-wal")
     return copy
 
 

@@ -82,7 +82,7 @@ def opened(
     words = [*before, *(HOOK if door.is_hook else COMMAND), *(standing.get(word, word) for word in door.words)]
     if installed:
         words = ["sh", "-c", '"$@" 2>/dev/null || true', "sh", *words]
-    deadlines = {f"RECOLLECT_{name}_DEADLINE_MS": DEADLINE_MS for name in ("PROMPT", "INGEST", "START")}
+    deadlines = {f"HOWCOME_{name}_DEADLINE_MS": DEADLINE_MS for name in ("PROMPT", "INGEST", "START")}
     environment = {**os.environ, **deadlines, **stage.environment, **more}
     data = _payload(door, stage) if door.is_hook else data
     try:
@@ -122,7 +122,7 @@ def _of_command(door: Door, outcome: Outcome) -> list[str]:
         return [f"{door.name} ended with {outcome.code}: {_end(outcome.err)}"]
     if outcome.out and not _is_json(outcome.out):
         return [f"{door.name} printed {outcome.out[:200]!r}"]
-    if outcome.code and not outcome.out and not outcome.err.startswith(b"recollect: "):
+    if outcome.code and not outcome.out and not outcome.err.startswith(b"howcome: "):
         return [f"{door.name} ended with {outcome.code} and said {_end(outcome.err)}"]
     return []
 

@@ -16,7 +16,7 @@ SESSIONS = ("s-one", "s-two", "s-three", "")
 MAX_DEPTH = 6
 _TRAPS = (
     "", "\0", "\ufeff", "\u2028", "\u202e", "\x1b[31m", "<private>hidden", "</private>", "<system-reminder>",
-    '<recollect id="x">', "</recollect>", "[redacted:named-value:00000000]", "password=hunter2hunter2", "é" * 40,
+    '<howcome id="x">', "</howcome>", "[redacted:named-value:00000000]", "password=hunter2hunter2", "é" * 40,
     "数据库",
     "👩‍👩‍👧‍👦", "e\u0301" * 20, "a" * 3000, "\r", "\ud83d", "\udfff", "\\", '"', "../../etc/passwd", "%00", "-rf",
 )  # fmt: skip

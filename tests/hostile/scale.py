@@ -1,7 +1,7 @@
 """How much is tried: a slice within `make test`, everything by `make hostile`; and the seed that repeats a failure.
 
-RECOLLECT_TEST_HOSTILE=full is everything (`make hostile` sets it), RECOLLECT_TEST_SEED the seed (`make hostile
-SEED=7`), RECOLLECT_TEST_STRIDE a part of everything: only every nth call, round and second (`make hostile STRIDE=5`).
+HOWCOME_TEST_HOSTILE=full is everything (`make hostile` sets it), HOWCOME_TEST_SEED the seed (`make hostile
+SEED=7`), HOWCOME_TEST_STRIDE a part of everything: only every nth call, round and second (`make hostile STRIDE=5`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-IS_FULL = os.environ.get("RECOLLECT_TEST_HOSTILE") == "full"
-STRIDE = int(os.environ.get("RECOLLECT_TEST_STRIDE") or "1") if IS_FULL else 1
-SEED = int(os.environ.get("RECOLLECT_TEST_SEED") or "20261122")
+IS_FULL = os.environ.get("HOWCOME_TEST_HOSTILE") == "full"
+STRIDE = int(os.environ.get("HOWCOME_TEST_STRIDE") or "1") if IS_FULL else 1
+SEED = int(os.environ.get("HOWCOME_TEST_SEED") or "20261122")
 
 
 def of(in_slice: T, in_full: T) -> T:

@@ -176,7 +176,7 @@ def left_running(home: Path, wait_s: float = 10) -> list[str]:
 
 
 def _running(home: Path) -> list[str]:
-    mark, found = f"RECOLLECT_HOME={home}".encode(), []
+    mark, found = f"HOWCOME_HOME={home}".encode(), []
     for pid in filter(str.isdigit, os.listdir("/proc") if Path("/proc").exists() else []):
         with contextlib.suppress(OSError):
             if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):

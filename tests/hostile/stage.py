@@ -17,7 +17,7 @@ from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed
 from tests.hostile.doors import DOORS, complaints, opened
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 _EVENTS = (
     "SELECT e.key, s.name, p.root, f.path, e.offset, e.kind, e.origin, e.tool_use_id, e.ts_ms, e.excerpt, e.payload"
@@ -66,7 +66,7 @@ class Stage:
     def copied(self, root: Path) -> Stage:
         """The same at another place (where the store knows the transcripts by their new paths)."""
         shutil.copytree(self.root, root, symlinks=True, ignore=shutil.ignore_patterns("twin", "*.sock"))
-        connection = apsw.Connection(str(root / "store" / "recollect.db"))
+        connection = apsw.Connection(str(root / "store" / "howcome.db"))
         connection.execute("UPDATE sources SET path = ? || substr(path, ?)", (str(root), len(str(self.root)) + 1))
         connection.close()
         return self._at(root, None)
@@ -85,7 +85,7 @@ class Stage:
     @property
     def environment(self) -> dict[str, str]:
         """What processes on this stage have in their environment."""
-        return {"RECOLLECT_HOME": str(self.home), "HOME": str(self.user)}
+        return {"HOWCOME_HOME": str(self.home), "HOME": str(self.user)}
 
     @property
     def note(self) -> str:
@@ -109,12 +109,12 @@ class Stage:
         return self._differences(distilled=distilled) or self._unsound()
 
     def _bring_up_twin(self, *, distilled: bool) -> None:
-        fresh = {"RECOLLECT_HOME": str(self.twin)}
+        fresh = {"HOWCOME_HOME": str(self.twin)}
         if not self.twin.exists():
             SqliteStore(str(self.twin)).close()
             key = rows(self.home, "SELECT value FROM meta WHERE name = 'key'")
             [(value,)] = key
-            with apsw.Connection(str(self.twin / "recollect.db")) as connection:
+            with apsw.Connection(str(self.twin / "howcome.db")) as connection:
                 connection.execute("UPDATE meta SET value = ? WHERE name = 'key'", (value,))
             connection.close()
         for name in ("import", "distil") if distilled else ("import",):
@@ -156,7 +156,7 @@ def _unexpected(said: bytes) -> list[bytes]:
 
 def rows(home: Path, sql: str) -> Counter[tuple[Any, ...]]:
     """What a query finds in a store, each row with how often."""
-    connection = apsw.Connection(os.path.join(home, "recollect.db"))
+    connection = apsw.Connection(os.path.join(home, "howcome.db"))
     try:
         return Counter(connection.execute(sql))
     finally:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tests.hostile import scale
 
-from recollect.app import open_app
-from recollect.retrieve.question import TYPES, Question
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.retrieve.question import TYPES, Question
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     import random
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.stage import Stage
 
-    from recollect.app import App
+    from howcome.app import App
 
 QUESTIONS = scale.rounds(300, 10_000)
 WORDS = (
@@ -43,13 +43,13 @@ def told(app: App, folder: str, choice: random.Random) -> list[str]:
     """Everything that a prompt in a folder is told."""
     prompt = " ".join(choice.choices(WORDS, k=4))
     found = app.recall(prompt, cwd=folder, session=f"new {choice.random()}", recent=lambda: "")
-    return [text for recollection in found for _, text in recollection.passages]
+    return [text for reminder in found for _, text in reminder.passages]
 
 
 def test_no_answer_is_another_projects(stage: Stage, figure: Callable[[str, object], None]) -> None:
     """Thousands of questions and prompts, asked in either project."""
     choice, answers = scale.chooser("scopes"), 0
-    with open_app(read_settings({"RECOLLECT_HOME": str(stage.home)})) as app:
+    with open_app(read_settings({"HOWCOME_HOME": str(stage.home)})) as app:
         for number in range(QUESTIONS):
             folder = choice.choice(tuple(FOREIGN))
             asked = question(app, folder, choice)

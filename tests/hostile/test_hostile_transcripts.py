@@ -14,7 +14,7 @@ from tests.conftest import Ingest
 from tests.hostile import scale
 from tests.hostile.grammar import transcripts
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,9 +13,9 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import COMMAND, LIMIT_S, WITH_LIMIT, ask, assert_silent, failures, hook, payload, python, run
 
-from recollect.ingest.memory_backup import KEPT, back_up_memories, newest_backup
-from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite_salvage import damage
+from howcome.ingest.memory_backup import KEPT, back_up_memories, newest_backup
+from howcome.store.sqlite import SqliteStore
+from howcome.store.sqlite_salvage import damage
 
 pytestmark = pytest.mark.timeout(300)  # seconds, on a machine that is busy with something else
 DAY_MS = 24 * 3600 * 1000
@@ -74,7 +74,7 @@ def test_without_a_name_it_is_a_new_file_of_ours(store_folder: Path) -> None:
 @pytest.mark.usefixtures("past")
 def test_what_is_no_backup_changes_nothing(tmp_path: Path, store_folder: Path) -> None:
     """Rubbish, another program's database, a damaged copy, a newer version: refused with the reason."""
-    before = (store_folder / "recollect.db").read_bytes()
+    before = (store_folder / "howcome.db").read_bytes()
     good = tmp_path / "good.db"
     ask("backup", str(good))
     (tmp_path / "rubbish.db").write_bytes(b"no database at all" * 1000)
@@ -86,11 +86,11 @@ def test_what_is_no_backup_changes_nothing(tmp_path: Path, store_folder: Path) -
         done = run("backup", "--restore", tmp_path / f"{name}.db", "--yes")
         assert done.returncode == 2, (name, done.stderr)
         assert "Traceback" not in done.stderr
-        assert (store_folder / "recollect.db").read_bytes() == before
+        assert (store_folder / "howcome.db").read_bytes() == before
     words = [*COMMAND, "backup", "--restore", str(good)]
     said_no = subprocess.run(words, input="n\n", capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert said_no.returncode == 1
-    assert (store_folder / "recollect.db").read_bytes() == before
+    assert (store_folder / "howcome.db").read_bytes() == before
     assert run("backup", good).returncode == 2
     assert not (store_folder / "replaced").exists() or not list((store_folder / "replaced").iterdir())
 
@@ -132,7 +132,7 @@ def test_once_a_day_what_no_transcript_holds_is_written(past: Path, store_folder
     assert config.read_text() == "recall_chars = 3000\n"
     assert {stat.S_IMODE(found.stat().st_mode) for found in (file, config)} == {0o600}
     head, *lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert head["recollect"] == "memories"
+    assert head["howcome"] == "memories"
     by_id = {line["id"]: line for line in lines}
     assert by_id[first]["deleted_ms"]
     assert by_id[second]["pinned_ms"]
@@ -153,7 +153,7 @@ def test_a_lost_store_comes_back_from_the_last_one(past: Path, store_folder: Pat
     first, second = sorted(memories(), key=lambda key: memories()[key])
     ask("forget", first)
     assert_silent(hook("SessionStart", payload("SessionStart", past, "new", source="startup")))
-    (store_folder / "recollect.db").write_bytes(b"no database at all" * 1000)
+    (store_folder / "howcome.db").write_bytes(b"no database at all" * 1000)
     said = run("doctor", "--fix", "--yes").stdout
     assert "2 memories came from the last backup" in said
     assert list(memories()) == [second]
@@ -210,8 +210,8 @@ def test_a_purge_reaches_the_backups(past: Path, store_folder: Path) -> None:
 
 WRITER = """
 import sys, time
-from recollect.errors import StoreLockedError
-from recollect.store.sqlite import SqliteStore
+from howcome.errors import StoreLockedError
+from howcome.store.sqlite import SqliteStore
 end, opened = time.monotonic() + float(sys.argv[2]), 0
 while time.monotonic() < end:
     try:
@@ -246,6 +246,6 @@ def test_a_database_is_replaced_while_others_come_and_go(tmp_path: Path, store_f
         assert writer.returncode == 0, error.decode()[-2000:]
         assert int(out) > 0
     assert restored
-    kept = [found / "recollect.db" for found in (store_folder / "replaced").iterdir()]
+    kept = [found / "howcome.db" for found in (store_folder / "replaced").iterdir()]
     assert len(kept) == restored
-    assert [damage(str(found)) for found in (store_folder / "recollect.db", *kept)] == [""] * (restored + 1)
+    assert [damage(str(found)) for found in (store_folder / "howcome.db", *kept)] == [""] * (restored + 1)

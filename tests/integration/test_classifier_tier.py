@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.batches import EVERYTHING, Transcript
 
-from recollect.domain import events
-from recollect.domain.stored import Filter, Scope
-from recollect.retrieve.search import Searcher
-from recollect.retrieve.situation import Candidate
-from recollect.retrieve.tiers.classifier import ClassifierTier
-from recollect.store.sqlite import SqliteStore
+from howcome.domain import events
+from howcome.domain.stored import Filter, Scope
+from howcome.retrieve.search import Searcher
+from howcome.retrieve.situation import Candidate
+from howcome.retrieve.tiers.classifier import ClassifierTier
+from howcome.store.sqlite import SqliteStore
 
 CHOICE = "Shall readings go through the queue or straight into the table?"
 REASON = "We decided on the table for readings, because the queue loses them at a restart."
@@ -86,7 +86,7 @@ def test_a_chore_and_nothing_ask_for_nothing(told: SqliteStore) -> None:
     assert offered(told, "the of and") == {}
 
 
-def test_scores_are_shares_and_never_make_recollect_speak(told: SqliteStore) -> None:
+def test_scores_are_shares_and_never_make_howcome_speak(told: SqliteStore) -> None:
     """0 to 1, no strength, and only what the filter lets through."""
     for text in ("fix the ValueError of readings", "should we use the table for readings", "review gauge.py"):
         for candidate in offered(told, text, with_tools=True).values():

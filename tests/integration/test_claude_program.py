@@ -16,13 +16,13 @@ from tests.claude_program import ClaudeProgram
 from tests.others import REVIEW
 from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, ask, payload
 
-from recollect.domain.spending import CLASSIFY, Caps, Receipt
-from recollect.errors import ProviderError
-from recollect.present.hooks import GUARD
-from recollect.providers.llm import ACTIVE
-from recollect.providers.llm_claude import ARGUMENTS, ClaudeLanguageModel
-from recollect.providers.spending import MeteredModel
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import CLASSIFY, Caps, Receipt
+from howcome.errors import ProviderError
+from howcome.present.hooks import GUARD
+from howcome.providers.llm import ACTIVE
+from howcome.providers.llm_claude import ARGUMENTS, ClaudeLanguageModel
+from howcome.providers.spending import MeteredModel
+from howcome.store.sqlite import SqliteStore
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"]}
 QUESTION = "readings and the table"
@@ -193,7 +193,7 @@ def test_hooks_and_servers_that_it_starts_record_nothing_and_ask_nobody(
     before = counts(store_folder)
     done = subprocess.run(
         [*COMMAND, "search", "--json", QUESTION], cwd=root, capture_output=True, text=True, check=True, timeout=110,
-        env={**os.environ, **program.settings, "RECOLLECT_CLASSIFIER_WEIGHT": "0.5"},
+        env={**os.environ, **program.settings, "HOWCOME_CLASSIFIER_WEIGHT": "0.5"},
     )  # fmt: skip
     assert json.loads(done.stdout)["results"]
     assert len(program.asked) == 1
@@ -233,7 +233,7 @@ def test_a_process_that_is_killed_has_spent_what_it_reserved(
     ask("import", write(tmp_path / "past.jsonl", talk.user("queue or table for readings?"), talk.text("A table.")))
     program.will({"hangs": True})
     environment = {
-        **os.environ, **program.settings, "RECOLLECT_CLASSIFIER_WEIGHT": "0.5", "RECOLLECT_LLM_DAILY_CALLS": "1",
+        **os.environ, **program.settings, "HOWCOME_CLASSIFIER_WEIGHT": "0.5", "HOWCOME_LLM_DAILY_CALLS": "1",
     }  # fmt: skip
     words = [*COMMAND, "search", "--json", QUESTION]
     search = subprocess.Popen(words, cwd=root, env=environment, stdout=subprocess.DEVNULL)

@@ -26,7 +26,7 @@ class Shell:
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self.command, self.folder = command, folder
-        self.environment = {**os.environ, "RECOLLECT_HOME": str(folder), "PYTHONWARNINGS": "error"}
+        self.environment = {**os.environ, "HOWCOME_HOME": str(folder), "PYTHONWARNINGS": "error"}
 
     def __call__(self, *arguments: str | bytes, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """One command; none ever ends with a traceback."""
@@ -54,7 +54,7 @@ def shell(command: list[str], store_folder: Path) -> Shell:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a store with the sample sessions, which the tests only read."""
     folder = tmp_path_factory.mktemp("filled") / "store"
-    Shell([sys.executable, "-m", "recollect"], folder).json("import", str(SAMPLES))
+    Shell([sys.executable, "-m", "howcome"], folder).json("import", str(SAMPLES))
     return folder
 
 
@@ -294,11 +294,11 @@ def test_every_command_explains_itself_with_an_example(shell: Shell, name: str) 
     done = shell(name, "--help")
     assert done.returncode == 0
     assert "Example" in done.stdout
-    assert f"recollect {name}" in done.stdout
+    assert f"howcome {name}" in done.stdout
     assert f"  {name} " in shell("--help").stdout
 
 
-def test_recollect_home_moves_everything(shell: Shell, home: Path) -> None:
+def test_howcome_home_moves_everything(shell: Shell, home: Path) -> None:
     """Import, search, status and a hook leave nothing in the user's home; what they leave is private."""
     shell.json("import", str(SAMPLES))
     shell.json("search", "--all-projects", "redis")
@@ -317,28 +317,28 @@ def test_recollect_home_moves_everything(shell: Shell, home: Path) -> None:
     assert shell.folder.stat().st_mode & 0o077 == 0
 
 
-def test_without_recollect_home_the_store_is_in_the_users_home(shell: Shell, home: Path) -> None:
-    """~/.recollect, and nothing else; commands that only read make none."""
-    del shell.environment["RECOLLECT_HOME"]
+def test_without_howcome_home_the_store_is_in_the_users_home(shell: Shell, home: Path) -> None:
+    """~/.howcome, and nothing else; commands that only read make none."""
+    del shell.environment["HOWCOME_HOME"]
     shell.json("status")
     assert shell.json("search", "redis")["results"] == shell.json("timeline")["sessions"] == []
     assert shell("show", "ev-1").returncode == shell("timeline", "x").returncode == 1
     assert list(home.iterdir()) == []
     shell.json("import", str(SAMPLES))
-    assert [path.name for path in home.iterdir()] == [".recollect"]
+    assert [path.name for path in home.iterdir()] == [".howcome"]
 
 
 def test_a_bad_setting_is_named_by_every_command(shell: Shell) -> None:
     """One line that says which variable, exit code 1."""
-    shell.environment["RECOLLECT_RECALL_LIMIT"] = "many"
+    shell.environment["HOWCOME_RECALL_LIMIT"] = "many"
     for arguments in (("search", "x"), ("status",), ("import", str(SAMPLES))):
         done = shell(*arguments)
         assert done.returncode == 1
-        assert done.stderr.startswith("recollect: RECOLLECT_RECALL_LIMIT")
+        assert done.stderr.startswith("howcome: HOWCOME_RECALL_LIMIT")
 
 
 def test_a_reader_that_goes_away_is_no_error(asking: Shell) -> None:
-    """`recollect timeline … | head` ends quietly."""
+    """`howcome timeline … | head` ends quietly."""
     line = f"{' '.join(asking.command)} timeline --full 5f0c8a52 | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], env=asking.environment, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 141)
@@ -358,7 +358,7 @@ def run_without_sockets() -> Callable[..., str]:
         "import socket, sys\n"
         "def refuse(*_, **__): raise SystemExit('a socket was opened')\n"
         "socket.socket = socket.create_connection = socket.getaddrinfo = refuse\n"
-        "from recollect.__main__ import main\n"
+        "from howcome.__main__ import main\n"
         "sys.exit(main())\n"
     )
 
@@ -385,5 +385,5 @@ def test_what_only_reads_makes_no_store(words: tuple[str, ...], store_folder: Pa
     """On a machine without one nothing is left behind, and what to do is said."""
     done = run(*words)
     assert done.returncode in (0, 1), done.stderr
-    assert re.search("recollect (init|remember|import)", done.stdout + done.stderr)
+    assert re.search("howcome (init|remember|import)", done.stdout + done.stderr)
     assert not store_folder.exists()

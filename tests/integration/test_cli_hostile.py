@@ -16,11 +16,11 @@ from tests.batches import Transcript
 from tests.builders import Claude, write
 from tests.processes import run
 
-from recollect.app import App, open_app
-from recollect.domain.stored import Scope
-from recollect.present.cli import main
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import App, open_app
+from howcome.domain.stored import Scope
+from howcome.present.cli import main
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 
 SYNTAX = (
     "",
@@ -93,7 +93,7 @@ TOKEN = st.one_of(
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A store in which all these texts were said."""
     home = tmp_path_factory.mktemp("hostile")
-    with open_app(read_settings({"RECOLLECT_HOME": str(home)})) as opened:
+    with open_app(read_settings({"HOWCOME_HOME": str(home)})) as opened:
         transcript = Transcript(opened.store)
         transcript.say("redis loses its state", "so the upsert", *(text for text in SYNTAX if text.strip()))
         opened.index_new_rows()
@@ -174,7 +174,7 @@ def test_hostile_arguments_get_an_answer_or_a_message(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     """JSON on standard output, or one of the documented exit codes with a message."""
-    monkeypatch.setattr(sys, "argv", ["recollect", *arguments])
+    monkeypatch.setattr(sys, "argv", ["howcome", *arguments])
     code = main()
     out, err = capsys.readouterr()
     if code == 0:
@@ -191,7 +191,7 @@ def test_hostile_arguments_get_an_answer_or_a_message(
 def test_arguments_that_are_no_text_get_an_answer_or_a_message(command: tuple[str, ...]) -> None:
     """Bytes that are not UTF-8, as any file name may hold them."""
     arguments = [*command, b"caf\xe9 \xff\xfe", *([b"x"] if "--project" in command else [])]
-    done = subprocess.run([sys.executable, "-m", "recollect", *arguments], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "howcome", *arguments], capture_output=True, check=False)
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1, 2)
 
@@ -202,7 +202,7 @@ def test_a_folder_that_is_no_text_can_be_searched_in(tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path) + b"/caf\xe9"
     os.mkdir(folder)
     done = subprocess.run(
-        [sys.executable, "-m", "recollect", "search", "redis"], cwd=folder, capture_output=True, check=False
+        [sys.executable, "-m", "howcome", "search", "redis"], cwd=folder, capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
 

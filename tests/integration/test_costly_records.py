@@ -13,23 +13,23 @@ from tests.checks import account, assert_accounted, assert_indexed, assert_whole
 from tests.conftest import Ingest
 from tests.processes import ask, assert_silent, hook, payload, python, run
 
-from recollect.domain.events import Event
-from recollect.domain.sources import SET_ASIDE, NewEvent
-from recollect.errors import RecollectError
-from recollect.ingest.exclusion import Places
-from recollect.ingest.pipeline import Ingester
-from recollect.ingest.prepare import Preparer
-from recollect.ingest.trials import COSTLY_BYTES
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.events import Event
+from howcome.domain.sources import SET_ASIDE, NewEvent
+from howcome.errors import HowcomeError
+from howcome.ingest.exclusion import Places
+from howcome.ingest.pipeline import Ingester
+from howcome.ingest.prepare import Preparer
+from howcome.ingest.trials import COSTLY_BYTES
+from howcome.store.sqlite import SqliteStore
 
 MARK = "endless"
 COSTLY = f"{MARK} " + "word " * (COSTLY_BYTES // 5)
 DYING = """
 import os, sys, time
-from recollect.ingest.exclusion import Places
-from recollect.ingest.pipeline import Ingester
-from recollect.ingest.prepare import Preparer
-from recollect.store.sqlite import SqliteStore
+from howcome.ingest.exclusion import Places
+from howcome.ingest.pipeline import Ingester
+from howcome.ingest.prepare import Preparer
+from howcome.store.sqlite import SqliteStore
 
 class Dying(Preparer):
     def prepare(self, event, order_ms):
@@ -41,7 +41,7 @@ class Impatient(Ingester):
     def preparer(self):
         return Dying(bytes(store.meta("key")))
 
-store = SqliteStore(os.environ["RECOLLECT_HOME"])
+store = SqliteStore(os.environ["HOWCOME_HOME"])
 Impatient(store, Places(), now_ms=lambda: time.time_ns() // 1_000_000).ingest_file(sys.argv[1], "claude-code")
 raise SystemExit("it did not die")
 """
@@ -133,7 +133,7 @@ def test_a_record_that_a_pass_died_in_is_set_aside_by_the_next(tmp_path: Path, s
     with_store.close()
     findings = json.loads(run("doctor", "--json").stdout)["findings"]
     [finding] = [found for found in findings if found["check"] == "set aside"]
-    assert "recollect import --retry-set-aside" in finding["remedy"]
+    assert "howcome import --retry-set-aside" in finding["remedy"]
     report = ask("import", "--retry-set-aside", path)
     assert (report["accepted"], report["quarantined"]) == (1, 0)
     with_store = SqliteStore(str(store_folder))
@@ -197,8 +197,8 @@ def test_what_cannot_be_found_again_stays_set_aside(tmp_path: Path, store_folder
 def test_a_note_of_a_process_that_is_gone_counts(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """A note is old when its process is, or when it began so long ago that its number may be another's now."""
     path = transcript(tmp_path)
-    with pytest.raises(RecollectError):
-        SlowIngester(store, lambda: (_ for _ in ()).throw(RecollectError("x"))).ingest_file(str(path), "claude-code")
+    with pytest.raises(HowcomeError):
+        SlowIngester(store, lambda: (_ for _ in ()).throw(HowcomeError("x"))).ingest_file(str(path), "claude-code")
     store.connection.execute("UPDATE trials SET pid = ?", (os.getppid(),))
     assert not ingest(path).is_complete
     store.connection.execute("UPDATE trials SET began_ms = began_ms - 36000000")

@@ -1,6 +1,6 @@
 """Damaged files of what is derived: everybody survives them, says which they are, and the next pass makes them anew.
 
-`RECOLLECT_TEST_FLIPS=500` tries so many bytes instead of a sample.
+`HOWCOME_TEST_FLIPS=500` tries so many bytes instead of a sample.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from tests.builders import Claude, write
 from tests.hashing import HashingEmbedder
 from tests.processes import LIMIT_S, answer_of, ask, assert_silent, failures, hook, payload, run
 
-from recollect.app import open_app
-from recollect.capture import spool
-from recollect.domain.stored import Scope
-from recollect.ingest.remember import Memories
-from recollect.present.checks import storage
-from recollect.present.checks.base import Machine
-from recollect.present.cli import cli
-from recollect.present.doctor import examine
-from recollect.present.patience import Patience
-from recollect.present.worker_pass import CatchUp
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.app import open_app
+from howcome.capture import spool
+from howcome.domain.stored import Scope
+from howcome.ingest.remember import Memories
+from howcome.present.checks import storage
+from howcome.present.checks.base import Machine
+from howcome.present.cli import cli
+from howcome.present.doctor import examine
+from howcome.present.patience import Patience
+from howcome.present.worker_pass import CatchUp
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
-FLIPS = int(os.environ.get("RECOLLECT_TEST_FLIPS", "24"))
+FLIPS = int(os.environ.get("HOWCOME_TEST_FLIPS", "24"))
 PARTS = 4
 CHECKS = (storage.check_store, storage.check_integrity, storage.check_index, storage.check_memory_index)
 WORDS = ("berth1", "why does lantern2 fail?", "pilots call")
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.timeout(3600)
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with several segments and replaced documents in each index, memories, and vectors."""
     folder, claude = tmp_path_factory.mktemp("whole") / "store", Claude("one")
-    settings = read_settings({"RECOLLECT_HOME": str(folder), "RECOLLECT_EMBEDDING": "off"})
+    settings = read_settings({"HOWCOME_HOME": str(folder), "HOWCOME_EMBEDDING": "off"})
     path = folder.parent / "one.jsonl"
     for subject in ("berth", "lantern", "quay", "mole"):
         write(path, *claude.conversation(3, subject), append=True)
@@ -61,7 +61,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memories.add("berths are dredged in May", project=None)
         memories.forget(first.id)
         memories.restore(first.id)
-    with closing(sqlite3.connect(folder / "recollect.db")) as database:
+    with closing(sqlite3.connect(folder / "howcome.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return folder
 
@@ -69,7 +69,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copied(whole: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """That store as the test's own."""
-    monkeypatch.setenv("RECOLLECT_DISTILLER", "off")  # new memories would be answers, too
+    monkeypatch.setenv("HOWCOME_DISTILLER", "off")  # new memories would be answers, too
     return Path(shutil.copytree(whole, store_folder))
 
 
@@ -193,7 +193,7 @@ TEXT = b"\xff\xfe not \xc3 text"
 
 def test_texts_that_are_no_utf8_hide_nothing_else(past: Path, store_folder: Path) -> None:
     """A row whose bytes do not decode comes with marks in their place; the rows beside it are as they were."""
-    with closing(sqlite3.connect(store_folder / "recollect.db")) as database:
+    with closing(sqlite3.connect(store_folder / "howcome.db")) as database:
         first = database.execute("SELECT id FROM events WHERE kind < 2 ORDER BY id LIMIT 2").fetchall()
         changed = [(TEXT, row) for (row,) in first]
         database.executemany("UPDATE events SET excerpt = CAST(? AS TEXT) WHERE id = ?", changed)
@@ -215,7 +215,7 @@ def test_a_spool_with_garbage_gives_what_is_whole(store_folder: Path) -> None:
     """Lines that are nothing, a batch of a killed mover, half a file: the observations between them are stored."""
     said = {"agent": "cursor", "session_id": "s", "cwd": "/x", "text": "the harbour plan"}
     done = subprocess.run(
-        [sys.executable, "-m", "recollect", "observe"], input=json.dumps(said).encode(), capture_output=True,
+        [sys.executable, "-m", "howcome", "observe"], input=json.dumps(said).encode(), capture_output=True,
         check=False, timeout=LIMIT_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

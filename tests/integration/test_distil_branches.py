@@ -16,10 +16,10 @@ from tests.integration.test_model_distilling import CHOICE, WAIT, answer, operat
 from tests.others import Chat, said
 from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, ask, payload, python, run
 
-from recollect.domain.memories import MemoryFilter
-from recollect.domain.stored import Scope
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,16 +29,16 @@ EVERYTHING = Scope.everything()
 SENSELESS = answer(operation("ADD", WAIT, (99,)))
 IMPATIENT = """
 import json, os
-from recollect.app import now_ms, open_app
-from recollect.ingest.distil.model_run import ModelDistillation
-from recollect.providers.llm import open_model
-from recollect.settings import read_settings
+from howcome.app import now_ms, open_app
+from howcome.ingest.distil.model_run import ModelDistillation
+from howcome.providers.llm import open_model
+from howcome.settings import read_settings
 with open_app(read_settings(os.environ)) as app:
     model = lambda: open_model(app.settings, app.store, "distil", limit_s=1.0)
     report = ModelDistillation(app.store, model, now_ms, "it").run()
 print(json.dumps([report.asked, report.done, report.dead, report.waiting]))
 """
-"""`recollect distil` waits two minutes for an answer; this waits a second."""
+"""`howcome distil` waits two minutes for an answer; this waits a second."""
 
 BRANCHES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], tuple[int, int, int, int], list[str]]] = {
     "a good answer": ([], [], (1, 1, 0, 0), ["ok"]),
@@ -72,7 +72,7 @@ BRANCHES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], tuple[int,
 @pytest.fixture
 def session(tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a store with one session that ended long ago, which a model is to distil."""
-    monkeypatch.setenv("RECOLLECT_DISTILLER", "llm")
+    monkeypatch.setenv("HOWCOME_DISTILLER", "llm")
     claude = Claude("one")
     ask("import", write(tmp_path / "one.jsonl", claude.user("which queue?"), claude.text(CHOICE)))
     return store_folder
@@ -168,7 +168,7 @@ def test_what_is_never_answered_ends_in_time(
 
 
 @pytest.mark.parametrize("kind", ["http", "claude"])
-@pytest.mark.parametrize("cap", ["RECOLLECT_LLM_DAILY_CALLS", "RECOLLECT_LLM_DAILY_TOKENS"])
+@pytest.mark.parametrize("cap", ["HOWCOME_LLM_DAILY_CALLS", "HOWCOME_LLM_DAILY_TOKENS"])
 def test_over_the_budget_nobody_is_asked(
     kind: str, cap: str, session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +195,7 @@ def test_who_only_names_a_model_spends_nothing(
     with model(kind, tmp_path, [], []) as asked:
         named = {name: value for name, value in asked.settings.items() if "DAILY" not in name}
         use(monkeypatch, named)
-        for given in ({}, {"RECOLLECT_LLM_DAILY_CALLS": "9"}, {"RECOLLECT_LLM_DAILY_TOKENS": "999999"}):
+        for given in ({}, {"HOWCOME_LLM_DAILY_CALLS": "9"}, {"HOWCOME_LLM_DAILY_TOKENS": "999999"}):
             with monkeypatch.context() as patch:
                 use(patch, given)
                 assert counted(ask("distil"))[:3] == (0, 0, 0)
@@ -210,7 +210,7 @@ def test_each_switch_ends_it(kind: str, session: Path, tmp_path: Path, monkeypat
     with model(kind, tmp_path, [], []) as asked:
         use(monkeypatch, asked.settings)
         with monkeypatch.context() as patch:
-            patch.setenv("RECOLLECT_LLM", "off")
+            patch.setenv("HOWCOME_LLM", "off")
             assert counted(ask("distil"))[:3] == (0, 0, 0)
         ask("spending", "--stop")
         assert counted(ask("distil"))[:3] == (0, 0, 0)
@@ -236,11 +236,11 @@ def test_a_model_that_runs_all_of_ours_is_asked_once(
         *hooks, ([*COMMAND, "mcp"], "\n".join(map(json.dumps, words)) + "\n"),
         ([*COMMAND, "distil"], ""), ([*COMMAND, "distil", "--retry"], ""), ([*COMMAND, "rationale"], ""),
     ]}]) as program:  # fmt: skip
-        use(monkeypatch, {**program.settings, "RECOLLECT_RATIONALE": "llm"})
+        use(monkeypatch, {**program.settings, "HOWCOME_RATIONALE": "llm"})
         before = ask("status")["counts"]["events"]
         assert counted(ask("distil")) == (1, 1, 0, 0)
         assert len(program.asked) == 1
-        assert program.asked[0]["environment"]["RECOLLECT_ACTIVE"] == "1"
+        assert program.asked[0]["environment"]["HOWCOME_ACTIVE"] == "1"
         assert ask("status")["counts"]["events"] == before
     assert outcomes(session) == ["ok"]
     assert run("timeline", "now").returncode != 0
@@ -250,7 +250,7 @@ def test_the_cap_is_exact_when_eight_distil_at_once(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One at a time asks, each batch once, and not one call more than the cap: also when all start again."""
-    monkeypatch.setenv("RECOLLECT_DISTILLER", "llm")
+    monkeypatch.setenv("HOWCOME_DISTILLER", "llm")
     paths = []
     for number in range(12):
         claude = Claude(f"s{number}", start=5000 * number)
@@ -258,7 +258,7 @@ def test_the_cap_is_exact_when_eight_distil_at_once(
         paths.append(write(tmp_path / f"s{number}.jsonl", *words))
     ask("import", *paths)
     with running(Chat(*[{"value": said("no JSON")}] * 2, usual=answer())) as chat:
-        use(monkeypatch, {**chat.settings, "RECOLLECT_LLM_DAILY_CALLS": "7"})
+        use(monkeypatch, {**chat.settings, "HOWCOME_LLM_DAILY_CALLS": "7"})
         for _ in range(2):
             words_ = [*COMMAND, "distil", "--json"]
             started = [subprocess.Popen(words_, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]

@@ -17,19 +17,19 @@ from tests.hashing import Synonyms
 from tests.noting import NotingDistiller
 from tests.processes import ask, run
 
-from recollect.domain import ranking
-from recollect.domain.memories import MemoryFilter
-from recollect.domain.ranking import DAY_MS, Facts
-from recollect.domain.stored import Scope
-from recollect.ingest.distil.meaning import Meaning
-from recollect.ingest.distil.run import Distillation
-from recollect.ingest.remember import Memories
-from recollect.store.sqlite import SqliteStore
+from howcome.domain import ranking
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.ranking import DAY_MS, Facts
+from howcome.domain.stored import Scope
+from howcome.ingest.distil.meaning import Meaning
+from howcome.ingest.distil.run import Distillation
+from howcome.ingest.remember import Memories
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recollect.providers.base import FloatMatrix
+    from howcome.providers.base import FloatMatrix
 
 EVERYTHING = Scope.everything()
 ROW = {
@@ -68,7 +68,7 @@ def told(folder: Path, parts: Sequence[tuple[str, int, int]], patch: pytest.Monk
 
     Ids are keyed with the store's key: instead of them there is what they stand for.
     """
-    patch.setenv("RECOLLECT_HOME", str(folder / "store"))
+    patch.setenv("HOWCOME_HOME", str(folder / "store"))
     for name, start, end in parts:
         path = write(folder / f"{name}.jsonl", *records(name)[start:end], append=True)
         ask("import", path)
@@ -294,7 +294,7 @@ def test_each_type_fades_by_its_own_curve(kind: str, scale_days: float, shape: f
 
 def test_a_memory_edited_by_hand_stays_edited(tmp_path: Path, store_folder: Path) -> None:
     """The rules say the old words again, and the new ones stay; the old ones are told by why."""
-    assert os.environ["RECOLLECT_HOME"] == str(store_folder)
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
     path = write(tmp_path / "one.jsonl", *records("one"))
     ask("import", path)
     ask("distil")

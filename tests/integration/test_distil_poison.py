@@ -17,14 +17,14 @@ from tests.mcp_server import McpServer
 from tests.others import Chat
 from tests.processes import HOOK_FIELDS, ask, hook, payload, run
 
-from recollect.ingest.distil.opening import open_batches
-from recollect.ingest.secrets import RULES
-from recollect.settings import read_settings
+from howcome.ingest.distil.opening import open_batches
+from howcome.ingest.secrets import RULES
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recollect.store.sqlite import SqliteStore
+    from howcome.store.sqlite import SqliteStore
 
 PLANTED = {rule.name: rule.samples[0] for rule in RULES if rule.samples}
 MIN_CHARS = 6
@@ -78,7 +78,7 @@ def test_a_planted_secret_reaches_no_prompt_no_memory_and_no_log(
         program = ClaudeProgram(tmp_path / "bin", usual=repeats)
         model = {"rules": None, "http": chat, "claude": program}[kind]
         if model is not None:
-            monkeypatch.setenv("RECOLLECT_DISTILLER", "llm")
+            monkeypatch.setenv("HOWCOME_DISTILLER", "llm")
             for name, value in model.settings.items():
                 monkeypatch.setenv(name, value)
         printed = ""
@@ -200,7 +200,7 @@ def test_what_a_tool_said_is_pushed_through_no_door(
         program = ClaudeProgram(tmp_path / "bin", usual=obeys)
         model = {"rules": None, "http": chat, "claude": program}[kind]
         if model is not None:
-            monkeypatch.setenv("RECOLLECT_DISTILLER", "llm")
+            monkeypatch.setenv("HOWCOME_DISTILLER", "llm")
             for name, value in model.settings.items():
                 monkeypatch.setenv(name, value)
         report = ask("distil")

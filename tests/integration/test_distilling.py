@@ -16,21 +16,21 @@ from tests.noting import NotingDistiller
 from tests.processes import COMMAND, ask, run
 from tests.warm import end, eventually, server
 
-from recollect.app import now_ms, open_app
-from recollect.domain.memories import Memory, MemoryFilter
-from recollect.domain.ranking import DAY_MS
-from recollect.domain.stored import Scope
-from recollect.ingest.distil.run import Distillation
-from recollect.present.mcp_session import Session
-from recollect.retrieve.memories import RankedMemory, not_crowding
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.app import now_ms, open_app
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.ranking import DAY_MS
+from howcome.domain.stored import Scope
+from howcome.ingest.distil.run import Distillation
+from howcome.present.mcp_session import Session
+from howcome.retrieve.memories import RankedMemory, not_crowding
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from recollect.app import App
+    from howcome.app import App
 
 NAMES = ("one", "two", "three")
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -141,7 +141,7 @@ def test_sessions_become_memories(tmp_path: Path, store_folder: Path) -> None:
     del store_folder
     path = told(tmp_path, "one", "Which queue?", CHOICE[0], "And for tides?", CHOICE[1])
     said = run("import", path).stdout
-    assert "recollect distil" in said
+    assert "howcome distil" in said
     report = ask("distil")
     assert report.keys() == REPORT
     assert (report["sessions"], report["added"]) == (1, report["candidates"])
@@ -184,10 +184,10 @@ def test_nothing_distils_when_nobody_wants_it(
 ) -> None:
     """A setting; the command says so."""
     del store_folder
-    monkeypatch.setenv("RECOLLECT_DISTILLER", "off")
-    assert "recollect distil" not in run("import", told(tmp_path, "one", "Which queue?", CHOICE[0])).stdout
+    monkeypatch.setenv("HOWCOME_DISTILLER", "off")
+    assert "howcome distil" not in run("import", told(tmp_path, "one", "Which queue?", CHOICE[0])).stdout
     done = run("distil")
-    assert (done.returncode, "RECOLLECT_DISTILLER" in done.stderr) == (2, True)
+    assert (done.returncode, "HOWCOME_DISTILLER" in done.stderr) == (2, True)
 
 
 def test_why_a_memory_is_there_is_told(tmp_path: Path, app: App) -> None:
@@ -261,7 +261,7 @@ def test_a_pair_is_settled_once(tmp_path: Path, app: App) -> None:
     assert (gone.returncode, f"{older} is forgotten" in gone.stderr) == (2, True)
     ask("restore", older)
     said_ = run(*settle, "newer").stdout
-    assert f"{newer} stays, {older} is forgotten (`recollect restore {older}` brings it back)" in said_
+    assert f"{newer} stays, {older} is forgotten (`howcome restore {older}` brings it back)" in said_
     again = run(*settle, "older")
     assert (again.returncode, "settled already" in again.stderr) == (2, True)
     assert [memory.id for memory in memories(app)] == [newer]
@@ -289,12 +289,12 @@ def test_an_empty_listing_says_what_to_do(tmp_path: Path, store_folder: Path) ->
     assert store_folder
     run("import", told(tmp_path, "one", "Which queue?", CHOICE[0]))
     assert "--all-projects" not in run("memories").stdout
-    assert "`recollect distil` looks for some in 1 new session." in run("memories", "--project", CWD).stdout
+    assert "`howcome distil` looks for some in 1 new session." in run("memories", "--project", CWD).stdout
     ask("distil")
     said_ = run("memories").stdout
     assert ("--all-projects lists" in said_, "distil" in said_) == (True, False)
     assert "--all-projects lists" in run("memories", "--stale").stdout
-    assert run("memories", "--type", "pattern").stdout == 'No memories here. Keep one: recollect remember "…"\n'
+    assert run("memories", "--type", "pattern").stdout == 'No memories here. Keep one: howcome remember "…"\n'
 
 
 def test_a_run_with_nothing_to_do_says_why(
@@ -337,7 +337,7 @@ def test_an_export_carries_what_distillers_and_people_added(
     [waits] = [memory for memory in memories(app) if "poller" in memory.text]
     ask("memories", "--pin", waits.id)
     ask("export", tmp_path / "out.jsonl", "--all-projects")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "elsewhere"))
     assert ask("import-memories", "--mine", tmp_path / "out.jsonl")["added"] == 3
     rows = ask("memories", "--all-projects", "--superseded")["memories"]
     assert {row["source"] for row in rows} == {"rules"}
@@ -355,7 +355,7 @@ def test_memories_of_another_store_are_not_taken_away(
     """Their candidates are not here; the same words said here are the same memory."""
     note(app, tmp_path, {"one": ["so?", WAIT]})
     ask("export", tmp_path / "out.jsonl", "--all-projects")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "elsewhere"))
     ask("import-memories", "--mine", tmp_path / "out.jsonl")
     with open_app(read_settings(os.environ)) as other:
         note(other, tmp_path, {"two": ["hm?", "KEEP decision: Berth 4 keeps its old crane"]})
@@ -369,7 +369,7 @@ def test_the_worker_distils_what_it_reads(home: Path, store_folder: Path) -> Non
     told(home / ".claude" / "projects" / "-home-mara-harbour", "one", "Which queue?", CHOICE[0])
 
     def kept() -> list[Any]:
-        if not (store_folder / "recollect.db").exists():
+        if not (store_folder / "howcome.db").exists():
             return []
         answer: dict[str, list[Any]] = json.loads(run("memories", "--all-projects", "--json").stdout or "{}")
         return answer.get("memories", [])
@@ -382,7 +382,7 @@ def test_the_worker_distils_what_it_reads(home: Path, store_folder: Path) -> Non
 def test_the_worker_distils_nothing_when_nobody_wants_it(home: Path, store_folder: Path) -> None:
     """The setting holds for it, too."""
     told(home / ".claude" / "projects" / "-home-mara-harbour", "one", "Which queue?", CHOICE[0])
-    with server(RECOLLECT_DISTILLER="off") as process:
+    with server(HOWCOME_DISTILLER="off") as process:
         eventually(lambda: run("timeline", "one").returncode == 0, limit_s=60)
         eventually(lambda: run("search", "--session", "one", "celery").stdout.startswith("ev-"), limit_s=60)
         assert end(process)

@@ -1,4 +1,4 @@
-"""`recollect doctor` names what is wrong and its remedy: a test breaks one thing, follows the remedy, looks again."""
+"""`howcome doctor` names what is wrong and its remedy: a test breaks one thing, follows the remedy, looks again."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from typing import Any
 import pytest
 from tests.builders import Claude, write
 
-from recollect.errors import StoreError
-from recollect.present import doctor
-from recollect.present.checks import folder, programs, source, storage
-from recollect.present.checks.base import Finding, Machine
-from recollect.present.checks.wiring import launch_of
+from howcome.errors import StoreError
+from howcome.present import doctor
+from howcome.present.checks import folder, programs, source, storage
+from howcome.present.checks.base import Finding, Machine
+from howcome.present.checks.wiring import launch_of
 
 LIMIT_S = 60
 OLD_S = 3600
-FOREIGN = ("RECOLLECT_", "CLAUDE", "CODEX_", "GEMINI_", "XDG_", "GIT_")
+FOREIGN = ("HOWCOME_", "CLAUDE", "CODEX_", "GEMINI_", "XDG_", "GIT_")
 """Beginnings of variables of the caller's that must not reach a test."""
 
 
 class Patient:
-    """A user's machine on which recollect is installed, and the doctor who looks at it."""
+    """A user's machine on which howcome is installed, and the doctor who looks at it."""
 
     def __init__(self, home: Path, store: Path, programs: Path) -> None:
         self.home, self.store = home, store
@@ -41,8 +41,8 @@ class Patient:
         self.servers = home / ".claude.json"
         self.programs = programs
         path = f"{programs}:{os.environ['PATH']}"
-        self.environment = {**os.environ, "HOME": str(home), "RECOLLECT_HOME": str(store), "PATH": path}
-        self.program("recollect", f'exec {sys.executable} -m recollect "$@"')
+        self.environment = {**os.environ, "HOME": str(home), "HOWCOME_HOME": str(store), "PATH": path}
+        self.program("howcome", f'exec {sys.executable} -m howcome "$@"')
         self.program("claude", "echo 2.1.329 '(Claude Code)'")
 
     def program(self, name: str, script: str) -> None:
@@ -63,7 +63,7 @@ class Patient:
     def examine(self, *options: str) -> dict[str, Any]:
         """The doctor's report; the exit code says whether there is an error, and nothing else is said."""
         done = subprocess.run(
-            ["recollect", "doctor", "--json", *options], env=self.environment, cwd=self.home, capture_output=True,
+            ["howcome", "doctor", "--json", *options], env=self.environment, cwd=self.home, capture_output=True,
             text=True, check=False, timeout=LIMIT_S,
         )  # fmt: skip
         assert done.stderr == ""
@@ -89,7 +89,7 @@ class Patient:
 
     def database(self) -> sqlite3.Connection:
         """The database as another program opens it."""
-        return sqlite3.connect(self.store / "recollect.db", isolation_level=None)
+        return sqlite3.connect(self.store / "howcome.db", isolation_level=None)
 
 
 def age(path: Path, age_s: float) -> None:
@@ -114,7 +114,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.delenv(name)
         found = new_patient(base)
         found.session("earlier")
-        found.do("recollect init --yes")
+        found.do("howcome init --yes")
     shutil.copytree(base, base.with_name("healthy"), symlinks=True)
     return base
 
@@ -125,7 +125,7 @@ def patient(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> Patient:
     shutil.rmtree(healthy)
     shutil.copytree(healthy.with_name("healthy"), healthy, symlinks=True)
     monkeypatch.setenv("HOME", str(healthy / "home"))
-    monkeypatch.setenv("RECOLLECT_HOME", str(healthy / "store"))
+    monkeypatch.setenv("HOWCOME_HOME", str(healthy / "store"))
     return Patient(healthy / "home", healthy / "store", healthy / "bin")
 
 
@@ -139,7 +139,7 @@ def test_a_healthy_install_gives_no_warning(patient: Patient) -> None:
         "folder", "file system", "disk", "settings", "switches", "models", "versions", "parts", "agents", "mcp",
         "hook errors", "interpreter", "hook", "store", "integrity", "index", "quarantine", "unread", "spool", "worker",
     }  # fmt: skip
-    assert "0 errors, 0 warnings" in patient.do("recollect doctor")
+    assert "0 errors, 0 warnings" in patient.do("howcome doctor")
 
 
 # ---------------------------------------------------------------- broken states: what breaks, and what must be said
@@ -155,7 +155,7 @@ def packages_gone(patient: Patient) -> None:
     """The interpreter is there, its packages are not: the hook says nothing, and does nothing."""
     launch = launch_of(_command(patient))
     assert launch is not None
-    bare = patient.home / "elsewhere" / "recollect" / "present" / "launch.py"
+    bare = patient.home / "elsewhere" / "howcome" / "present" / "launch.py"
     bare.parent.mkdir(parents=True)
     shutil.copy(launch.script, bare)
     other = patient.home / "bare-python"
@@ -181,12 +181,12 @@ def another_install(patient: Patient) -> None:
 
 def no_server_entry(patient: Patient) -> None:
     """The server's entry was removed."""
-    patient.edit(patient.servers, lambda document: document["mcpServers"].pop("recollect"))
+    patient.edit(patient.servers, lambda document: document["mcpServers"].pop("howcome"))
 
 
 def server_does_not_start(patient: Patient) -> None:
     """The server's program is gone."""
-    patient.edit(patient.servers, lambda document: document["mcpServers"]["recollect"].update(command="/opt/gone/py"))
+    patient.edit(patient.servers, lambda document: document["mcpServers"]["howcome"].update(command="/opt/gone/py"))
 
 
 def server_says_nothing(patient: Patient) -> None:
@@ -196,17 +196,17 @@ def server_says_nothing(patient: Patient) -> None:
 
 def server_stays(patient: Patient) -> None:
     """A server that would outlive its session."""
-    answer = {"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "recollect", "version": "0.0.1"}}}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "howcome", "version": "0.0.1"}}}
     replace_server(patient, f"import time\ninput()\nprint({json.dumps(answer)!r}, flush=True)\ntime.sleep(60)\n")
 
 
 def replace_server(patient: Patient, code: str) -> None:
     """Lets the entry start other code."""
-    other = patient.home / "other" / "recollect" / "present" / "launch.py"
+    other = patient.home / "other" / "howcome" / "present" / "launch.py"
     other.parent.mkdir(parents=True)
     other.write_text(code)
     arguments = ["-I", "-S", "-E", str(other), "mcp"]
-    patient.edit(patient.servers, lambda document: document["mcpServers"]["recollect"].update(args=arguments))
+    patient.edit(patient.servers, lambda document: document["mcpServers"]["howcome"].update(args=arguments))
 
 
 def no_skill(patient: Patient) -> None:
@@ -224,7 +224,7 @@ def index_behind(patient: Patient) -> None:
     copy = patient.home / "index-of-before"
     shutil.copytree(patient.store / "index", copy)
     patient.session("later")
-    patient.do("recollect import")
+    patient.do("howcome import")
     shutil.rmtree(patient.store / "index")
     copy.rename(patient.store / "index")
 
@@ -242,7 +242,7 @@ def damaged_index(patient: Patient) -> None:
 
 def damaged_memory_index(patient: Patient) -> None:
     """A bad block in the memories' index."""
-    patient.do("recollect remember 'a queue keeps order' && recollect remember 'berths are dredged in May'")
+    patient.do("howcome remember 'a queue keeps order' && howcome remember 'berths are dredged in May'")
     (path,) = (patient.store / "index").glob("memories-*/meta.json")
     path.write_bytes(b"\0" * 100)
 
@@ -257,48 +257,48 @@ def index_of_another_store(patient: Patient) -> None:
 
 def older_memories(patient: Patient) -> None:
     """The database was put back from a backup, with memories of before, and others were kept since."""
-    patient.do("recollect remember 'a queue keeps order' && recollect remember 'berths are dredged in May'")
+    patient.do("howcome remember 'a queue keeps order' && howcome remember 'berths are dredged in May'")
     database = patient.database()
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
-    copy = (patient.store / "recollect.db").read_bytes()
-    patient.do("recollect remember 'the crane is out of order' && recollect remember 'pilots call at six'")
-    for name in ("recollect.db-wal", "recollect.db-shm"):
+    copy = (patient.store / "howcome.db").read_bytes()
+    patient.do("howcome remember 'the crane is out of order' && howcome remember 'pilots call at six'")
+    for name in ("howcome.db-wal", "howcome.db-shm"):
         (patient.store / name).unlink(missing_ok=True)
-    (patient.store / "recollect.db").write_bytes(copy)
+    (patient.store / "howcome.db").write_bytes(copy)
     (patient.store / "kept-memories").unlink()  # that some are gone is a finding of its own
 
 
 def damaged_database(patient: Patient) -> None:
     """A bad disk."""
-    (patient.store / "recollect.db").write_bytes(b"no database at all" * 1000)
-    for name in ("recollect.db-wal", "recollect.db-shm"):
+    (patient.store / "howcome.db").write_bytes(b"no database at all" * 1000)
+    for name in ("howcome.db-wal", "howcome.db-shm"):
         (patient.store / name).unlink(missing_ok=True)
 
 
 def damaged_but_readable(patient: Patient) -> None:
     """A bad block in an index of the database: memories can still be read."""
-    patient.do("recollect remember 'a queue keeps order'")
+    patient.do("howcome remember 'a queue keeps order'")
     database = patient.database()
     (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
     (root,) = database.execute("SELECT min(rootpage) FROM sqlite_schema WHERE tbl_name = 'injections'").fetchone()
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
-    with (patient.store / "recollect.db").open("r+b") as stream:
+    with (patient.store / "howcome.db").open("r+b") as stream:
         stream.seek((root - 1) * page_bytes)
         stream.write(b"\xff" * page_bytes)
 
 
 def open_to_others(patient: Patient) -> None:
     """Somebody was generous."""
-    (patient.store / "recollect.db").chmod(0o644)
+    (patient.store / "howcome.db").chmod(0o644)
     patient.store.chmod(0o755)
 
 
 def stale_spool(patient: Patient) -> None:
     """An agent without transcripts said something, and no session came by since."""
     said = {"agent": "cursor", "session_id": "s", "cwd": "/x", "text": "the harbour plan"}
-    patient.do(f"echo {shlex.quote(json.dumps(said))} | recollect observe")
+    patient.do(f"echo {shlex.quote(json.dumps(said))} | howcome observe")
     live = patient.store / "spool" / "observations.jsonl"
     assert live.exists()
     age(live, 2 * OLD_S)
@@ -325,27 +325,27 @@ def failed_hook(patient: Patient) -> None:
 
 
 STATES: dict[str, tuple[Callable[[Patient], None], str, str, str, str]] = {
-    "interpreter gone": (no_interpreter, "error", "interpreter", "/opt/gone/bin/python3", "recollect init"),
-    "packages gone": (packages_gone, "error", "interpreter", "cannot load recollect", "recollect init"),
-    "hooks cut out": (hooks_cut_out, "error", "agents", ": hooks Stop", "recollect init"),
-    "hooks of another install": (another_install, "warning", "agents", "outdated", "recollect init"),
-    "MCP entry missing": (no_server_entry, "error", "agents", ": MCP server", "recollect init"),
-    "MCP server does not start": (server_does_not_start, "error", "mcp", "does not start", "recollect init"),
-    "MCP server says nothing": (server_says_nothing, "error", "mcp", "no server here", "recollect init"),
-    "MCP server does not end": (server_stays, "error", "mcp", "did not end", "recollect init"),
-    "skill gone": (no_skill, "warning", "agents", "skill temporal-recall", "recollect init"),
-    "unread bytes": (unread_sessions, "warning", "unread", "of 1 transcript are not read", "recollect import"),
-    "index behind": (index_behind, "warning", "index", "behind", "recollect import"),
-    "index gone": (index_gone, "warning", "index", "behind", "recollect import"),
-    "index damaged": (damaged_index, "error", "index", "damaged", "recollect doctor --fix"),
-    "memories' index damaged": (damaged_memory_index, "error", "index", "memories: ", "recollect doctor --fix"),
-    "index of another store": (index_of_another_store, "error", "index", "another store's", "recollect doctor --fix"),
-    "memories put back": (older_memories, "error", "index", "older database", "recollect doctor --fix"),
-    "database damaged": (damaged_database, "error", "store", "in no transcript", "recollect doctor --fix"),
+    "interpreter gone": (no_interpreter, "error", "interpreter", "/opt/gone/bin/python3", "howcome init"),
+    "packages gone": (packages_gone, "error", "interpreter", "cannot load howcome", "howcome init"),
+    "hooks cut out": (hooks_cut_out, "error", "agents", ": hooks Stop", "howcome init"),
+    "hooks of another install": (another_install, "warning", "agents", "outdated", "howcome init"),
+    "MCP entry missing": (no_server_entry, "error", "agents", ": MCP server", "howcome init"),
+    "MCP server does not start": (server_does_not_start, "error", "mcp", "does not start", "howcome init"),
+    "MCP server says nothing": (server_says_nothing, "error", "mcp", "no server here", "howcome init"),
+    "MCP server does not end": (server_stays, "error", "mcp", "did not end", "howcome init"),
+    "skill gone": (no_skill, "warning", "agents", "skill temporal-recall", "howcome init"),
+    "unread bytes": (unread_sessions, "warning", "unread", "of 1 transcript are not read", "howcome import"),
+    "index behind": (index_behind, "warning", "index", "behind", "howcome import"),
+    "index gone": (index_gone, "warning", "index", "behind", "howcome import"),
+    "index damaged": (damaged_index, "error", "index", "damaged", "howcome doctor --fix"),
+    "memories' index damaged": (damaged_memory_index, "error", "index", "memories: ", "howcome doctor --fix"),
+    "index of another store": (index_of_another_store, "error", "index", "another store's", "howcome doctor --fix"),
+    "memories put back": (older_memories, "error", "index", "older database", "howcome doctor --fix"),
+    "database damaged": (damaged_database, "error", "store", "in no transcript", "howcome doctor --fix"),
     "open to others": (open_to_others, "error", "folder", "other users", "chmod -R go-rwx {store}"),
-    "stale spool": (stale_spool, "warning", "spool", "not stored yet", "recollect observe --retry"),
-    "dead letters": (dead_letters, "warning", "spool", "1 StoreDamagedError", "recollect observe --retry"),
-    "hook failed": (failed_hook, "warning", "hook errors", "StoreLockedError", "recollect doctor --deep; then rm "),
+    "stale spool": (stale_spool, "warning", "spool", "not stored yet", "howcome observe --retry"),
+    "dead letters": (dead_letters, "warning", "spool", "1 StoreDamagedError", "howcome observe --retry"),
+    "hook failed": (failed_hook, "warning", "hook errors", "StoreLockedError", "howcome doctor --deep; then rm "),
 }
 """Broken state → what breaks it, the level, the check, words of the finding, the beginning of its remedy."""
 
@@ -367,14 +367,14 @@ def test_a_broken_state_is_named_with_its_remedy(patient: Patient, state: str) -
 def follow(patient: Patient, remedy: str) -> None:
     """Types a remedy as it stands, and says yes."""
     for command in remedy.split("; then "):
-        patient.do(f"{command} --yes" if command.startswith(("recollect init", "recollect doctor")) else command)
+        patient.do(f"{command} --yes" if command.startswith(("howcome init", "howcome doctor")) else command)
 
 
 SWITCHES = {
-    "disabled": ("RECOLLECT_DISABLE", "1", "hooks do nothing"),
-    "misspelt variable": ("RECOLLECT_RECAL_LIMIT", "5", "is it RECOLLECT_RECALL_LIMIT?"),
-    "variable out of range": ("RECOLLECT_RECALL_LIMIT", "500", "expected 0 to 10"),
-    "nested agent": ("RECOLLECT_ACTIVE", "1", "hooks of agents that are started from this shell"),
+    "disabled": ("HOWCOME_DISABLE", "1", "hooks do nothing"),
+    "misspelt variable": ("HOWCOME_RECAL_LIMIT", "5", "is it HOWCOME_RECALL_LIMIT?"),
+    "variable out of range": ("HOWCOME_RECALL_LIMIT", "500", "expected 0 to 10"),
+    "nested agent": ("HOWCOME_ACTIVE", "1", "hooks of agents that are started from this shell"),
 }
 
 
@@ -434,7 +434,7 @@ def test_hooks_that_are_switched_off_are_named(patient: Patient, place: str) -> 
         path.write_text("{}")
     patient.edit(path, lambda document: document.update(disableAllHooks=True))
     done = subprocess.run(
-        ["recollect", "doctor", "--json"], env=patient.environment, cwd=path.parents[1], capture_output=True, text=True,
+        ["howcome", "doctor", "--json"], env=patient.environment, cwd=path.parents[1], capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     (problem,) = [found for found in json.loads(done.stdout)["findings"] if "disableAllHooks" in found["what"]]
@@ -446,7 +446,7 @@ def test_hooks_that_are_switched_off_are_named(patient: Patient, place: str) -> 
 def test_a_server_that_is_somebody_elses_is_told(patient: Patient) -> None:
     """`init` leaves it alone: the remedy opens the file."""
     entry = {"command": "/bin/echo", "args": ["hi"]}
-    patient.edit(patient.servers, lambda document: document["mcpServers"].update(recollect=entry))
+    patient.edit(patient.servers, lambda document: document["mcpServers"].update(howcome=entry))
     problems = patient.problems()
     assert [(found["level"], found["check"]) for found in problems] == [("error", "agents"), ("error", "mcp")]
     assert all(found["remedy"].startswith(f"${{EDITOR:-vi}} {patient.servers}") for found in problems)
@@ -454,12 +454,12 @@ def test_a_server_that_is_somebody_elses_is_told(patient: Patient) -> None:
 
 def test_a_tool_hook_is_an_error_with_an_older_client(patient: Patient) -> None:
     """It would drop the whole settings file; a newer one is fine."""
-    patient.do("recollect init --yes --hook-form mcp")
+    patient.do("howcome init --yes --hook-form mcp")
     assert patient.problems() == []
     patient.program("claude", "echo 2.1.117 '(Claude Code)'")
     (problem,) = patient.problems()
     assert "mcp_tool" in problem["what"]
-    assert (problem["level"], problem["remedy"]) == ("error", "recollect init --hook-form command")
+    assert (problem["level"], problem["remedy"]) == ("error", "howcome init --hook-form command")
     follow(patient, problem["remedy"])
     assert patient.problems() == []
 
@@ -469,7 +469,7 @@ def test_a_skill_that_its_user_edited_is_a_note(patient: Patient) -> None:
     skill = patient.home / ".claude" / "skills" / "temporal-recall" / "SKILL.md"
     skill.write_text(skill.read_text() + "\nNever search for lunch.\n")
     (note,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
-    assert (note["level"], note["remedy"]) == ("note", "recollect init --force")
+    assert (note["level"], note["remedy"]) == ("note", "howcome init --force")
     assert str(skill) in note["what"]
     follow(patient, note["remedy"])
     assert "lunch" not in skill.read_text()
@@ -498,7 +498,7 @@ def test_a_part_that_is_missing_is_told_with_what_is_lost(patient: Patient, tmp_
     assert problem["remedy"].endswith(f"-m pip install {distribution}")
 
 
-def test_a_store_of_a_newer_recollect_is_left_alone(patient: Patient) -> None:
+def test_a_store_of_a_newer_howcome_is_left_alone(patient: Patient) -> None:
     """The remedy is an upgrade of this one; the other checks still run."""
     patient.database().execute("PRAGMA user_version = 999")
     problems = patient.problems()
@@ -511,12 +511,12 @@ def test_a_store_of_a_newer_recollect_is_left_alone(patient: Patient) -> None:
 
 def test_without_a_store_the_remedy_is_an_import(patient: Patient) -> None:
     """A check never makes a store; the import does."""
-    for name in ("recollect.db", "recollect.db-wal", "recollect.db-shm"):
+    for name in ("howcome.db", "howcome.db-wal", "howcome.db-shm"):
         (patient.store / name).unlink(missing_ok=True)
     shutil.rmtree(patient.store / "index")
     (problem,) = patient.problems()
-    assert (problem["check"], problem["remedy"]) == ("store", "recollect import")
-    assert not (patient.store / "recollect.db").exists()
+    assert (problem["check"], problem["remedy"]) == ("store", "howcome import")
+    assert not (patient.store / "howcome.db").exists()
     follow(patient, problem["remedy"])
     assert patient.problems() == []
 
@@ -525,18 +525,18 @@ def test_without_any_agent_the_remedy_is_init(tmp_path: Path) -> None:
     """On a machine where nothing was done yet, nothing is made; then all is well."""
     patient = new_patient(tmp_path)
     problems = patient.problems()
-    assert ("agents", "recollect init") in [(found["check"], found["remedy"]) for found in problems]
+    assert ("agents", "howcome init") in [(found["check"], found["remedy"]) for found in problems]
     assert not patient.store.exists()
     assert list(patient.home.iterdir()) == []
-    follow(patient, "recollect init")
+    follow(patient, "howcome init")
     assert patient.problems() == []
 
 
 def test_every_agent_is_looked_at(patient: Patient) -> None:
     """Each install for itself, with the remedy for that one."""
-    patient.do("recollect init --yes --no-import --agent codex --agent gemini --agent cursor --agent opencode")
+    patient.do("howcome init --yes --no-import --agent codex --agent gemini --agent cursor --agent opencode")
     assert patient.problems() == []
-    connected = json.loads(patient.do("recollect status --json"))["agents"]
+    connected = json.loads(patient.do("howcome status --json"))["agents"]
     assert {found["agent"] for found in connected} == {"claude-code", "codex", "gemini", "cursor", "opencode"}
     assert all(found["mcp"] for found in connected)
     config = patient.home / ".codex" / "config.toml"
@@ -544,22 +544,22 @@ def test_every_agent_is_looked_at(patient: Patient) -> None:
     (patient.home / ".cursor" / "hooks.json").write_text('{"version": 1, "hooks": {')
     invalid, missing = sorted(patient.problems(), key=lambda found: found["remedy"])
     assert (missing["remedy"], invalid["remedy"]) == (
-        "recollect init --agent codex", f"${{EDITOR:-vi}} {patient.home / '.cursor' / 'hooks.json'}",
+        "howcome init --agent codex", f"${{EDITOR:-vi}} {patient.home / '.cursor' / 'hooks.json'}",
     )  # fmt: skip
     follow(patient, missing["remedy"])
-    assert "recollect" in config.read_text()
+    assert "howcome" in config.read_text()
 
 
 def test_an_install_for_one_project_is_looked_at(patient: Patient) -> None:
     """The remedy leads there."""
     root = patient.home / "my work"
     root.mkdir()
-    patient.do("git init --quiet 'my work' && cd 'my work' && recollect init --yes --no-import --scope project")
+    patient.do("git init --quiet 'my work' && cd 'my work' && howcome init --yes --no-import --scope project")
     assert patient.problems() == []
     (root / ".claude" / "settings.local.json").unlink()
     problems = patient.problems()
-    assert {found["remedy"] for found in problems} == {f"cd '{root}' && recollect init --scope project"}
-    patient.do(f"cd '{root}' && recollect init --yes --no-import --scope project")
+    assert {found["remedy"] for found in problems} == {f"cd '{root}' && howcome init --scope project"}
+    patient.do(f"cd '{root}' && howcome init --yes --no-import --scope project")
     assert patient.problems() == []
 
 
@@ -571,7 +571,7 @@ def test_a_lock_that_is_kept_names_its_holder(patient: Patient) -> None:
         "store.execute('BEGIN IMMEDIATE'); print('locked', flush=True); time.sleep(600)\n"
     )
     holder = subprocess.Popen(
-        [sys.executable, "-c", script, str(patient.store / "recollect.db")], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, str(patient.store / "howcome.db")], stdout=subprocess.PIPE, text=True
     )
     with holder:
         assert holder.stdout is not None
@@ -591,7 +591,7 @@ def test_a_few_unreadable_records_are_a_note_that_shows_where(patient: Patient, 
     many = Claude("long").conversation(40)
     path = patient.home / ".claude" / "projects" / "-harbour" / f"long.{suffix}"
     write(path, *many, b"{broken\n", *Claude("x").conversation(1))
-    patient.do("recollect import")
+    patient.do("howcome import")
     (found,) = [found for found in patient.examine()["findings"] if found["check"] == "quarantine"]
     assert found["level"] == "note"
     assert str(path) in found["what"]
@@ -599,9 +599,9 @@ def test_a_few_unreadable_records_are_a_note_that_shows_where(patient: Patient, 
 
 
 def test_many_unreadable_records_are_a_new_format(patient: Patient) -> None:
-    """The remedy is a recollect that knows it."""
+    """The remedy is a howcome that knows it."""
     write(patient.home / ".claude/projects/-harbour/new.jsonl", *[b"[1, 2]\n"] * 20)
-    patient.do("recollect import")
+    patient.do("howcome import")
     (problem,) = patient.problems()
     assert (problem["level"], problem["check"]) == ("warning", "quarantine")
     assert problem["remedy"] == source.update_remedy()
@@ -631,8 +631,8 @@ def test_the_clients_own_word_says_when_a_hook_ran(patient: Patient) -> None:
     ran = [{"command": _command(patient), "durationMs": 30}]
     summary = talk.record("system", subtype="stop_hook_summary", hookInfos=ran)
     write(patient.home / ".claude/projects/-harbour/told.jsonl", talk.user("the harbour plan"), summary)
-    patient.do("recollect import")
-    last = json.loads(patient.do("recollect status --json"))["last_hook"]
+    patient.do("howcome import")
+    last = json.loads(patient.do("howcome status --json"))["last_hook"]
     assert last == summary["timestamp"]
     assert any(f"last seen {last}" in found["what"] for found in patient.examine()["findings"])
 
@@ -649,7 +649,7 @@ def test_a_socket_without_a_worker_is_taken_away(patient: Patient) -> None:
     assert path.exists()
     os.close(lock)
     (found,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
-    assert (found["level"], found["remedy"]) == ("note", "recollect doctor --fix")
+    assert (found["level"], found["remedy"]) == ("note", "howcome doctor --fix")
     patient.do(found["remedy"])
     assert not path.exists()
 
@@ -690,7 +690,7 @@ def test_a_full_disk_is_told_before_it_is_full(patient: Patient, free_bytes: int
     """Below 1 GB a warning, below 50 MB an error; the remedy moves the store."""
     finding = found_by(folder.check_disk, Machine(patient.environment, disk_free=lambda _: free_bytes))
     assert finding.level == level
-    assert finding.remedy.startswith("export RECOLLECT_HOME=") == (level != "ok")
+    assert finding.remedy.startswith("export HOWCOME_HOME=") == (level != "ok")
 
 
 @pytest.mark.parametrize(("kind", "level"), [("nfs4", "error"), ("fuse.sshfs", "error"), ("ext4", "ok")])
@@ -705,8 +705,8 @@ def test_a_network_file_system_is_told(patient: Patient, tmp_path: Path, kind: s
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_what_another_user_owns_is_named(patient: Patient) -> None:
-    """What `sudo recollect` leaves behind; the remedy takes it back."""
-    os.chown(patient.store / "recollect.db", 65534, -1)
+    """What `sudo howcome` leaves behind; the remedy takes it back."""
+    os.chown(patient.store / "howcome.db", 65534, -1)
     (problem,) = patient.problems()
     assert (problem["level"], problem["check"]) == ("error", "folder")
     assert problem["remedy"] == f'sudo chown -R "$(id -un)" {patient.store}'
@@ -720,11 +720,11 @@ def test_memories_of_a_damaged_store_are_saved(patient: Patient) -> None:
     damaged_but_readable(patient)
     (problem,) = patient.problems("--deep")
     assert "can still be read: 1" in problem["what"]
-    assert problem["remedy"] == "recollect doctor --fix"
-    patient.do("recollect doctor --deep --fix --yes")
+    assert problem["remedy"] == "howcome doctor --fix"
+    patient.do("howcome doctor --deep --fix --yes")
     assert patient.problems("--deep") == []
-    assert "a queue keeps order" in patient.do("recollect memories")
-    follow(patient, "recollect uninstall --yes --purge")
+    assert "a queue keeps order" in patient.do("howcome memories")
+    follow(patient, "howcome uninstall --yes --purge")
     assert not patient.store.exists()
 
 
@@ -736,15 +736,15 @@ def test_files_of_somebody_else_keep_their_modes(patient: Patient) -> None:
     for path, mode in ((page, 0o644), (page.parent, 0o755), (patient.store, 0o755)):
         path.chmod(mode)
     assert patient.problems() == []  # (opening the store closes its folder)
-    (patient.store / "recollect.db").chmod(0o644)
+    (patient.store / "howcome.db").chmod(0o644)
     patient.store.chmod(0o755)
     (problem,) = patient.problems()
-    assert problem["remedy"] == "recollect doctor --fix"
+    assert problem["remedy"] == "howcome doctor --fix"
     assert "public" not in problem["what"]
     patient.store.chmod(0o755)
     patient.do(problem["remedy"])
     assert (page.stat().st_mode & 0o777, page.parent.stat().st_mode & 0o777) == (0o644, 0o755)
-    assert (patient.store / "recollect.db").stat().st_mode & 0o777 == 0o600
+    assert (patient.store / "howcome.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_nobody_can_reach_is_a_note(patient: Patient) -> None:
@@ -760,8 +760,8 @@ def test_what_nobody_can_reach_is_a_note(patient: Patient) -> None:
 
 AS_SOMEBODY = """
 import os, sys
-from recollect.present.checks.base import Machine
-from recollect.present.checks.folder import check_folder
+from howcome.present.checks.base import Machine
+from howcome.present.checks.folder import check_folder
 home = sys.argv[1]
 if os.geteuid() == 0:
     for folder, _, names in os.walk(home):
@@ -769,7 +769,7 @@ if os.geteuid() == 0:
             os.chown(os.path.join(folder, name), 65534, -1)
     os.seteuid(65534)
 for place in (home + "/memory", home + "/none"):
-    for finding in check_folder(Machine({"HOME": home, "RECOLLECT_HOME": place})):
+    for finding in check_folder(Machine({"HOME": home, "HOWCOME_HOME": place})):
         print(finding.level, finding.what, "->", finding.remedy)
 """
 
@@ -779,14 +779,14 @@ def test_a_folder_that_cannot_be_written_is_told_with_the_next_step() -> None:
     with tempfile.TemporaryDirectory() as name:  # pytest's own folders can be entered by their owner only
         home, memory = Path(name), Path(name, "memory")
         memory.mkdir(mode=0o700)
-        (memory / "recollect.db").touch(mode=0o600)
+        (memory / "howcome.db").touch(mode=0o600)
         for path in (memory, home):
             path.chmod(0o500)
         words = [sys.executable, "-c", AS_SOMEBODY, name]
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S)
         home.chmod(0o700)
         memory.chmod(0o700)
-    elsewhere = "export RECOLLECT_HOME=/a/folder/that/can/be/written"
+    elsewhere = "export HOWCOME_HOME=/a/folder/that/can/be/written"
     assert done.stdout.splitlines() == [
         f"error {memory} is not writable: nothing new is stored -> chmod -R u+rwX {memory}",
         f"error {home}/none cannot be made: {home} is not writable -> {elsewhere}",
@@ -795,9 +795,9 @@ def test_a_folder_that_cannot_be_written_is_told_with_the_next_step() -> None:
 
 AS_SOMEBODY_ELSE = """
 import os, sys
-from recollect.present.cli import main
-import recollect.present.commands.importing, recollect.present.commands.remembering, recollect.store.sqlite
-import recollect.capture.spool, recollect.ingest.remember, recollect.ingest.pipeline  # while they can be read
+from howcome.present.cli import main
+import howcome.present.commands.importing, howcome.present.commands.remembering, howcome.store.sqlite
+import howcome.capture.spool, howcome.ingest.remember, howcome.ingest.pipeline  # while they can be read
 if os.geteuid() == 0:
     for folder, _, names in os.walk(os.environ["HOME"]):
         for name in ("", *names):
@@ -819,19 +819,19 @@ def test_in_a_home_that_cannot_be_written_a_command_names_the_next_step(command:
         os.chmod(name, 0o700)
         assert os.listdir(name) == []
     assert done.returncode == 1
-    assert done.stderr.startswith(f"recollect: {name}")
-    assert done.stderr.endswith("Run `recollect doctor`: it says what to do.\n")
+    assert done.stderr.startswith(f"howcome: {name}")
+    assert done.stderr.endswith("Run `howcome doctor`: it says what to do.\n")
     assert done.stderr.count("\n") == 1
 
 
 SOURCES: dict[str, tuple[object, str, str]] = {
     "a checkout": ({"url": "file://{checkout}", "dir_info": {}}, "/venv", "git -C {checkout} pull && "),
-    "with pipx": ({"url": "file://{checkout}"}, "/x/pipx/venvs/recollect", "&& pipx install --force {checkout} && "),
-    "with uv": ({"url": "file://{checkout}"}, "/x/uv/tools/recollect", "&& uv tool install --force {checkout} && "),
+    "with pipx": ({"url": "file://{checkout}"}, "/x/pipx/venvs/howcome", "&& pipx install --force {checkout} && "),
+    "with uv": ({"url": "file://{checkout}"}, "/x/uv/tools/howcome", "&& uv tool install --force {checkout} && "),
     "editable": ({"url": "file://{checkout}", "dir_info": {"editable": True}}, "/venv", " --editable {checkout} && "),
     "a repository": (
         {"url": "https://example.org/r.git", "vcs_info": {"vcs": "git"}}, "/venv",
-        " -m pip install --upgrade git+https://example.org/r.git && recollect upgrade",
+        " -m pip install --upgrade git+https://example.org/r.git && howcome upgrade",
     ),
     "a folder that is gone": ({"url": "file:///gone/r"}, "/venv", "the way this one was installed"),
     "an archive": ({"url": "https://example.org/r.zip"}, "/venv", "the way this one was installed"),
@@ -842,19 +842,19 @@ SOURCES: dict[str, tuple[object, str, str]] = {
 
 
 @pytest.mark.parametrize("case", SOURCES)
-def test_a_newer_recollect_comes_from_where_this_one_did(tmp_path: Path, case: str) -> None:
+def test_a_newer_howcome_comes_from_where_this_one_did(tmp_path: Path, case: str) -> None:
     """There is none in a package registry, so the remedy never asks one for it."""
     noted, prefix, words = SOURCES[case]
     (tmp_path / ".git").mkdir()
     text = json.dumps(noted).replace("{checkout}", str(tmp_path))
     remedy = source.remedy_for(json.loads(text), prefix)
     assert words.format(checkout=tmp_path) in remedy
-    assert "install --upgrade recollect" not in remedy
+    assert "install --upgrade howcome" not in remedy
 
 
 def test_only_a_process_is_told_to_be_ended(tmp_path: Path) -> None:
     """0 and -1 in the list of locks are no processes: with them `kill` would end many."""
-    shared = tmp_path / "recollect.db-shm"
+    shared = tmp_path / "howcome.db-shm"
     shared.touch()
     lines = [f"1: POSIX ADVISORY WRITE {pid} 00:1f:{shared.stat().st_ino} 120 120" for pid in (-1, 0, 4711)]
     (tmp_path / "locks").write_text("\n".join(lines) + "\n")
@@ -867,7 +867,7 @@ def test_a_linked_home_is_a_note(patient: Patient, tmp_path: Path) -> None:
     patient.store.rename(moved)
     patient.store.symlink_to(moved)
     (note,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
-    assert (note["level"], note["remedy"]) == ("note", f"export RECOLLECT_HOME={moved}")
+    assert (note["level"], note["remedy"]) == ("note", f"export HOWCOME_HOME={moved}")
 
 
 def test_a_check_that_cannot_run_is_a_finding(machine: Machine) -> None:
@@ -890,7 +890,7 @@ def test_every_problem_has_a_remedy(patient: Patient) -> None:
     assert {found["check"] for found in problems} >= {"interpreter", "agents", "store", "folder", "hook errors"}
     assert all(found["remedy"] for found in problems)
     shown = subprocess.run(
-        ["recollect", "doctor"], env=patient.environment, cwd=patient.home, capture_output=True, text=True, check=False
+        ["howcome", "doctor"], env=patient.environment, cwd=patient.home, capture_output=True, text=True, check=False
     )
     assert shown.returncode == 1
     assert shown.stdout.count("-> ") == len(problems)

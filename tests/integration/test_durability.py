@@ -1,6 +1,6 @@
 """Killed, crowded, locked out, without a disk: nothing is lost, nothing is there twice, nobody is told off.
 
-RECOLLECT_TEST_KILLS (default 25) is the number of kills, RECOLLECT_TEST_SECONDS (default 6) how long eight processes
+HOWCOME_TEST_KILLS (default 25) is the number of kills, HOWCOME_TEST_SECONDS (default 6) how long eight processes
 share a store.
 """
 
@@ -33,11 +33,11 @@ from tests.processes import (
     run,
 )
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-KILLS = int(os.environ.get("RECOLLECT_TEST_KILLS", "25"))
-SECONDS = float(os.environ.get("RECOLLECT_TEST_SECONDS", "6"))
+KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "25"))
+SECONDS = float(os.environ.get("HOWCOME_TEST_SECONDS", "6"))
 PROCESSES = 8
 OPENERS = 20
 
@@ -48,7 +48,7 @@ def assert_equals_uninterrupted(folder: Path, transcripts: Path, aside: Path) ->
     other.connection.execute("UPDATE meta SET value = ? WHERE name = 'key'", (store.meta("key"),))
     other.close()
     done = subprocess.run(
-        [*COMMAND, "import", transcripts, "--json"], env={**os.environ, "RECOLLECT_HOME": str(aside)},
+        [*COMMAND, "import", transcripts, "--json"], env={**os.environ, "HOWCOME_HOME": str(aside)},
         capture_output=True, check=True,
     )  # fmt: skip
     assert done.stderr == b""
@@ -90,11 +90,11 @@ def test_kills_at_any_instant_lose_and_double_nothing(tmp_path: Path, store_fold
 
 WORKER = """
 import os, sys, time
-from recollect.app import open_app
-from recollect.capture.discover import Found
-from recollect.domain.stored import Scope
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.capture.discover import Found
+from howcome.domain.stored import Scope
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 from tests.builders import Claude, write
 from pathlib import Path
 number, folder, seconds = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
@@ -142,9 +142,9 @@ def test_eight_processes_share_a_store(tmp_path: Path, store_folder: Path) -> No
 
 OPENER = """
 import os, sys
-from recollect.app import open_app
-from recollect.capture.discover import Found
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.capture.discover import Found
+from howcome.settings import read_settings
 settings = read_settings(os.environ)
 print("ready", flush=True)
 sys.stdin.read()
@@ -161,7 +161,7 @@ def test_twenty_processes_make_a_store_at_once(
     path = write(tmp_path / "a.jsonl", *Claude().conversation(20))
     for number in range(2):
         folder = store_folder / str(number)
-        monkeypatch.setenv("RECOLLECT_HOME", str(folder))
+        monkeypatch.setenv("HOWCOME_HOME", str(folder))
         openers = [
             subprocess.Popen(
                 python(OPENER, path), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -191,10 +191,10 @@ def test_a_locked_store_is_waited_for_within_the_deadline(
 ) -> None:
     """Another process holds the store for longer than a hook may take: silence, and the next pass reads it all."""
     for name in ("INGEST", "PROMPT"):
-        monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", "700")
+        monkeypatch.setenv(f"HOWCOME_{name}_DEADLINE_MS", "700")
     path = write(tmp_path / "a.jsonl", *Claude().conversation(5))
     SqliteStore(str(store_folder)).close()
-    with contextlib.closing(sqlite3.connect(store_folder / "recollect.db", isolation_level=None)) as holder:
+    with contextlib.closing(sqlite3.connect(store_folder / "howcome.db", isolation_level=None)) as holder:
         if lock == "EXCLUSIVE":
             holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN IMMEDIATE")
@@ -203,7 +203,7 @@ def test_a_locked_store_is_waited_for_within_the_deadline(
         prompt = payload("UserPromptSubmit", path, Claude().session, prompt="why does berth1 fail?")
         assert_silent(hook("UserPromptSubmit", prompt))
         holder.execute("ROLLBACK")
-    monkeypatch.setenv("RECOLLECT_INGEST_DEADLINE_MS", "20000")
+    monkeypatch.setenv("HOWCOME_INGEST_DEADLINE_MS", "20000")
     assert_silent(hook("Stop", payload("Stop", path, Claude().session)))
     store = SqliteStore(str(store_folder))
     assert store.counts()["events"] == 25
@@ -243,7 +243,7 @@ def test_a_store_that_cannot_be_written_is_still_searched(has_log: bool, tmp_pat
         refused = run("import", path, before=before)
         assert refused.returncode == 1
         assert "Traceback" not in refused.stderr
-        assert refused.stderr.startswith("recollect: ")
+        assert refused.stderr.startswith("howcome: ")
     finally:
         for folder in folders:
             folder.chmod(0o700)
@@ -270,8 +270,8 @@ def test_a_failed_commit_leaves_the_store_fit_for_the_next(tmp_path: Path, store
     script = """
 import resource, sys
 from pathlib import Path
-from recollect.errors import StoreError
-from recollect.store.sqlite import SqliteStore
+from howcome.errors import StoreError
+from howcome.store.sqlite import SqliteStore
 from tests.checks import assert_accounted
 from tests.conftest import Ingest
 store = SqliteStore(sys.argv[1])

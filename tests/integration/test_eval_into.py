@@ -1,4 +1,4 @@
-"""`recollect eval --into`: tables in a part of somebody's document, and nothing else of it touched."""
+"""`howcome eval --into`: tables in a part of somebody's document, and nothing else of it touched."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def document(path: Path, *lines: str) -> Path:
     return path
 
 
-MARK, END = "<!-- recollect eval: results -->", "<!-- end -->"
+MARK, END = "<!-- howcome eval: results -->", "<!-- end -->"
 
 
 def test_tables_are_written_into_a_part_of_a_document(conversations: Path, tmp_path: Path) -> None:
     """In place of what stood there, with the command and the configuration above; all else stays as it was."""
-    notes = document(tmp_path / "notes.md", "# Mine", MARK, "old", END, "after", "<!-- recollect eval: x -->", "y", END)
+    notes = document(tmp_path / "notes.md", "# Mine", MARK, "old", END, "after", "<!-- howcome eval: x -->", "y", END)
     notes.chmod(0o640)
     done = run("--baseline", "--ablation", "--into", notes, conversations)
     assert done.returncode == 0, done.stderr
     lines = notes.read_text().splitlines()
     assert lines[:2] == ["# Mine", MARK]
-    assert lines[lines.index(END) :] == [END, "after", "<!-- recollect eval: x -->", "y", END]
+    assert lines[lines.index(END) :] == [END, "after", "<!-- howcome eval: x -->", "y", END]
     assert "old" not in lines
     text = "\n".join(lines[: lines.index(END)])
-    assert "`recollect eval talks --baseline --ablation`" in text
+    assert "`howcome eval talks --baseline --ablation`" in text
     assert str(tmp_path) not in text
     assert "no model, by words alone" in text
     assert "3 questions" in text
@@ -53,9 +53,9 @@ def test_a_document_without_the_part_gets_it_at_its_end(conversations: Path, tmp
     assert "has no part 'talks-1' yet: it will be added at the end" in done.stderr
     assert done.stderr.index("no part") < done.stderr.index("reading")
     first = notes.read_text()
-    assert first.startswith("# Mine\n\n<!-- recollect eval: talks-1 -->\n\n`recollect eval talks`")
+    assert first.startswith("# Mine\n\n<!-- howcome eval: talks-1 -->\n\n`howcome eval talks`")
     assert "no part" not in run("--into", notes, "--part", "talks-1", conversations).stderr
-    assert notes.read_text().count("recollect eval: talks-1") == 1
+    assert notes.read_text().count("howcome eval: talks-1") == 1
     assert len(notes.read_text().splitlines()) == len(first.splitlines())
     made = tmp_path / "new.md"
     assert run("--into", made, conversations).returncode == 0
@@ -66,7 +66,7 @@ def test_a_document_without_the_part_gets_it_at_its_end(conversations: Path, tmp
     ("lines", "said"),
     [
         ([MARK, "text"], "has no end"),
-        ([MARK, "text", "<!-- recollect eval: other -->", END], "has no end"),
+        ([MARK, "text", "<!-- howcome eval: other -->", END], "has no end"),
         ([MARK, END, MARK, END], "two parts are called 'results', in lines 1 and 3"),
     ],
 )

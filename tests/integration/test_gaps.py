@@ -55,7 +55,7 @@ def test_no_answer_is_given_away() -> None:
 
 @pytest.mark.usefixtures("store_folder")
 def test_every_gap_has_a_figure_that_does_not_fall() -> None:
-    """As `recollect eval samples/gaps` prints them."""
+    """As `howcome eval samples/gaps` prints them."""
     done = run("eval", GAPS, "--json")
     assert done.returncode == 0, done.stderr
     [figures] = json.loads(done.stdout)["sets"]

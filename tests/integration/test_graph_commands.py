@@ -1,4 +1,4 @@
-"""`recollect graph`: a real repository, real processes."""
+"""`howcome graph`: a real repository, real processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.processes import LIMIT_S, python
 from tests.repositories import git, write_tree
 
 FILES = {"src/shop/__init__.py": "", "src/shop/cart.py": "from shop import price\n", "src/shop/price.py": ""}
-MAIN = "import sys; from recollect.present.cli import main; sys.argv[0] = 'recollect'; sys.exit(main())"
+MAIN = "import sys; from howcome.present.cli import main; sys.argv[0] = 'howcome'; sys.exit(main())"
 
 
 def graph(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -55,21 +55,21 @@ def test_a_worktree_shares_its_repositorys_graph(repository: Path, tmp_path: Pat
 
 def test_what_cannot_be_done_is_said(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No store, no graph, no file, an excluded folder, a folder that is none: each with its next step."""
-    assert "recollect init" in graph(repository, "show", "cart.py").stderr
+    assert "howcome init" in graph(repository, "show", "cart.py").stderr
     assert graph(repository, "build", "nowhere").returncode == 2
     assert "name the file" in graph(repository, "show").stderr
-    write_tree(repository, {".recollect.toml": "capture = false\n"})
+    write_tree(repository, {".howcome.toml": "capture = false\n"})
     assert "nothing of this folder is kept" in graph(repository, "build").stderr
-    repository.joinpath(".recollect.toml").unlink()
-    monkeypatch.setenv("RECOLLECT_EXCLUDE", str(repository))
+    repository.joinpath(".howcome.toml").unlink()
+    monkeypatch.setenv("HOWCOME_EXCLUDE", str(repository))
     assert "nothing of this folder is kept" in graph(repository, "build").stderr
-    monkeypatch.delenv("RECOLLECT_EXCLUDE")
+    monkeypatch.delenv("HOWCOME_EXCLUDE")
     assert graph(repository, "build").returncode == 0
     assert "no source file" in graph(repository, "show", "none.py").stderr
 
 
 def test_without_the_parsers_it_says_what_to_install(repository: Path) -> None:
-    """The rest of recollect does not need them."""
+    """The rest of howcome does not need them."""
     script = "import sys; sys.modules['tree_sitter'] = None; " + MAIN.removeprefix("import sys; ")
     words = [sys.executable, "-c", script, "graph", "build"]
     done = subprocess.run(words, cwd=repository, capture_output=True, text=True, check=False, timeout=LIMIT_S)

@@ -13,10 +13,10 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import ask, payload, run
 
-from recollect.app import App, open_app
-from recollect.capture.discover import named_transcripts
-from recollect.errors import SettingsError
-from recollect.settings import read_settings
+from howcome.app import App, open_app
+from howcome.capture.discover import named_transcripts
+from howcome.errors import SettingsError
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def read(app: App, *paths: Path) -> None:
 def told(app: App, prompt: str, cwd: Path) -> str:
     """Everything that a new session in a folder is told about a prompt."""
     found = app.recall(prompt, cwd=str(cwd), session="new", recent=lambda: "")
-    return "\n".join(text for recollection in found for _, text in recollection.passages)
+    return "\n".join(text for reminder in found for _, text in reminder.passages)
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -101,7 +101,7 @@ def test_what_an_interrupted_import_read_can_be_found(tmp_path: Path) -> None:
     claude = Claude()
     path = write(tmp_path / "a.jsonl", *(record for n in range(9000) for record in claude.exchange(f"berth {n}")))
     process = subprocess.Popen(
-        [sys.executable, "-m", "recollect", "import", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "howcome", "import", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
     while process.poll() is None and not ask("status")["counts"]["events"]:
         time.sleep(0.02)
@@ -134,7 +134,7 @@ def test_a_record_without_a_folder_is_where_the_one_before_it_was(tmp_path: Path
     claude = Claude(cwd=str(secret))
     last = claude.text("and this")
     del last["cwd"]
-    with opened(RECOLLECT_EXCLUDE=str(secret)) as app:
+    with opened(HOWCOME_EXCLUDE=str(secret)) as app:
         read(app, write(tmp_path / "a.jsonl", claude.user("hidden"), last))
         assert app.store.counts()["events"] == 0
 
@@ -143,7 +143,7 @@ def test_a_record_without_a_folder_is_where_the_one_before_it_was(tmp_path: Path
 def test_an_exclusion_must_be_absolute(folder: str) -> None:
     """A hook has no working directory that a relative one could mean."""
     with pytest.raises(SettingsError, match="absolute"):
-        read_settings({"RECOLLECT_HOME": "/nonexistent", "RECOLLECT_EXCLUDE": folder})
+        read_settings({"HOWCOME_HOME": "/nonexistent", "HOWCOME_EXCLUDE": folder})
 
 
 @pytest.mark.usefixtures("store_folder")
@@ -156,7 +156,7 @@ def test_a_prompt_that_begins_with_a_path_is_no_command(tmp_path: Path) -> None:
     for start in ("/home/mara/harbour/planner.py:", "/review"):
         body = payload("UserPromptSubmit", path, "new", prompt=f"{start} why does BerthPlanner?", cwd=claude.cwd)
         done = subprocess.run(
-            [sys.executable, "-m", "recollect", "hook", "UserPromptSubmit"], input=body, capture_output=True, check=True
+            [sys.executable, "-m", "howcome", "hook", "UserPromptSubmit"], input=body, capture_output=True, check=True
         )
         answers[start] = done.stdout
     assert b"three slots" in answers["/home/mara/harbour/planner.py:"]
@@ -165,9 +165,9 @@ def test_a_prompt_that_begins_with_a_path_is_no_command(tmp_path: Path) -> None:
 
 def test_a_hook_that_reached_its_deadline_says_so(past: Path, store_folder: Path) -> None:
     """Failing open is never failing silently: status shows it."""
-    environment = {**os.environ, "RECOLLECT_PROMPT_DEADLINE_MS": "100"}
+    environment = {**os.environ, "HOWCOME_PROMPT_DEADLINE_MS": "100"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "recollect", "hook", "UserPromptSubmit"], stdin=subprocess.PIPE, env=environment
+        [sys.executable, "-m", "howcome", "hook", "UserPromptSubmit"], stdin=subprocess.PIPE, env=environment
     )
     assert process.wait(timeout=60) == 0
     assert process.stdin is not None

@@ -15,9 +15,9 @@ from tests.checks import assert_accounted, timeline
 from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, python
 from tests.warm import server, socket_of
 
-from recollect.present.hook_dialects import DIALECTS
-from recollect.present.hook_handlers import HANDLERS
-from recollect.store.sqlite import SqliteStore
+from howcome.present.hook_dialects import DIALECTS
+from howcome.present.hook_handlers import HANDLERS
+from howcome.store.sqlite import SqliteStore
 
 CWD = "/home/mara/harbour"
 PROMPT = "why does berth1 fail again?"
@@ -178,7 +178,7 @@ def test_cursors_payload_is_not_another_agents(agent: str) -> None:
         assert_silent(cursor(event, agent, prompt=PROMPT))
 
 
-@pytest.mark.parametrize("variable", ["RECOLLECT_ACTIVE", "RECOLLECT_DISABLE"])
+@pytest.mark.parametrize("variable", ["HOWCOME_ACTIVE", "HOWCOME_DISABLE"])
 @pytest.mark.parametrize("agent", sorted(DIALECTS))
 @pytest.mark.usefixtures("past")
 def test_a_hook_that_is_switched_off_still_answers_as_its_agent_wants(agent: str, variable: str) -> None:
@@ -194,7 +194,7 @@ def test_a_hook_that_is_switched_off_still_answers_as_its_agent_wants(agent: str
 
 @pytest.mark.usefixtures("past")
 def test_the_command_line_takes_the_agent_too() -> None:
-    """`recollect hook EVENT --agent NAME` is the same door."""
+    """`howcome hook EVENT --agent NAME` is the same door."""
     data = json.dumps({"hook_event_name": "BeforeAgent", "prompt": PROMPT, "cwd": CWD}).encode()
     words = [*COMMAND, "hook", "BeforeAgent", "--agent", "gemini"]
     done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S)
@@ -203,9 +203,9 @@ def test_the_command_line_takes_the_agent_too() -> None:
 
 SERVED = """
 import os, sys, types
-server = types.ModuleType("recollect.present.mcp")
+server = types.ModuleType("howcome.present.mcp")
 server.main = lambda arguments: (sys.stderr.write(",".join(sorted(sys.modules))), sys.stderr.flush(), 7)[-1]
-sys.modules["recollect.present.mcp"] = server
+sys.modules["howcome.present.mcp"] = server
 sys.path.insert(0, sys.argv[1])
 sys.argv = sys.argv[2:]
 with open(sys.argv[0]) as script:
@@ -213,12 +213,12 @@ with open(sys.argv[0]) as script:
 """
 
 
-@pytest.mark.parametrize("entry", ["launch.py", "recollect"])
+@pytest.mark.parametrize("entry", ["launch.py", "howcome"])
 def test_both_entries_start_the_server(entry: str) -> None:
-    """`launch.py mcp` and `recollect mcp` run the server's main with its exit code, and load no click."""
+    """`launch.py mcp` and `howcome mcp` run the server's main with its exit code, and load no click."""
     path = LAUNCH if entry == "launch.py" else LAUNCH.parents[1] / "__main__.py"
     words = python(SERVED, LAUNCH.parents[2], path, "mcp")
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, env={**os.environ})
     assert done.returncode == 7, done.stderr
-    assert not {"click", "apsw", "tantivy", "recollect.present.cli"} & set(done.stderr.split(","))
+    assert not {"click", "apsw", "tantivy", "howcome.present.cli"} & set(done.stderr.split(","))
     assert sys.executable == words[0]

@@ -17,7 +17,7 @@ INGESTING = ("Stop", "SubagentStop", "PreCompact", "SessionEnd", "SessionStart")
 def only_the_clients_folders(monkeypatch: pytest.MonkeyPatch, store_folder: Path) -> None:
     """As it is shipped: no other folder is named."""
     assert store_folder
-    monkeypatch.delenv("RECOLLECT_TRANSCRIPT_FOLDERS")
+    monkeypatch.delenv("HOWCOME_TRANSCRIPT_FOLDERS")
 
 
 def call(event: str, path: Path, **fields: object) -> None:
@@ -69,7 +69,7 @@ def test_a_clients_folder_may_be_elsewhere(tmp_path: Path, home: Path, monkeypat
     call("Stop", write(home / ".claude" / "projects" / "-p" / "a.jsonl", *Claude("a").conversation(1)))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
     call("Stop", write(tmp_path / "config" / "projects" / "-p" / "b.jsonl", *Claude("b").conversation(1)))
-    monkeypatch.setenv("RECOLLECT_TRANSCRIPT_FOLDERS", str(tmp_path / "mounted"))
+    monkeypatch.setenv("HOWCOME_TRANSCRIPT_FOLDERS", str(tmp_path / "mounted"))
     call("Stop", write(tmp_path / "mounted" / "c.jsonl", *Claude("c").conversation(1)))
     assert sessions() == {"a", "b", "c"}
 

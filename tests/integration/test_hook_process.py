@@ -14,7 +14,7 @@ from tests.builders import Claude, write
 from tests.checks import assert_accounted, timeline
 from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LAUNCH, LIMIT_S, answer_of, assert_silent, hook, payload
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "empty PATH": {"PATH": ""}, "C locale": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"},
@@ -41,10 +41,10 @@ def test_the_environment_does_not_matter(name: str, past: Path, store_folder: Pa
     store.close()
 
 
-@pytest.mark.parametrize("variable", ["RECOLLECT_ACTIVE", "RECOLLECT_DISABLE"])
+@pytest.mark.parametrize("variable", ["HOWCOME_ACTIVE", "HOWCOME_DISABLE"])
 @pytest.mark.usefixtures("past")
 def test_a_guarded_or_disabled_hook_does_nothing(variable: str, tmp_path: Path, store_folder: Path) -> None:
-    """Inside an agent that recollect started, or when switched off: no answer and no capture."""
+    """Inside an agent that howcome started, or when switched off: no answer and no capture."""
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(1))
     for event in HOOK_FIELDS:
         data = payload(event, path, "running", **HOOK_FIELDS[event])
@@ -99,7 +99,7 @@ def test_a_pipe_left_open_does_not_keep_a_whole_payload_waiting(size: int, past:
 def test_half_a_payload_ends_at_the_deadline(event: str, past: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that stops in the middle is not waited for."""
     for name in ("PROMPT", "INGEST", "START"):
-        monkeypatch.setenv(f"RECOLLECT_{name}_DEADLINE_MS", "300")
+        monkeypatch.setenv(f"HOWCOME_{name}_DEADLINE_MS", "300")
     process = subprocess.Popen([*HOOK, event], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(payload(event, past, "running")[:-9])
@@ -109,7 +109,7 @@ def test_half_a_payload_ends_at_the_deadline(event: str, past: Path, monkeypatch
 
 def test_fifty_megabytes_are_refused_within_the_deadline(past: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A payload that is far too large is no payload."""
-    monkeypatch.delenv("RECOLLECT_PROMPT_DEADLINE_MS")
+    monkeypatch.delenv("HOWCOME_PROMPT_DEADLINE_MS")
     started = time.monotonic()
     data = payload("UserPromptSubmit", past, "running", prompt="berth1 " * (50 << 17))
     assert_silent(hook("UserPromptSubmit", data))
@@ -131,7 +131,7 @@ def test_a_capture_that_takes_too_long_is_ended_and_caught_up_later(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadline holds against a long backlog; nothing is left running; further hooks get through it."""
-    monkeypatch.setenv("RECOLLECT_INGEST_DEADLINE_MS", "400")
+    monkeypatch.setenv("HOWCOME_INGEST_DEADLINE_MS", "400")
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(6000))
     process = subprocess.Popen(
         [*HOOK, "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -150,7 +150,7 @@ def test_a_capture_that_takes_too_long_is_ended_and_caught_up_later(
             return
         if count == before:  # a busy machine may need that long for the hook's imports alone
             deadline_ms = min(20_000, 2 * deadline_ms)
-            monkeypatch.setenv("RECOLLECT_INGEST_DEADLINE_MS", str(deadline_ms))
+            monkeypatch.setenv("HOWCOME_INGEST_DEADLINE_MS", str(deadline_ms))
     pytest.fail(f"only {count} events after 100 hooks")
 
 
@@ -190,5 +190,5 @@ def test_a_prompt_pays_for_no_expensive_import(past: Path) -> None:
     assert b"berth1" in done.stdout, done.stderr
     loaded = set(done.stderr.decode().split("\n"))
     assert loaded & EXPENSIVE == set()
-    third_party = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"recollect", "__main__"}
+    third_party = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"howcome", "__main__"}
     assert third_party == {"apsw", "tantivy"}

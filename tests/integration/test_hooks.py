@@ -15,7 +15,7 @@ from tests.builders import Claude, write
 from tests.checks import assert_accounted, timeline
 from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, answer_of, assert_silent, hook, payload
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 EVENTS = tuple(HOOK_FIELDS)
 OTHERS = (
@@ -61,7 +61,7 @@ def test_a_prompt_gets_what_an_earlier_session_said(past: Path) -> None:
     first = call("UserPromptSubmit", past)
     assert first is not None
     assert "berth1" in first["additionalContext"]
-    assert first["additionalContext"].startswith("<recollect-memory ")
+    assert first["additionalContext"].startswith("<howcome-memory ")
     second = call("UserPromptSubmit", past)
     assert second is None or second["additionalContext"] != first["additionalContext"]
     assert call("UserPromptSubmit", past, session="other", cwd="/gone/elsewhere") is None
@@ -179,8 +179,8 @@ def test_the_payload_of_another_event_is_not_answered(tmp_path: Path, store_fold
 
 def damage(kind: str, folder: Path) -> None:
     """Makes a store unusable in one way."""
-    database = folder / "recollect.db"
-    for name in ("recollect.db-wal", "recollect.db-shm"):
+    database = folder / "howcome.db"
+    for name in ("howcome.db-wal", "howcome.db-shm"):
         (folder / name).unlink(missing_ok=True)
     if kind == "garbage":
         database.write_bytes(os.urandom(50_000))
@@ -214,7 +214,7 @@ def damage(kind: str, folder: Path) -> None:
 def test_an_unusable_store_is_silence_and_left_as_it_is(kind: str, past: Path, store_folder: Path) -> None:
     """Nothing is said, nothing repaired, renamed or deleted by a hook."""
     damage(kind, store_folder)
-    database = store_folder / "recollect.db"
+    database = store_folder / "howcome.db"
     before = database.read_bytes() if database.is_file() else None
     for event in EVENTS:
         answer_of(event, hook(event, payload(event, past, "running", **HOOK_FIELDS[event])))

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.processes import ask, run
 
-from recollect.app import open_app
-from recollect.domain.memories import MemoryFilter
-from recollect.domain.stored import Scope
-from recollect.errors import UsageError
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.errors import UsageError
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from recollect.app import App
+    from howcome.app import App
 
 EVERYTHING = Scope.everything()
-HEAD = {"recollect": "memories", "version": 1}
+HEAD = {"howcome": "memories", "version": 1}
 QUAY = "/home/mara/quay"
 OWN = "the sluice listens on port 8080"
 FORGED = "the sluice listens on port 6666"
@@ -40,7 +40,7 @@ def app(store_folder: Path) -> Iterator[App]:
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[App]:
     """Another machine's store."""
-    with open_app(read_settings({**os.environ, "RECOLLECT_HOME": str(tmp_path / "elsewhere")})) as opened:
+    with open_app(read_settings({**os.environ, "HOWCOME_HOME": str(tmp_path / "elsewhere")})) as opened:
         yield opened
 
 
@@ -282,8 +282,8 @@ def test_the_command_says_what_is_to_be_done(store_folder: Path, tmp_path: Path)
     done = run("import-memories", file)
     assert done.returncode == 0
     assert done.stdout.startswith("1 added, 0 known already")
-    assert "recollect memories --review --all-projects" in done.stdout
-    assert f"recollect import-memories --mine {file}" in done.stdout
+    assert "howcome memories --review --all-projects" in done.stdout
+    assert f"howcome import-memories --mine {file}" in done.stdout
     assert "1 mark of a purged one is left out" in done.stdout
     review = run("memories", "--review", "--all-projects").stdout
     assert "--keep newer" in review

@@ -11,10 +11,10 @@ from tests.builders import Claude, Codex, lines, write
 from tests.checks import account, assert_accounted, assert_whole, keys, memberships, timeline
 from tests.conftest import Ingest
 
-from recollect.capture.files import HEAD_BYTES
-from recollect.errors import TranscriptError
-from recollect.ingest.exclusion import Places
-from recollect.store.sqlite import SqliteStore
+from howcome.capture.files import HEAD_BYTES
+from howcome.errors import TranscriptError
+from howcome.ingest.exclusion import Places
+from howcome.store.sqlite import SqliteStore
 
 DAY_MS = 24 * 3600 * 1000
 Suffix = pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -295,7 +295,7 @@ def test_a_file_that_is_gone_is_a_transcript_error(tmp_path: Path, store: Sqlite
 def test_excluded_folders_leave_no_trace_but_their_count(tmp_path: Path, store: SqliteStore) -> None:
     """By the user's settings or a repository's own file: counted as ignored, nothing stored, nothing named."""
     (tmp_path / "quiet" / ".git").mkdir(parents=True)
-    (tmp_path / "quiet" / ".recollect.toml").write_text("capture = false\n")
+    (tmp_path / "quiet" / ".howcome.toml").write_text("capture = false\n")
     records = [
         *Claude("s1", str(tmp_path / "secret" / "x")).exchange("ledger"),
         *Claude("s2", str(tmp_path / "quiet")).exchange("ledger"),

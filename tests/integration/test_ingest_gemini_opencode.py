@@ -14,10 +14,10 @@ from tests.conftest import Ingest
 from tests.histories import GEMINI_SESSION, START_MS, Gemini, OpenCode, gemini_project
 from tests.processes import ask
 
-from recollect.capture import gemini
-from recollect.capture.discover import Found, known_transcripts, named_transcripts, sniff
-from recollect.errors import TranscriptError
-from recollect.store.sqlite import SqliteStore
+from howcome.capture import gemini
+from howcome.capture.discover import Found, known_transcripts, named_transcripts, sniff
+from howcome.errors import TranscriptError
+from howcome.store.sqlite import SqliteStore
 
 HOUR_MS = 3600 * 1000
 DAY_MS = 24 * HOUR_MS

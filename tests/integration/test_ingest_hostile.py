@@ -14,9 +14,9 @@ from tests.builders import SESSION, Claude, Codex, Record, lines, write
 from tests.checks import account, assert_accounted, assert_whole, timeline
 from tests.conftest import Ingest
 
-from recollect.capture.files import MAX_LINE_BYTES
-from recollect.errors import TranscriptError
-from recollect.store.sqlite import SqliteStore
+from howcome.capture.files import MAX_LINE_BYTES
+from howcome.errors import TranscriptError
+from howcome.store.sqlite import SqliteStore
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -255,7 +255,7 @@ def test_a_file_name_that_is_no_text_is_read_like_any_other(tmp_path: Path, stor
 
 PEAK = """
 import os, resource, sys
-from recollect.__main__ import main
+from howcome.__main__ import main
 sys.argv[1:] = ["import", sys.argv[1], "--json"]
 main()
 if os.path.exists("/proc/self/status"):  # ru_maxrss also counts the process that this one was started from

@@ -46,7 +46,7 @@ def index_folders(store: Path) -> dict[str, int]:
 def assert_refused(done: subprocess.CompletedProcess[str], says: str) -> None:
     """One sentence that names the cause; exit 1."""
     assert done.returncode == 1, (done.returncode, done.stderr[-3000:])
-    assert done.stderr.startswith("recollect: "), done.stderr[-3000:]
+    assert done.stderr.startswith("howcome: "), done.stderr[-3000:]
     assert done.stderr.count("\n") == 1
     assert says in done.stderr
 
@@ -88,10 +88,10 @@ def test_under_a_limit_every_hook_is_silent(name: str, limit: int, past: Path, m
 
 HEALING = """
 import resource, sys
-from recollect.app import open_app
-from recollect.capture.discover import Found
-from recollect.errors import IndexDamagedError, MachineError
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.capture.discover import Found
+from howcome.errors import IndexDamagedError, MachineError
+from howcome.settings import read_settings
 import os
 name, limit = getattr(resource, sys.argv[1]), int(sys.argv[2])
 refused = 0
@@ -145,7 +145,7 @@ def test_on_a_full_disk_searching_goes_on(tmp_path: Path, more: Path, monkeypatc
     disk = tmp_path / "disk"
     path = write(tmp_path / "a.jsonl", *Claude("earlier").conversation(6))
     with mounted(disk, "-t", "tmpfs", "-o", "size=4m", "tmpfs"):
-        monkeypatch.setenv("RECOLLECT_HOME", str(disk / "store"))
+        monkeypatch.setenv("HOWCOME_HOME", str(disk / "store"))
         ask("import", path)
         with (disk / "ballast").open("wb", buffering=0) as stream, contextlib.suppress(OSError):
             while stream.write(bytes(4096)):
@@ -180,7 +180,7 @@ def test_on_a_read_only_disk_searching_goes_on(past: Path, more: Path, store_fol
 def test_without_the_right_to_write_the_sentence_says_so(more: Path, store_folder: Path) -> None:
     """Not the owner, or modes that forbid it."""
     before = python(WITHOUT_OVERRIDE)
-    (store_folder / "recollect.db").chmod(0o400)
+    (store_folder / "howcome.db").chmod(0o400)
     assert "berth3" in run(*QUESTION, before=before).stdout
     assert_refused(run("import", more, before=before), "may not write")
     assert_refused(run("remember", "the berth counter is zero based", before=before), "may not write")

@@ -11,7 +11,7 @@ from tests.checks import account, assert_accounted, assert_indexed, assert_whole
 from tests.conftest import Ingest
 from tests.processes import ask
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 FILES = 300
 

@@ -22,8 +22,8 @@ from tests.mcp_server import INSTALLED, McpServer
 from tests.processes import ask, failures, hook, payload
 from tests.warm import eventually, holder
 
-from recollect.present.worker import worker_state
-from recollect.store.sqlite import SqliteStore
+from howcome.present.worker import worker_state
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

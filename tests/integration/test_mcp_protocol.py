@@ -20,11 +20,11 @@ from tests.mcp_server import INSTALLED, TYPED, McpServer, python_server
 from tests.processes import ask
 from tests.warm import eventually
 
-from recollect.capture.records import without_own_blocks
-from recollect.present.mcp import MAX_LINE_BYTES, PROTOCOLS
+from howcome.capture.records import without_own_blocks
+from howcome.present.mcp import MAX_LINE_BYTES, PROTOCOLS
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-FUZZED_LINES = int(os.environ.get("RECOLLECT_TEST_FUZZED_LINES", "10000"))
+FUZZED_LINES = int(os.environ.get("HOWCOME_TEST_FUZZED_LINES", "10000"))
 CWD = "/home/mara/harbour"
 HERE = {"CLAUDE_PROJECT_DIR": CWD}
 
@@ -58,7 +58,7 @@ def test_the_handshake_says_who_it_is_and_how_to_use_it(server: McpServer) -> No
     """Tools only, and instructions that a client which cuts them at 2 KB shows whole."""
     first = server.first
     assert first["capabilities"] == {"tools": {"listChanged": False}}
-    assert first["serverInfo"]["name"] == "recollect"
+    assert first["serverInfo"]["name"] == "howcome"
     assert len(first["instructions"].encode()) < 2048
     tools = server.request("tools/list")["result"]["tools"]
     for tool in tools:
@@ -69,7 +69,7 @@ def test_the_handshake_says_who_it_is_and_how_to_use_it(server: McpServer) -> No
 def test_tools_can_be_used_without_a_handshake_and_after_a_second_one() -> None:
     """A client that is out of step is answered all the same."""
     with McpServer(start=False) as server:
-        assert "recollect import" in server.call("memory_status")
+        assert "howcome import" in server.call("memory_status")
         server.initialize()
         server.initialize()
         assert len(server.request("tools/list")["result"]["tools"]) == 12
@@ -156,7 +156,7 @@ def test_notifications_and_answers_are_not_answered_and_do_nothing(server: McpSe
     ):
         server.send(json.dumps(message).encode() + b"\n")
     assert server.is_silent()
-    assert "recollect import" in server.call("memory_status")
+    assert "howcome import" in server.call("memory_status")
 
 
 def test_a_batch_is_answered_as_one(server: McpServer) -> None:
@@ -268,7 +268,7 @@ def test_arguments_are_refused(words: list[str], store_folder: Path) -> None:
     words = [*words, "--nonsense"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"Usage: recollect mcp" in done.stderr
+    assert b"Usage: howcome mcp" in done.stderr
     assert not store_folder.exists()
 
 

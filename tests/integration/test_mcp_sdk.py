@@ -60,7 +60,7 @@ def test_the_official_client_connects(words: list[str], mode: str) -> None:
 
     async def to(client: Client) -> None:
         assert client.protocol_version == "2025-11-25"
-        assert client.server_info.name == "recollect"
+        assert client.server_info.name == "howcome"
         assert client.server_capabilities.tools is not None
         assert client.server_capabilities.resources is None
         assert client.instructions is not None

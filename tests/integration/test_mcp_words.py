@@ -13,7 +13,7 @@ from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
 from tests.processes import COMMAND, ask, run
 
-from recollect.capture.records import without_own_blocks
+from howcome.capture.records import without_own_blocks
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 HERE = {"CLAUDE_PROJECT_DIR": "/home/dev/tidepool"}
@@ -71,9 +71,9 @@ def test_evidence_that_an_export_made_up_is_not_quoted(store_folder: Path, tmp_p
     run("export", "--all-projects", path)
     head, line = path.read_text().splitlines()
     path.write_text(f"{head}\n{json.dumps(json.loads(line) | {'evidence': ['ev-0123456789ab']})}\n")
-    with McpServer(cwd=tmp_path, environment={"RECOLLECT_HOME": str(tmp_path / "other")}) as server:
+    with McpServer(cwd=tmp_path, environment={"HOWCOME_HOME": str(tmp_path / "other")}) as server:
         server.call("memory_status")
-        environment = {"RECOLLECT_HOME": str(tmp_path / "other")}
+        environment = {"HOWCOME_HOME": str(tmp_path / "other")}
         assert _run_in(environment, "import-memories", "--mine", str(path)) == 0
         assert "borne out by one that is not in this store" in server.call("expand_memory", id=ident)
 
@@ -117,9 +117,9 @@ def test_an_error_of_the_machine_names_the_next_step(store_folder: Path) -> None
     """As at the command line: whoever reads it can do something; a wrong argument needs no doctor."""
     with McpServer(environment=HERE) as server:
         assert "doctor" not in server.call("get_memories", ids=["ev-1"])
-    for name in ("recollect.db", "recollect.db-wal"):
+    for name in ("howcome.db", "howcome.db-wal"):
         (store_folder / name).write_bytes(b"no database " * 1000)
     with McpServer(environment=HERE) as server:
         answer = server.call("search_memory", query="redis")
         assert answer.is_error
-        assert answer.text.endswith("Run `recollect doctor`: it says what to do.")
+        assert answer.text.endswith("Run `howcome doctor`: it says what to do.")

@@ -11,24 +11,24 @@ import pytest
 from tests.builders import CWD, Claude, write
 from tests.hashing import HashingEmbedder, Synonyms
 
-from recollect.app import App, open_app
-from recollect.domain.stored import Filter, Scope
-from recollect.errors import ProviderError
-from recollect.present.patience import Patience
-from recollect.present.shared_embedder import SharedEmbedder
-from recollect.present.worker_pass import CatchUp
-from recollect.retrieve.question import Question
-from recollect.retrieve.ranking import MEANING
-from recollect.retrieve.search import Searcher
-from recollect.retrieve.vectors import EmbeddedTurns
-from recollect.settings import read_settings
-from recollect.store.vector_index import VectorIndex
+from howcome.app import App, open_app
+from howcome.domain.stored import Filter, Scope
+from howcome.errors import ProviderError
+from howcome.present.patience import Patience
+from howcome.present.shared_embedder import SharedEmbedder
+from howcome.present.worker_pass import CatchUp
+from howcome.retrieve.question import Question
+from howcome.retrieve.ranking import MEANING
+from howcome.retrieve.search import Searcher
+from howcome.retrieve.vectors import EmbeddedTurns
+from howcome.settings import read_settings
+from howcome.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recollect.domain.stored import Hit
-    from recollect.providers.base import FloatMatrix
+    from howcome.domain.stored import Hit
+    from howcome.providers.base import FloatMatrix
 
 
 class Failing(HashingEmbedder):
@@ -68,7 +68,7 @@ def sessions(folder: Path) -> list[Path]:
 
 def opened(folder: Path, embedder: HashingEmbedder | None) -> App:
     """The façade with an embedder."""
-    return open_app(read_settings({"RECOLLECT_HOME": str(folder), "RECOLLECT_EMBEDDING": "off"}), embedder=embedder)
+    return open_app(read_settings({"HOWCOME_HOME": str(folder), "HOWCOME_EMBEDDING": "off"}), embedder=embedder)
 
 
 def filled(folder: Path, embedder: HashingEmbedder | None) -> App:
@@ -213,7 +213,7 @@ def test_damaged_vectors_say_nothing(tmp_path: Path, damage: bytes) -> None:
 
 def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, home: Path) -> None:
     """An embedder that fails is told of once and left alone; transcripts are read meanwhile."""
-    settings = read_settings({"RECOLLECT_HOME": str(tmp_path / "store")})
+    settings = read_settings({"HOWCOME_HOME": str(tmp_path / "store")})
     folder = home / ".claude" / "projects" / "-talks"
     paths = sessions(folder)
     work = CatchUp(settings, Patience(), embedder=SharedEmbedder(lambda *_, **__: Failing(after=0)))

@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 from tests.builders import Claude, write
 from tests.processes import COMMAND, WITHOUT_OVERRIDE, ask, python, run
 
-from recollect.domain.memories import TYPES
-from recollect.domain.stored import Scope
-from recollect.errors import RecollectError
-from recollect.ingest.remember import Memories
-from recollect.present.cli import cli, main
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.memories import TYPES
+from howcome.domain.stored import Scope
+from howcome.errors import HowcomeError
+from howcome.ingest.remember import Memories
+from howcome.present.cli import cli, main
+from howcome.store.sqlite import SqliteStore
 
 COMMANDS = tuple("remember memories update forget restore purge export import-memories show observe".split())
 DECISION = "Deduplicate by upsert: a cache is lost at a restart."
-HEAD = '{"recollect": "memories", "version": 1}'
+HEAD = '{"howcome": "memories", "version": 1}'
 
 
 class Shell:
@@ -44,7 +44,7 @@ class Shell:
         """One command; none ever ends with a traceback."""
         done = subprocess.run(
             [*COMMAND, *arguments], cwd=self.folder, input=data, capture_output=True, check=False, timeout=60,
-            env={**os.environ, "RECOLLECT_HOME": str(self.store), "PYTHONWARNINGS": "error"},
+            env={**os.environ, "HOWCOME_HOME": str(self.store), "PYTHONWARNINGS": "error"},
         )  # fmt: skip
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -168,7 +168,7 @@ def test_scopes_decide_what_is_listed(shell: Shell, tmp_path: Path) -> None:
 def test_nothing_kept_is_an_empty_list(shell: Shell) -> None:
     """Exit code 0, and what to do."""
     assert shell.json("memories") == {"memories": []}
-    assert "recollect remember" in shell("memories").stdout
+    assert "howcome remember" in shell("memories").stdout
 
 
 def test_evidence_and_chain_are_shown(shell: Shell, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_is_forgotten_comes_back(shell: Shell) -> None:
     assert "[forgotten]" in shell("memories", "--forgotten").stdout
     refused = shell("update", ident, "something else")
     assert refused.returncode == 2
-    assert f"recollect restore {ident}" in refused.stderr
+    assert f"howcome restore {ident}" in refused.stderr
     for _ in range(2):
         assert shell("restore", ident).stdout == f"{ident} is live\n"
     assert shell.json("search", "deduplicate upsert")["results"][0]["id"] == ident
@@ -267,7 +267,7 @@ def test_a_purge_says_where_the_words_still_stand(shell: Shell, tmp_path: Path) 
     done = shell("purge", "--yes", ident)
     assert done.returncode == 0, "what was said is not the memory's"
     assert f"1 event ({event}): a session said them" in done.stdout
-    assert f"1 memory ({other}): `recollect purge {other}`" in done.stdout
+    assert f"1 memory ({other}): `howcome purge {other}`" in done.stdout
     report = shell.json("purge", "--yes", other)
     assert (report["is_gone"], report["events"], report["memories"], report["problem"]) == (True, [], [], "")
     assert shell.json("search", "zanzibar")["results"][0]["kind"] == "event"
@@ -276,21 +276,21 @@ def test_a_purge_says_where_the_words_still_stand(shell: Shell, tmp_path: Path) 
 def test_a_purge_names_copies_that_nobody_knows(shell: Shell) -> None:
     """A copy of the database beside it is not erased; the exit code says that something is to be done."""
     ident = shell.remember("the zanzibar protocol is unsafe")
-    (shell.store / "recollect.db.bak").write_bytes((shell.store / "recollect.db").read_bytes())
+    (shell.store / "howcome.db.bak").write_bytes((shell.store / "howcome.db").read_bytes())
     done = shell("purge", "--yes", ident)
     assert done.returncode == 1
-    assert "recollect.db.bak" in done.stdout
+    assert "howcome.db.bak" in done.stdout
 
 
 # -- bad input -----------------------------------------------------------------------------------------------------
 def test_every_command_says_how_it_is_used() -> None:
     """An example in every help text, and every command takes --json."""
-    with click.Context(cli, info_name="recollect") as context:
+    with click.Context(cli, info_name="howcome") as context:
         for name in COMMANDS:
             command = cli.get_command(context, name)
             assert command is not None, name
             with click.Context(command, info_name=name, parent=context) as inner:
-                assert f"  recollect {name}" in command.get_help(inner)
+                assert f"  howcome {name}" in command.get_help(inner)
             assert any("--json" in parameter.opts for parameter in command.params), name
 
 
@@ -317,8 +317,8 @@ BAD: list[tuple[tuple[str | bytes, ...], bytes, int, str]] = [
     (("import-memories", "-"), b"", 2, "empty"), (("import-memories", "-"), b"{}\n", 2, "no export"),
     (("import-memories", "-"), b"\xff\xfe\n", 2, "no export"), (("import-memories", "-"), b"[1]\n", 2, "no export"),
     (("import-memories", "-"), b"{broken", 2, "no export"),
-    (("import-memories", "-"), b'{"recollect": "memories", "version": 2}\n', 2, "upgrade"),
-    (("import-memories", "-"), b'{"recollect": "events", "version": 1}\n', 2, "no export"),
+    (("import-memories", "-"), b'{"howcome": "memories", "version": 2}\n', 2, "upgrade"),
+    (("import-memories", "-"), b'{"howcome": "events", "version": 1}\n', 2, "no export"),
 ]  # fmt: skip
 
 
@@ -330,7 +330,7 @@ def test_bad_input_is_answered(
     """A message that names it and the documented exit code; nothing is kept."""
     SqliteStore(str(store_folder)).close()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["recollect", *map(os.fsdecode, words)])
+    monkeypatch.setattr(sys, "argv", ["howcome", *map(os.fsdecode, words)])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert main() == code
     said = capsys.readouterr()
@@ -422,7 +422,7 @@ def test_what_was_purged_elsewhere_and_stands_here_is_named(shell: Shell, tmp_pa
     other("import-memories", "--mine", str(file))
     shell("purge", "--yes", ident)
     shell("export", "--force", str(file))
-    says = f"1 memory was purged where this was written and is still here: `recollect purge {ident}`"
+    says = f"1 memory was purged where this was written and is still here: `howcome purge {ident}`"
     for options in (["--dry-run"], []):
         assert other("import-memories", "--mine", *options, str(file)).stdout.splitlines()[1:] == [says]
     report = other.json("import-memories", "--mine", str(file))
@@ -518,7 +518,7 @@ def test_an_export_imported_is_the_same_export(given_: list[tuple[str, str, str 
                     first.forget(ident, is_person=True)
                 else:
                     getattr(first, step)(ident)
-            except RecollectError:
+            except HowcomeError:
                 continue
         data = lines_of(first)
         values = list(enumerate((json.loads(line) for line in data.splitlines()), 1))

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recollect.app import now_ms
-from recollect.domain.ranking import DAY_MS, HERE_WEIGHT
-from recollect.domain.stored import Scope
-from recollect.ingest.remember import Memories
-from recollect.present.mcp_session import Session
-from recollect.retrieve.question import Question
+from howcome.app import now_ms
+from howcome.domain.ranking import DAY_MS, HERE_WEIGHT
+from howcome.domain.stored import Scope
+from howcome.ingest.remember import Memories
+from howcome.present.mcp_session import Session
+from howcome.retrieve.question import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from recollect.app import App
-    from recollect.domain.stored import Found
+    from howcome.app import App
+    from howcome.domain.stored import Found
 
 EVERYTHING = Scope.everything()
 
@@ -27,7 +27,7 @@ EVERYTHING = Scope.everything()
 @pytest.fixture
 def session(tmp_path: Path, store_folder: Path) -> Iterator[Session]:
     """A client's session over a store that is there."""
-    with Session({**os.environ, "RECOLLECT_HOME": str(store_folder)}, str(tmp_path)) as opened:
+    with Session({**os.environ, "HOWCOME_HOME": str(store_folder)}, str(tmp_path)) as opened:
         yield opened
 
 

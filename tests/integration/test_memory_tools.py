@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.present.mcp_session import Session
+from howcome.present.mcp_session import Session
 
 AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
 
@@ -17,7 +17,7 @@ AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
 def session(tmp_path: Path, store_folder: Path) -> Iterator[Session]:
     """A client's session in a folder of its own, over a store that is there."""
     (tmp_path / "harbour" / ".git").mkdir(parents=True)
-    with Session({**os.environ, "RECOLLECT_HOME": str(store_folder)}, str(tmp_path / "harbour")) as opened:
+    with Session({**os.environ, "HOWCOME_HOME": str(store_folder)}, str(tmp_path / "harbour")) as opened:
         yield opened
 
 

@@ -18,10 +18,10 @@ from tests.others import Chat, said
 from tests.processes import COMMAND, LIMIT_S, ask, run
 from tests.warm import eventually, server
 
-from recollect.domain.memories import MemoryFilter
-from recollect.domain.stored import Scope
-from recollect.present.own_files import own_paths
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.present.own_files import own_paths
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def sessions(tmp_path: Path, store_folder: Path) -> Path:
 @pytest.fixture
 def distiller(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The setting that lets a model distil."""
-    monkeypatch.setenv("RECOLLECT_DISTILLER", "llm")
+    monkeypatch.setenv("HOWCOME_DISTILLER", "llm")
     return monkeypatch
 
 
@@ -113,11 +113,11 @@ def test_what_it_failed_at_is_told_and_asked_for_again(sessions: Path, distiller
         assert ask("status")["distil_batches"] == {"pending": 0, "done": 5, "dead": 1, "given_up": 0}
         assert "at 1 it failed" in run("status").stdout
         [finding] = [one for one in ask_doctor() if one["check"] == "distilling"]
-        assert (finding["level"], finding["remedy"]) == ("warning", "recollect distil --retry")
+        assert (finding["level"], finding["remedy"]) == ("warning", "howcome distil --retry")
         assert [one["level"] for one in ask_doctor() if "distils sessions" in one["what"]] == ["ok"]
         assert ask("distil", "--retry")["model"]["done"] == 1
     assert counts(sessions)["dead"] == 0
-    distiller.setenv("RECOLLECT_DISTILLER", "rules")
+    distiller.setenv("HOWCOME_DISTILLER", "rules")
     done = run("distil", "--retry")
     assert (done.returncode, "no model distils" in done.stderr) == (2, True)
 
@@ -129,14 +129,14 @@ def ask_doctor() -> list[dict[str, Any]]:
 
 
 def test_without_a_model_the_rules_distil(sessions: Path, distiller: pytest.MonkeyPatch) -> None:
-    """Off, without a budget, with a wrong setting, within an agent that recollect started; doctor says so."""
+    """Off, without a budget, with a wrong setting, within an agent that howcome started; doctor says so."""
     found = ask("distil")["model"]
     assert (found["asked"], "llm is off" in found["problem"]) == (0, True)
     assert any(one["check"] == "distilling" and one["level"] == "warning" for one in ask_doctor())
     with running(Poller()) as chat:
         use(distiller, chat)
         for name, value in {
-            "RECOLLECT_LLM_DAILY_CALLS": "0", "RECOLLECT_LLM_KEY_ENV": "NOT_SET", "RECOLLECT_ACTIVE": "1",
+            "HOWCOME_LLM_DAILY_CALLS": "0", "HOWCOME_LLM_KEY_ENV": "NOT_SET", "HOWCOME_ACTIVE": "1",
         }.items():  # fmt: skip
             with distiller.context() as patch:
                 patch.setenv(name, value)

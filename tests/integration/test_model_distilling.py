@@ -16,21 +16,21 @@ from tests.others import BUDGET, Chat, said
 from tests.processes import ask as ask_command
 from tests.processes import run as run_command
 
-from recollect.app import open_app
-from recollect.domain.distil_batches import MAX_RETRIES
-from recollect.domain.memories import Memory, MemoryFilter
-from recollect.domain.stored import Scope
-from recollect.ingest.distil.batches import close_batches
-from recollect.ingest.distil.meaning import Meaning
-from recollect.ingest.distil.model_run import ModelDistillation
-from recollect.ingest.distil.opening import open_batches
-from recollect.ingest.distil.rules import RuleDistiller
-from recollect.ingest.distil.run import Distillation
-from recollect.ingest.remember import Memories
-from recollect.providers.llm import open_model
-from recollect.retrieve.outside import model_known_as
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.domain.distil_batches import MAX_RETRIES
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.ingest.distil.batches import close_batches
+from howcome.ingest.distil.meaning import Meaning
+from howcome.ingest.distil.model_run import ModelDistillation
+from howcome.ingest.distil.opening import open_batches
+from howcome.ingest.distil.rules import RuleDistiller
+from howcome.ingest.distil.run import Distillation
+from howcome.ingest.remember import Memories
+from howcome.providers.llm import open_model
+from howcome.retrieve.outside import model_known_as
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from tests.conftest import Ingest
     from tests.endpoint import Answer
 
-    from recollect.ingest.distil.model_run import ModelReport
-    from recollect.store.sqlite import SqliteStore
+    from howcome.ingest.distil.model_run import ModelReport
+    from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()
 ALL = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
@@ -590,8 +590,8 @@ def test_a_budget_ends_it_and_the_rest_waits(store: SqliteStore) -> None:
         transcript.number += 3000
         transcript.say(f"{QUESTION} {number}", WAIT)
     with running(Chat(usual=answer())) as chat:
-        assert ask(store, chat, RECOLLECT_LLM_DAILY_CALLS="0").asked == 0
-        report = ask(store, chat, RECOLLECT_LLM_DAILY_CALLS="2")
+        assert ask(store, chat, HOWCOME_LLM_DAILY_CALLS="0").asked == 0
+        report = ask(store, chat, HOWCOME_LLM_DAILY_CALLS="2")
         assert (report.asked, report.done, report.waiting, len(chat.asked)) == (2, 2, 1, 2)
         assert "llm_daily_calls" in report.problem
         assert store.batch_counts()["dead"] == 0
@@ -605,12 +605,12 @@ def findings(check: str) -> list[dict[str, str]]:
 
 
 NOT_ASKED: dict[str, tuple[dict[str, str], str]] = {
-    "off": ({"RECOLLECT_LLM": "off"}, "set llm "),
-    "no budget": ({"RECOLLECT_LLM_DAILY_CALLS": "0", "RECOLLECT_LLM_DAILY_TOKENS": "0"}, "llm_daily_calls and llm_dai"),
-    "no calls": ({"RECOLLECT_LLM_DAILY_CALLS": "0"}, "set llm_daily_calls above 0"),
-    "no tokens": ({"RECOLLECT_LLM_DAILY_TOKENS": "0"}, "set llm_daily_tokens above 0"),
-    "no model": ({"RECOLLECT_LLM_MODEL": ""}, "set llm_model"),
-    "within an agent": ({"RECOLLECT_ACTIVE": "1"}, "RECOLLECT_ACTIVE"),
+    "off": ({"HOWCOME_LLM": "off"}, "set llm "),
+    "no budget": ({"HOWCOME_LLM_DAILY_CALLS": "0", "HOWCOME_LLM_DAILY_TOKENS": "0"}, "llm_daily_calls and llm_dai"),
+    "no calls": ({"HOWCOME_LLM_DAILY_CALLS": "0"}, "set llm_daily_calls above 0"),
+    "no tokens": ({"HOWCOME_LLM_DAILY_TOKENS": "0"}, "set llm_daily_tokens above 0"),
+    "no model": ({"HOWCOME_LLM_MODEL": ""}, "set llm_model"),
+    "within an agent": ({"HOWCOME_ACTIVE": "1"}, "HOWCOME_ACTIVE"),
 }
 
 
@@ -619,8 +619,8 @@ def test_who_may_not_ask_is_told_why(store: SqliteStore, monkeypatch: pytest.Mon
     """And which setting changes it; what waits is counted, and waits on."""
     Transcript(store).say(QUESTION, WAIT)
     changed, words = NOT_ASKED[why]
-    named = {"RECOLLECT_LLM": "http", "RECOLLECT_LLM_URL": "http://127.0.0.1:9/v1", "RECOLLECT_LLM_MODEL": "small"}
-    for name, value in {"RECOLLECT_DISTILLER": "llm", **named, **BUDGET, **changed}.items():
+    named = {"HOWCOME_LLM": "http", "HOWCOME_LLM_URL": "http://127.0.0.1:9/v1", "HOWCOME_LLM_MODEL": "small"}
+    for name, value in {"HOWCOME_DISTILLER": "llm", **named, **BUDGET, **changed}.items():
         monkeypatch.setenv(name, value)
     found = ask_command("distil")["model"]
     assert (found["asked"], words in found["problem"]) == (0, True), found
@@ -634,7 +634,7 @@ def test_doctor_says_what_waits_without_a_budget(store: SqliteStore, monkeypatch
     """Sessions that nobody looked at, too."""
     Transcript(store).say(QUESTION, WAIT)
     with running(Chat()) as chat:
-        for name, value in {"RECOLLECT_DISTILLER": "llm", **chat.settings, **NOT_ASKED[why][0]}.items():
+        for name, value in {"HOWCOME_DISTILLER": "llm", **chat.settings, **NOT_ASKED[why][0]}.items():
             monkeypatch.setenv(name, value)
         [found] = findings("distilling")
     assert (found["level"], NOT_ASKED[why][1] in found["what"]) == ("warning", True)
@@ -646,10 +646,10 @@ def test_doctor_says_what_waits_within_an_agent(store: SqliteStore, monkeypatch:
     """With the variable to take away: no setting changes it."""
     Transcript(store).say(QUESTION, WAIT)
     with running(Chat()) as chat:
-        for name, value in {"RECOLLECT_DISTILLER": "llm", **chat.settings, "RECOLLECT_ACTIVE": "1"}.items():
+        for name, value in {"HOWCOME_DISTILLER": "llm", **chat.settings, "HOWCOME_ACTIVE": "1"}.items():
             monkeypatch.setenv(name, value)
         [found] = findings("distilling")
-    assert (found["level"], found["remedy"]) == ("warning", "unset RECOLLECT_ACTIVE")
+    assert (found["level"], found["remedy"]) == ("warning", "unset HOWCOME_ACTIVE")
 
 
 def test_doctor_says_what_waits_while_spending_is_stopped(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -657,10 +657,10 @@ def test_doctor_says_what_waits_while_spending_is_stopped(store: SqliteStore, mo
     Transcript(store).say(QUESTION, WAIT)
     store.stop_spending(NOW_MS)
     with running(Chat()) as chat:
-        for name, value in {"RECOLLECT_DISTILLER": "llm", **chat.settings}.items():
+        for name, value in {"HOWCOME_DISTILLER": "llm", **chat.settings}.items():
             monkeypatch.setenv(name, value)
         [found] = findings("distilling")
-    assert (found["level"], found["remedy"]) == ("warning", "recollect spending --go")
+    assert (found["level"], found["remedy"]) == ("warning", "howcome spending --go")
     assert "0 batches and 1 session wait" in found["what"]
 
 
@@ -672,7 +672,7 @@ def test_a_stop_is_told_before_an_earlier_failure(store: SqliteStore) -> None:
         store.stop_spending(NOW_MS)
         report = ask(store, chat)
         assert (report.asked, report.waiting) == (0, 1)
-        assert report.problem.startswith("stopped: `recollect spending --go`")
+        assert report.problem.startswith("stopped: `howcome spending --go`")
         store.resume_spending()
         assert "503" in ask(store, chat).problem
 

@@ -1,4 +1,4 @@
-"""As it ships recollect talks to nobody: the kernel kills every process of it that tries, in every door."""
+"""As it ships howcome talks to nobody: the kernel kills every process of it that tries, in every door."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.no_network import WITHOUT_NETWORK, needs_a_filter
 from tests.processes import HOOK_FIELDS, LIMIT_S, answer_of, ask, hook, payload, python, run
 from tests.warm import eventually, socket_of
 
-from recollect.providers.minilm_places import MODEL_NAME
+from howcome.providers.minilm_places import MODEL_NAME
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 ALONE = python(WITHOUT_NETWORK)
@@ -25,7 +25,7 @@ ALONE = python(WITHOUT_NETWORK)
 def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default configuration, with the packages and the weights of the local model installed."""
     needs_a_filter()
-    monkeypatch.delenv("RECOLLECT_EMBEDDING")
+    monkeypatch.delenv("HOWCOME_EMBEDDING")
 
 
 @pytest.fixture
@@ -70,13 +70,13 @@ def test_hooks_need_no_network(transcript: Path, store_folder: Path) -> None:
     """Every event, alone."""
     for event in HOOK_FIELDS:
         answer_of(event, hook(event, payload(event, transcript, "new", **HOOK_FIELDS[event]), before=ALONE))
-    assert (store_folder / "recollect.db").exists()
+    assert (store_folder / "howcome.db").exists()
 
 
 def test_a_server_needs_no_network(transcript: Path, store_folder: Path) -> None:
     """Its worker reads and embeds; its tools search with it, its socket and its tool answer hooks."""
     session, asked = "warm", "why does berth1 fail again?"
-    with McpServer([*ALONE, sys.executable, "-m", "recollect", "mcp"], cwd="/") as server:
+    with McpServer([*ALONE, sys.executable, "-m", "howcome", "mcp"], cwd="/") as server:
         socket_of(store_folder)
 
         def embedded() -> dict[str, Any]:

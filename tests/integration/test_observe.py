@@ -1,6 +1,6 @@
 """Observations from standard input to the store: redacted before they rest, once whatever is killed, none lost.
 
-RECOLLECT_TEST_KILLS (default 25) is the number of kills.
+HOWCOME_TEST_KILLS (default 25) is the number of kills.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tests.checks import assert_accounted, assert_indexed, timeline
 from tests.processes import COMMAND, python
 from tests.warm import eventually
 
-from recollect.capture import observed, spool
-from recollect.domain import events
-from recollect.domain.sources import Batch
-from recollect.errors import StoreError
-from recollect.ingest.exclusion import Places
-from recollect.ingest.pipeline import Ingester
-from recollect.ingest.spool import ingest_spool, take_in
-from recollect.present.commands.observing import observe as observe_command
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.capture import observed, spool
+from howcome.domain import events
+from howcome.domain.sources import Batch
+from howcome.errors import StoreError
+from howcome.ingest.exclusion import Places
+from howcome.ingest.pipeline import Ingester
+from howcome.ingest.spool import ingest_spool, take_in
+from howcome.present.commands.observing import observe as observe_command
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-KILLS = int(os.environ.get("RECOLLECT_TEST_KILLS", "25"))
+KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "25"))
 AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +72,7 @@ def texts(store: SqliteStore, session: str = "7f3a") -> list[str]:
 
 def take(folder: Path, *values: object) -> None:
     """Observations into the spool, all of them good."""
-    intake = take_in(read_settings({"RECOLLECT_HOME": str(folder)}), list(enumerate(values)))
+    intake = take_in(read_settings({"HOWCOME_HOME": str(folder)}), list(enumerate(values)))
     assert (intake.kept, intake.problems) == (len(values), [])
 
 
@@ -107,7 +107,7 @@ def left(folder: Path) -> list[str]:
 def test_objects_arrays_and_lines_are_taken(data: object, kept: int, store_folder: Path) -> None:
     """However they come, and whatever bytes are in the text; the store is not touched."""
     assert answer(data) == {"kept": kept, "excluded": 0, "problems": []}
-    assert not (store_folder / "recollect.db").exists()
+    assert not (store_folder / "howcome.db").exists()
     assert answer(said("last"), "--now")["stored"] == kept + 1
     assert left(store_folder) == []
 
@@ -154,12 +154,12 @@ def test_the_caller_may_say_whose_they_are(store_folder: Path, tmp_path: Path) -
 
 
 def test_what_nobody_wants_remembered_does_not_rest_in_the_spool(store_folder: Path, tmp_path: Path) -> None:
-    """Excluded folders, a repository that says no, hooks disabled, an agent that recollect itself started."""
+    """Excluded folders, a repository that says no, hooks disabled, an agent that howcome itself started."""
     quay = tmp_path / "quay"
     quay.mkdir()
-    (quay / ".recollect.toml").write_text("capture = false\n")
+    (quay / ".howcome.toml").write_text("capture = false\n")
     for environment in (
-        {"RECOLLECT_EXCLUDE": "/gone/harbour"}, {"RECOLLECT_DISABLE": "1"}, {"RECOLLECT_ACTIVE": "1"},
+        {"HOWCOME_EXCLUDE": "/gone/harbour"}, {"HOWCOME_DISABLE": "1"}, {"HOWCOME_ACTIVE": "1"},
     ):  # fmt: skip
         assert observe(said("secret plan"), environment=environment).returncode == 0
     assert json.loads(observe(said("plan", cwd=str(quay)), "--json").stdout)["excluded"] == 1
@@ -181,7 +181,7 @@ def test_no_secret_rests_anywhere(store_folder: Path) -> None:
         files = [path for path in store_folder.rglob("*") if path.is_file()]
         return [path.name for path in files for word in words if word in path.read_bytes()]
 
-    assert set(holds()) == {spool.LIVE}, "only what was not written by recollect"
+    assert set(holds()) == {spool.LIVE}, "only what was not written by howcome"
     done = observe(said("last"), "--now", "--json")
     assert (done.returncode, json.loads(done.stdout)["dead"]) == (1, 1)
     assert holds() == []
@@ -388,8 +388,8 @@ CRASHES = """
 import json, os, sys
 from pathlib import Path
 from tests.integration.test_observe import ingester_of, left, move, said, take
-from recollect.capture import spool
-from recollect.store.sqlite import SqliteStore
+from howcome.capture import spool
+from howcome.store.sqlite import SqliteStore
 
 def in_child(what):
     child = os.fork()
@@ -464,8 +464,8 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(tmp_path: Path) -> None:
 
 APPENDER = """
 import os, sys
-from recollect.ingest.spool import take_in
-from recollect.settings import read_settings
+from howcome.ingest.spool import take_in
+from howcome.settings import read_settings
 settings, number = read_settings(os.environ), 0
 while True:
     names = [f"{sys.argv[1]}.{number}.{part}" for part in range(3)]
@@ -475,9 +475,9 @@ while True:
 """
 MOVER = """
 import os
-from recollect.app import open_app
-from recollect.ingest.spool import ingest_spool
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.ingest.spool import ingest_spool
+from howcome.settings import read_settings
 settings = read_settings(os.environ)
 while True:
     with open_app(settings) as app:

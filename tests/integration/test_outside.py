@@ -12,17 +12,17 @@ from tests.batches import START_MS, Transcript
 from tests.endpoint import Answer, Embeddings, running
 from tests.others import REVIEW, Chat, Neo4j, said
 
-from recollect.domain.code import CodeFile, GraphChange
-from recollect.domain.stored import Filter, Scope, Weights
-from recollect.ingest.secrets import Redactor
-from recollect.providers.schema import problem_with
-from recollect.retrieve.outside import KEPT_MS, MAX_PAUSE_MS, PAUSE_MS, SCHEMA, Outside, chosen_ranking
-from recollect.retrieve.search import Searcher
-from recollect.retrieve.situation import Situation
-from recollect.retrieve.tiers.classifier import ClassifierTier
-from recollect.retrieve.tiers.graph import GraphTier
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.code import CodeFile, GraphChange
+from howcome.domain.stored import Filter, Scope, Weights
+from howcome.ingest.secrets import Redactor
+from howcome.providers.schema import problem_with
+from howcome.retrieve.outside import KEPT_MS, MAX_PAUSE_MS, PAUSE_MS, SCHEMA, Outside, chosen_ranking
+from howcome.retrieve.search import Searcher
+from howcome.retrieve.situation import Situation
+from howcome.retrieve.tiers.classifier import ClassifierTier
+from howcome.retrieve.tiers.graph import GraphTier
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "why did we take the table"
@@ -47,7 +47,7 @@ class Desk:
 
     def outside(self, **variables: str) -> Outside:
         """As another process would have it."""
-        settings = read_settings({"RECOLLECT_HOME": self.store.folder, **variables})
+        settings = read_settings({"HOWCOME_HOME": self.store.folder, **variables})
         key = self.store.meta("key")
         assert isinstance(key, bytes)
         return Outside(settings, self.store, Redactor(key).redact, self.clock)
@@ -72,13 +72,13 @@ def chat() -> Iterator[Chat]:
 
 def test_without_settings_nobody_is_asked(desk: Desk, chat: Chat) -> None:
     """Nor with settings that name an address and leave the model off."""
-    off = desk.outside(RECOLLECT_LLM_URL=chat.url("/v1"), RECOLLECT_LLM_MODEL="small")
+    off = desk.outside(HOWCOME_LLM_URL=chat.url("/v1"), HOWCOME_LLM_MODEL="small")
     assert off.classify(TEXT) == {}
     assert off.ask_graph(lambda _: 1) is None
-    assert desk.outside(RECOLLECT_LLM="http").classify(TEXT) == {}  # no address: `doctor` says so
+    assert desk.outside(HOWCOME_LLM="http").classify(TEXT) == {}  # no address: `doctor` says so
     assert chat.asked == []
     assert chosen_ranking(read_settings({})).weights["classifier"] == 0
-    chosen = chosen_ranking(read_settings({"RECOLLECT_GRAPH_WEIGHT": "0.5"}))
+    chosen = chosen_ranking(read_settings({"HOWCOME_GRAPH_WEIGHT": "0.5"}))
     assert (chosen.has("graph"), chosen.has("classifier"), chosen.has("fulltext")) == (True, False, True)
 
 
@@ -89,7 +89,7 @@ def test_an_answer_is_kept_for_a_day(desk: Desk, chat: Chat) -> None:
         assert desk.classify(chat) == REVIEW
     assert len(chat.asked) == 2
     desk.classify(chat, TEXT + "s")
-    desk.classify(chat, RECOLLECT_LLM_MODEL="large")
+    desk.classify(chat, HOWCOME_LLM_MODEL="large")
     assert len(chat.asked) == 4
     desk.clock.ms = START_MS - KEPT_MS  # a clock that was put back
     desk.classify(chat)

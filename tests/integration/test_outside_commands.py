@@ -14,7 +14,7 @@ from tests.endpoint import running
 from tests.others import REVIEW, Chat, Neo4j
 from tests.processes import COMMAND, LIMIT_S, answer_of, ask, hook, payload
 
-WEIGHT = {"RECOLLECT_CLASSIFIER_WEIGHT": "0.5"}
+WEIGHT = {"HOWCOME_CLASSIFIER_WEIGHT": "0.5"}
 QUESTION = "readings and the table"
 REASON = "We took the table, because the queue loses readings at a restart."
 
@@ -80,7 +80,7 @@ def test_a_graph_server_is_asked_only_when_the_graph_counts(project: Path) -> No
     with running(Neo4j("quay", [("berth.py", "crane.py")])) as server:
         assert '"graph": {"score"' not in json.dumps(search(project, "what about berth.py", **server.settings))
         assert server.asked == []
-        found = search(project, "what about berth.py", **server.settings, RECOLLECT_GRAPH_WEIGHT="0.5")
+        found = search(project, "what about berth.py", **server.settings, HOWCOME_GRAPH_WEIGHT="0.5")
         assert '"graph": {"score"' in json.dumps(found)
     assert len(server.asked) == 2
 

@@ -15,7 +15,7 @@ from tests.processes import answer_of, ask, hook, payload, run
 from tests.unit.test_identity import URL, make
 from tests.unit.test_projects import git
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 
 def talk(tmp_path: Path, name: str, cwd: Path, subject: str) -> Path:
@@ -80,7 +80,7 @@ def test_a_fork_is_asked_about_and_kept_apart(tmp_path: Path) -> None:
     ask("import", talk(tmp_path, "s1", one, "berth"), talk(tmp_path, "s2", tmp_path / "fork", "crane"))
     assert len(projects()) == 2
     [finding] = asked()
-    assert "recollect projects join" in finding["remedy"]
+    assert "howcome projects join" in finding["remedy"]
     assert ask("status")["projects_in_doubt"] == 1
     ask("projects", "apart", one, tmp_path / "fork")
     assert asked() == []
@@ -114,7 +114,7 @@ def test_two_projects_are_joined(tmp_path: Path, store_folder: Path) -> None:
 def test_no_credentials_are_kept(tmp_path: Path, store_folder: Path) -> None:
     """A remote may hold a password; the store holds host and path."""
     ask("import", talk(tmp_path, "s1", make(tmp_path / "one"), "berth"))
-    with sqlite3.connect(f"file:{store_folder}/recollect.db?mode=ro", uri=True) as connection:
+    with sqlite3.connect(f"file:{store_folder}/howcome.db?mode=ro", uri=True) as connection:
         rows = connection.execute("SELECT remote FROM repositories").fetchall()
     assert rows == [(URL,)]
     assert b"hunter2" not in b"".join(path.read_bytes() for path in store_folder.rglob("*") if path.is_file())

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.processes import HOOK, HOOK_FIELDS, LIMIT_S, answer_of, ask, hook, payload, run
 
-from recollect.present.hooks import IN_TIME, LATE, MAX_TALLY_BYTES, TALLY_NAME, tally
-from recollect.settings import read_settings
+from howcome.present.hooks import IN_TIME, LATE, MAX_TALLY_BYTES, TALLY_NAME, tally
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def test_prompts_are_counted_in_time_and_late(past: Path, store_folder: Path, mo
     log = store_folder / TALLY_NAME
     assert [line.split()[1] for line in log.read_text().splitlines()] == [IN_TIME] * 2
     assert log.stat().st_mode & 0o777 == 0o600
-    monkeypatch.setenv("RECOLLECT_PROMPT_DEADLINE_MS", "100")
+    monkeypatch.setenv("HOWCOME_PROMPT_DEADLINE_MS", "100")
     with subprocess.Popen([*HOOK, EVENT], stdin=subprocess.PIPE) as process:  # half a payload: it waits for the rest
         assert process.wait(timeout=LIMIT_S) == 0
     assert [line.split()[1] for line in log.read_text().splitlines()] == [IN_TIME, IN_TIME, LATE]

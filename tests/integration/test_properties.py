@@ -1,4 +1,4 @@
-"""What holds for every transcript, every cut and every order. RECOLLECT_TEST_EXAMPLES multiplies the examples."""
+"""What holds for every transcript, every cut and every order. HOWCOME_TEST_EXAMPLES multiplies the examples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from tests.builders import Claude, Record, lines
 from tests.checks import assert_accounted, keys, memberships, timeline
 
-from recollect.domain.sources import COUNTERS
-from recollect.errors import TranscriptError
-from recollect.ingest.exclusion import Places
-from recollect.ingest.pipeline import Ingester
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.sources import COUNTERS
+from howcome.errors import TranscriptError
+from howcome.ingest.exclusion import Places
+from howcome.ingest.pipeline import Ingester
+from howcome.store.sqlite import SqliteStore
 
-FACTOR = float(os.environ.get("RECOLLECT_TEST_EXAMPLES", "1"))
+FACTOR = float(os.environ.get("HOWCOME_TEST_EXAMPLES", "1"))
 
 
 def examples(count: int) -> settings:

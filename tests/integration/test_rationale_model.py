@@ -12,20 +12,20 @@ from tests.integration.test_rationales import NOW_MS, REASON, SECRET, WISH, done
 from tests.others import Chat, said
 from tests.processes import ask, run
 
-from recollect.domain.rationales import NewRationale, Rationale
-from recollect.domain.stored import Scope
-from recollect.ingest.rationale.model import PROMPT_CHARS, REPLIES_CHARS
-from recollect.ingest.rationale.opening import open_rationales
-from recollect.retrieve.outside import model_known_as
-from recollect.settings import read_settings
+from howcome.domain.rationales import NewRationale, Rationale
+from howcome.domain.stored import Scope
+from howcome.ingest.rationale.model import PROMPT_CHARS, REPLIES_CHARS
+from howcome.ingest.rationale.opening import open_rationales
+from howcome.retrieve.outside import model_known_as
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Ingest
 
-    from recollect.ingest.rationale.run import RationaleReport
-    from recollect.store.sqlite import SqliteStore
+    from howcome.ingest.rationale.run import RationaleReport
+    from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()
 BETTER = "We raise the tide poller's timeout in `poller.py` from 5s to 12s because the gauge answers after 8s."
@@ -35,7 +35,7 @@ GOOD = {"rationale": BETTER}
 
 def written(store: SqliteStore, chat: Chat | None, *, now_ms: int = NOW_MS, **settings: str) -> RationaleReport:
     """What one run does with the settings that name a model."""
-    chosen = {"RECOLLECT_DISTILLER": "llm", **(chat.settings if chat else {}), **settings}
+    chosen = {"HOWCOME_DISTILLER": "llm", **(chat.settings if chat else {}), **settings}
     found = read_settings({"HOME": os.environ["HOME"], **chosen})
     return open_rationales(store, found, lambda: now_ms, model_known_as(found)).run()
 
@@ -111,10 +111,10 @@ def test_a_budget_ends_it_and_the_rest_is_asked_later(tmp_path: Path, store: Sql
     records = [record for i in range(3) for record in done(claude, f"raise timeout {i} of it", "poller.py", REASON)]
     ingest(write(tmp_path / "one.jsonl", *records))
     with running(Chat(usual=GOOD)) as chat:
-        assert written(store, chat, RECOLLECT_LLM_DAILY_CALLS="0").added == 3
-        assert written(store, chat, RECOLLECT_DISTILLER="rules").by_model == 0  # one that is there for searches
+        assert written(store, chat, HOWCOME_LLM_DAILY_CALLS="0").added == 3
+        assert written(store, chat, HOWCOME_DISTILLER="rules").by_model == 0  # one that is there for searches
         assert not chat.asked
-        report = written(store, chat, RECOLLECT_LLM_DAILY_CALLS="2")
+        report = written(store, chat, HOWCOME_LLM_DAILY_CALLS="2")
         assert (report.by_model, len(chat.asked)) == (2, 2)
         assert "llm_daily_calls" in report.problem
         assert [text == BETTER for text in texts(store)] == [False, True, True]
@@ -196,14 +196,14 @@ def test_a_secret_that_the_model_makes_up_is_redacted(store: SqliteStore) -> Non
 def test_the_command_says_what_the_model_did(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How many were asked for and written; within an agent that recollect started, nobody is asked."""
+    """How many were asked for and written; within an agent that howcome started, nobody is asked."""
     ask("import", write(tmp_path / "one.jsonl", *done(Claude("one"), WISH, "poller.py", REASON)))
     with running(Chat(usual=GOOD)) as chat:
-        for name, value in {**chat.settings, "RECOLLECT_DISTILLER": "llm"}.items():
+        for name, value in {**chat.settings, "HOWCOME_DISTILLER": "llm"}.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setenv("RECOLLECT_ACTIVE", "1")
+        monkeypatch.setenv("HOWCOME_ACTIVE", "1")
         assert ask("rationale")["asked"] == 0
-        monkeypatch.delenv("RECOLLECT_ACTIVE")
+        monkeypatch.delenv("HOWCOME_ACTIVE")
         shown = run("rationale").stdout
     assert "the model was asked for 1, and wrote 1" in shown
     assert BETTER in shown

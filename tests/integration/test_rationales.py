@@ -10,15 +10,15 @@ import pytest
 from tests.builders import Claude, Record, write
 from tests.processes import ask, run
 
-from recollect.app import open_app
-from recollect.domain import events
-from recollect.domain.stored import Scope, StoredEvent
-from recollect.ingest.rationale.run import Rationales
-from recollect.present.patience import Patience
-from recollect.present.worker_pass import CatchUp
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.app import open_app
+from howcome.domain import events
+from howcome.domain.stored import Scope, StoredEvent
+from howcome.ingest.rationale.run import Rationales
+from howcome.present.patience import Patience
+from howcome.present.worker_pass import CatchUp
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,12 +96,12 @@ def test_the_worker_writes_what_is_missing(
     """After it has read and indexed; not where nobody wants memories."""
     claude = Claude("one")
     write(home / ".claude" / "projects" / "-harbour" / "one.jsonl", *done(claude, WISH, "poller.py", REASON))
-    monkeypatch.setenv("RECOLLECT_DISTILLER", distiller)
+    monkeypatch.setenv("HOWCOME_DISTILLER", distiller)
     assert CatchUp(read_settings(os.environ), Patience()).scan()
     with open_app(read_settings(os.environ)) as app:
         assert app.store.last_row() == 4
         assert bool(app.store.rationales(EVERYTHING, None, 10)) == found
-    assert (store_folder / "recollect.db").exists()
+    assert (store_folder / "howcome.db").exists()
 
 
 def test_an_exchange_that_grows_is_written_anew(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
@@ -318,9 +318,9 @@ def test_a_search_for_rationales_before_any_are_written_says_so(tmp_path: Path, 
     claude = Claude("one")
     ask("import", write(tmp_path / "one.jsonl", *done(claude, WISH, "poller.py", REASON)))
     asked = ("search", "--project", claude.cwd, "--type", "rationale", "gnomon")
-    assert run(*asked).stdout == "No rationales are written here yet: run `recollect rationale`.\n"
+    assert run(*asked).stdout == "No rationales are written here yet: run `howcome rationale`.\n"
     both = run(*asked, "--type", "decision").stdout
-    assert ("Other words" in both, "recollect rationale" in both) == (True, True)
+    assert ("Other words" in both, "howcome rationale" in both) == (True, True)
     ask("rationale")
     assert "Other words" in run(*asked).stdout
     assert store_folder.exists()

@@ -16,17 +16,17 @@ from tests.planting import command
 from tests.processes import COMMAND, ask, run
 from tests.ungated import CWD, KEY_ID, SECRETS, SESSION, TOKEN, holding, make, read, transcripts
 
-from recollect.app import open_app
-from recollect.domain.stored import Filter, Scope
-from recollect.ingest.redaction_version import RULES_VERSION, is_due
-from recollect.settings import read_settings
-from recollect.store.rewriting import CURSOR
-from recollect.store.sqlite import SqliteStore
+from howcome.app import open_app
+from howcome.domain.stored import Filter, Scope
+from howcome.ingest.redaction_version import RULES_VERSION, is_due
+from howcome.settings import read_settings
+from howcome.store.rewriting import CURSOR
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recollect.app import App
+    from howcome.app import App
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def old(store_folder: Path, tmp_path: Path) -> list[Path]:
     """A store in clear, and the transcripts that it was made from."""
     paths = transcripts(tmp_path / "in", 3)
     make(store_folder, paths)
-    assert {name.split("/")[0] for name in holding(store_folder)} >= {"recollect.db", "spool", "backups"}
+    assert {name.split("/")[0] for name in holding(store_folder)} >= {"howcome.db", "spool", "backups"}
     return paths
 
 
 def app_of(home: Path) -> App:
     """The façade as every door opens it."""
-    return open_app(read_settings({**os.environ, "RECOLLECT_HOME": str(home)}))
+    return open_app(read_settings({**os.environ, "HOWCOME_HOME": str(home)}))
 
 
 def texts_of(store: SqliteStore) -> str:
@@ -85,7 +85,7 @@ def test_a_new_store_is_born_with_the_rules_of_now(store_folder: Path, tmp_path:
 @pytest.mark.usefixtures("old")
 def test_nothing_in_clear_is_left_after_an_upgrade(store_folder: Path) -> None:
     """Rows, packed texts, indexes, vectors, spool and backups; the doctor says before that it is due."""
-    assert "recollect upgrade" in command("doctor")
+    assert "howcome upgrade" in command("doctor")
     report = upgraded()
     assert report["changed"] > 10
     assert report["left"] == []
@@ -93,7 +93,7 @@ def test_nothing_in_clear_is_left_after_an_upgrade(store_folder: Path) -> None:
     assert_clean(store_folder)
     assert "older rules" not in command("doctor")
     assert upgraded() is None
-    copied = apsw.Connection(str(store_folder / "backups" / "recollect-2026-03-02.db"))
+    copied = apsw.Connection(str(store_folder / "backups" / "howcome-2026-03-02.db"))
     assert copied.execute("SELECT value FROM meta WHERE name = 'rules_version'").fetchall() == [(RULES_VERSION,)]
     copied.close()
 

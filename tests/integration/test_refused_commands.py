@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.processes import COMMAND, LIMIT_S
 
-HEAD = '{"recollect": "memories", "version": 1}\n'
+HEAD = '{"howcome": "memories", "version": 1}\n'
 MEMORY = {
     "key": "0" * 32, "type": "context", "text": "the gnomon is bent", "project": None, "agent": None, "origin": "user",
     "status": "open", "created_ms": 1_790_000_000_000, "deleted_ms": None, "supersedes": None, "evidence": [],
@@ -49,4 +49,4 @@ def test_what_can_be_kept_makes_one(home: Path, tmp_path: Path, words: str) -> N
     """In a project that nobody has been in before."""
     (tmp_path / "m.jsonl").write_text(HEAD + json.dumps(MEMORY))
     subprocess.run([*COMMAND, *words.format(tmp_path).split()], check=True, timeout=LIMIT_S, capture_output=True)
-    assert (home / ".recollect" / "recollect.db").exists()
+    assert (home / ".howcome" / "howcome.db").exists()

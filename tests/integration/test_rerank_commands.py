@@ -16,9 +16,9 @@ from tests.labelled import rows, sessions_of
 from tests.processes import COMMAND, LIMIT_S, answer_of, ask, hook, payload, run
 from tests.rerankers import MODEL, Judge, write_package
 
-from recollect.present.mcp_session import Session
+from howcome.present.mcp_session import Session
 
-WEIGHT = "RECOLLECT_RERANK_WEIGHT"
+WEIGHT = "HOWCOME_RERANK_WEIGHT"
 QUESTION = "which crane lifts the container"
 BEST, OTHER = "The crane lifts the container.", "The container waits for a crane, for the tide."
 
@@ -94,11 +94,11 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_said_once(project: Path) 
     assert excerpts(first) == excerpts(second) == [BEST, OTHER]
     assert len(server.asked) == 1
     with running(Judge("tide", {"hang_s": 60})) as server:
-        late = search(project, QUESTION, **server.settings, RECOLLECT_RERANK_DEADLINE_MS="150")
+        late = search(project, QUESTION, **server.settings, HOWCOME_RERANK_DEADLINE_MS="150")
         assert late["ms"] < 30_000
         assert excerpts(late) == [BEST, OTHER]
     done = subprocess.run(
-        [*COMMAND, "search", QUESTION], cwd=project, env={**os.environ, "RECOLLECT_RERANK": "llm"},
+        [*COMMAND, "search", QUESTION], cwd=project, env={**os.environ, "HOWCOME_RERANK": "llm"},
         capture_output=True, text=True, check=True, timeout=LIMIT_S,
     )  # fmt: skip
     assert 'Not reranked: rerank = "llm" needs a language model' in done.stdout
@@ -106,7 +106,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_said_once(project: Path) 
 
 def test_the_tool_reads_again_and_says_once_that_it_could_not(project: Path, judge: Judge, store_folder: Path) -> None:
     """An agent pays for no sentence twice."""
-    environment = {**os.environ, **judge.settings, "RECOLLECT_HOME": str(store_folder)}
+    environment = {**os.environ, **judge.settings, "HOWCOME_HOME": str(store_folder)}
     with Session(environment, str(project)) as session:
         assert asked(session).index(OTHER) < asked(session).index(BEST)
         judge.script.append({"status": 500})
@@ -148,7 +148,7 @@ def test_an_evaluation_measures_the_reranker_of_the_environment(tmp_path: Path, 
     write_package(tmp_path / "package")
     (tmp_path / "home" / "models" / "fastembed" / MODEL).mkdir(parents=True)
     encoder = {
-        "RECOLLECT_RERANK": MODEL, "RECOLLECT_HOME": str(tmp_path / "home"), "PYTHONPATH": str(tmp_path / "package"),
+        "HOWCOME_RERANK": MODEL, "HOWCOME_HOME": str(tmp_path / "home"), "PYTHONPATH": str(tmp_path / "package"),
         WEIGHT: "1",
     }  # fmt: skip
     assert sessions_of(evaluated(folder, **encoder))["all"]["any@1"]["mean"] == 1
@@ -159,7 +159,7 @@ def test_an_evaluation_measures_the_reranker_of_the_environment(tmp_path: Path, 
 
 
 def run_eval(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`recollect eval` under these variables."""
+    """`howcome eval` under these variables."""
     return subprocess.run(
         [*COMMAND, "eval", str(folder), "--json"], env={**os.environ, **variables}, capture_output=True, text=True,
         check=False, timeout=LIMIT_S,

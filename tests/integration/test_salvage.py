@@ -15,9 +15,9 @@ from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, keys, memberships
 from tests.processes import COMMAND, LIMIT_S, ask, python, run
 
-from recollect.errors import StoreLockedError
-from recollect.store.sqlite import SqliteStore, create_database
-from recollect.store.sqlite_salvage import damage, salvage
+from howcome.errors import StoreLockedError
+from howcome.store.sqlite import SqliteStore, create_database
+from howcome.store.sqlite_salvage import damage, salvage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def database(transcripts: Path, store_folder: Path) -> Path:
     ask("import", transcripts)
     ask("remember", KEPT_WORDS)
     ask("remember", "the pier is closed on Mondays")
-    return store_folder / "recollect.db"
+    return store_folder / "howcome.db"
 
 
 def scratch(database: Path, pages: list[int], choice: random.Random) -> None:
@@ -138,7 +138,7 @@ def test_a_damaged_database_becomes_whole(
     assert len(after[1]) == len(before[1])
     assert is_keyed_anew or after == before
     [aside] = (store_folder / "damaged").iterdir()
-    assert (aside / "recollect.db").read_bytes() == damaged
+    assert (aside / "howcome.db").read_bytes() == damaged
     assert not damage(str(database))
     assert "crane3" in run("search", "--all-projects", "why does crane3 fail").stdout
     if break_it not in (cut, rubbish, torn_anywhere):
@@ -186,7 +186,7 @@ def test_a_whole_database_is_left_as_it_is(database: Path, store_folder: Path) -
 
 HOLDER = """
 import sys
-from recollect.store.sqlite import SqliteStore, create_database
+from howcome.store.sqlite import SqliteStore, create_database
 store = SqliteStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.read()
@@ -197,7 +197,7 @@ def test_locked_is_not_damaged(database: Path, store_folder: Path, monkeypatch: 
     """Another process has the store open: nothing is changed, and the message says so; then it goes."""
     torn_events(database, random.Random(1))
     damaged = database.read_bytes()
-    monkeypatch.setattr("recollect.store.replacing.WAIT_S", 0.2)
+    monkeypatch.setattr("howcome.store.replacing.WAIT_S", 0.2)
     with subprocess.Popen(
         python(HOLDER, store_folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -230,7 +230,7 @@ def test_what_was_forgotten_and_pinned_stays_so(database: Path, store_folder: Pa
 def test_an_older_schema_is_salvaged_as_it_is_and_migrated(version: int, store_folder: Path) -> None:
     """By the next who opens it, as any older store."""
     store_folder.mkdir(mode=0o700)
-    path = store_folder / "recollect.db"
+    path = store_folder / "howcome.db"
     create_database(str(path), version)
     connection = apsw.Connection(str(path))
     connection.execute("INSERT INTO projects VALUES (7, '/home/mara/harbour', 1)")
@@ -254,7 +254,7 @@ def test_what_sessions_taught_is_derived_again(tables: list[str], home: Path, st
     before = sorted(memory["text"] for memory in ask("memories", "--all-projects")["memories"])
     assert before
     for table in tables:
-        scratch(store_folder / "recollect.db", leaf_pages(store_folder / "recollect.db", table), random.Random(3))
+        scratch(store_folder / "howcome.db", leaf_pages(store_folder / "howcome.db", table), random.Random(3))
     assert "saved" in run("doctor", "--fix", "--yes", "--deep").stdout
     run("distil")
     assert sorted(memory["text"] for memory in ask("memories", "--all-projects")["memories"]) == before

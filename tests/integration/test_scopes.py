@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests.builders import Claude, Codex, write
 
-from recollect.app import App, open_app
-from recollect.capture.discover import named_transcripts
-from recollect.domain import events
-from recollect.domain.stored import Scope
-from recollect.errors import NotFoundError, UsageError
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import App, open_app
+from howcome.capture.discover import named_transcripts
+from howcome.domain import events
+from howcome.domain.stored import Scope
+from howcome.errors import NotFoundError, UsageError
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 
 INSTEAD = "or leave it out"
 
@@ -24,7 +24,7 @@ INSTEAD = "or leave it out"
 @pytest.fixture
 def app(store_folder: Path) -> Iterator[App]:
     """A façade over an empty store."""
-    with open_app(read_settings({"RECOLLECT_HOME": str(store_folder)})) as opened:
+    with open_app(read_settings({"HOWCOME_HOME": str(store_folder)})) as opened:
         yield opened
 
 
@@ -219,7 +219,7 @@ def test_a_folder_that_was_removed_under_a_shell_is_still_a_project(app: App, tm
     claude = Claude(cwd=str(folder))
     take_in(app, write(tmp_path / "a.jsonl", claude.user("which crane?"), claude.text("The yellow crane.")))
     keep(app, "The crane is yellow.", folder)
-    script = f'cd "{folder}" && rmdir "{folder}" && exec "{sys.executable}" -m recollect {words}'
+    script = f'cd "{folder}" && rmdir "{folder}" && exec "{sys.executable}" -m howcome {words}'
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "crane" in done.stdout

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.builders import Claude, Record, write
 
-from recollect.app import App, open_app
-from recollect.capture.discover import named_transcripts
-from recollect.capture.tail import recent_text
-from recollect.domain.ranking import HERE_WEIGHT
-from recollect.domain.stored import Recollection, Scope
-from recollect.retrieve.question import Question
-from recollect.settings import read_settings
+from howcome.app import App, open_app
+from howcome.capture.discover import named_transcripts
+from howcome.capture.tail import recent_text
+from howcome.domain.ranking import HERE_WEIGHT
+from howcome.domain.stored import Reminder, Scope
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 PROJECT = "/home/dev/tidepool"
@@ -37,7 +37,7 @@ def take_in(app: App, *paths: Path) -> None:
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A store with the sample sessions, which the tests only read."""
     home = tmp_path_factory.mktemp("samples")
-    with open_app(read_settings({"RECOLLECT_HOME": str(home), "HOME": str(home)})) as app:
+    with open_app(read_settings({"HOWCOME_HOME": str(home), "HOME": str(home)})) as app:
         take_in(app, SAMPLES)
         yield app
 
@@ -48,7 +48,7 @@ def make_app(tmp_path: Path) -> Iterator[Callable[..., App]]:
     opened: list[App] = []
 
     def make(**variables: str) -> App:
-        opened.append(open_app(read_settings({"RECOLLECT_HOME": str(tmp_path / "store"), **variables})))
+        opened.append(open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), **variables})))
         return opened[-1]
 
     yield make
@@ -62,12 +62,12 @@ def sessions(app: App, question: str, **options: object) -> list[str]:
     return [item.event.session.split("-")[0] for item in found if item.event]
 
 
-def recall(app: App, prompt: str, *, cwd: str = PROJECT, session: str = "new", tail: str = "") -> list[Recollection]:
+def recall(app: App, prompt: str, *, cwd: str = PROJECT, session: str = "new", tail: str = "") -> list[Reminder]:
     """What a prompt of a new session is told."""
     return app.recall(prompt, cwd=cwd, session=session, recent=lambda: tail)
 
 
-def words_of(found: list[Recollection]) -> str:
+def words_of(found: list[Reminder]) -> str:
     """Everything that was recalled."""
     return "\n".join(text for item in found for _, text in item.passages)
 
@@ -224,7 +224,7 @@ def test_recall_never_returns_the_running_sessions_own_words(samples: App, promp
 
 def test_recall_never_pushes_what_a_tool_said(make_app: Callable[..., App]) -> None:
     """Even with no threshold at all, only people and the agent are quoted, never a tool call or its output."""
-    app = make_app(RECOLLECT_RECALL_THRESHOLD="0", RECOLLECT_RECALL_LIMIT="10")
+    app = make_app(HOWCOME_RECALL_THRESHOLD="0", HOWCOME_RECALL_LIMIT="10")
     take_in(app, SAMPLES)
     for prompt in (
         *RELATED,
@@ -246,7 +246,7 @@ def test_recall_never_pushes_a_transcript_of_tool_output_only(make_app: Callable
         talk.call("WebFetch", "toolu_2", url="https://zebra.example/masterplan"),
         talk.result("toolu_2", "zebra masterplan from the web"),
     )  # fmt: skip
-    app = make_app(RECOLLECT_RECALL_THRESHOLD="0")
+    app = make_app(HOWCOME_RECALL_THRESHOLD="0")
     take_in(app, tmp_path / "t")
     assert app.search(Question("zebra masterplan", app.scope_of(talk.cwd), limit=5))
     assert recall(app, "zebra masterplan", cwd=talk.cwd) == []
@@ -385,7 +385,7 @@ def test_an_exchange_across_two_projects_leaks_nothing(make_app: Callable[..., A
         tmp_path / "t" / "a.jsonl", talk.user("the harbour secret is zebra masterplan readings"),
         talk.text("zebra masterplan readings are kept in redis here", cwd="/home/mara/foreign"),
     )  # fmt: skip
-    app = make_app(RECOLLECT_RECALL_THRESHOLD="0")
+    app = make_app(HOWCOME_RECALL_THRESHOLD="0")
     take_in(app, tmp_path / "t")
     assert "harbour secret" not in words_of(
         recall(app, "where are zebra masterplan readings?", cwd="/home/mara/foreign")

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import ask, run
 
-from recollect.store.sqlite import SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 PROJECT = "tidepool"
@@ -42,8 +42,8 @@ def refused(*arguments: str) -> str:
 @pytest.mark.parametrize("arguments", [("search", "redis"), ("search", "why did we"), ("timeline",)], ids=" ".join)
 def test_an_empty_store_says_how_it_is_filled(arguments: tuple[str, ...]) -> None:
     """The next step, not a riddle."""
-    assert "`recollect init`" in says(*arguments)
-    assert "`recollect import`" in says(*arguments)
+    assert "`howcome init`" in says(*arguments)
+    assert "`howcome import`" in says(*arguments)
 
 
 @pytest.mark.usefixtures("samples")
@@ -53,7 +53,7 @@ def test_a_question_of_very_common_words_says_so() -> None:
         "Nothing found: only very common words. Add a name or a topic.\n"
     )
     for text in ("", " ", "\t"):
-        assert "Usage: recollect search" in refused("search", text)
+        assert "Usage: howcome search" in refused("search", text)
 
 
 @pytest.mark.usefixtures("samples")
@@ -115,7 +115,7 @@ def test_a_search_makes_searchable_what_is_not_yet(samples: Path) -> None:
         assert import_while_locked.returncode == 0
         answer = ask("search", "zebra", "--session", "more")
         assert (answer["results"], answer["index_lag_rows"]) == ([], 1)
-        assert "1 event is not searchable yet: `recollect doctor --fix`" in says("search", "zebra", "--all-projects")
+        assert "1 event is not searchable yet: `howcome doctor --fix`" in says("search", "zebra", "--all-projects")
     finally:
         store.close()
     assert ask("search", "zebra", "--session", "more")["index_lag_rows"] == 0
@@ -225,7 +225,7 @@ def test_a_wrong_time_is_answered_with_every_form() -> None:
 def test_a_search_whose_embedder_fails_is_answered_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """And says so, to people and to programs: an endpoint that is down is no reason to answer nothing."""
     for name, value in {"": "http", "_URL": "http://127.0.0.1:1/v1", "_MODEL": "m"}.items():
-        monkeypatch.setenv(f"RECOLLECT_EMBEDDING{name}", value)
+        monkeypatch.setenv(f"HOWCOME_EMBEDDING{name}", value)
     said = says("search", "redis", "--all-projects")
     assert "Redis" in said
     assert "Searched by words only: " in said.splitlines()[-1]

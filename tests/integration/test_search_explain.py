@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.processes import ask, run
 
-from recollect.retrieve.explain import is_one_edit
+from howcome.retrieve.explain import is_one_edit
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "claude-code"
 
@@ -18,7 +18,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the sample sessions and a memory, filled once; the tests only read it."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("explained")
-        patch.setenv("RECOLLECT_HOME", str(folder))
+        patch.setenv("HOWCOME_HOME", str(folder))
         ask("import", SAMPLES)
         ask("remember", "--global", "Redis loses the seen-set at a restart")
     return folder
@@ -27,7 +27,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command reads that store."""
-    monkeypatch.setenv("RECOLLECT_HOME", str(home))
+    monkeypatch.setenv("HOWCOME_HOME", str(home))
 
 
 def hits(question: str, *options: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.builders import Claude, write
 from tests.processes import ask, run
 
-from recollect.ingest.secrets import Redactor
+from howcome.ingest.secrets import Redactor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def test_places_that_overlap_are_one() -> None:
 
 def test_it_looks_at_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A form that ours leave and Kingfisher knows; nothing of it is stored, and doctor says that it looks."""
-    monkeypatch.setenv("RECOLLECT_SECOND_OPINION", "kingfisher")
+    monkeypatch.setenv("HOWCOME_SECOND_OPINION", "kingfisher")
     key = "DdaBBc53d4D3EE5fbF3D617B66a77f1C" ".rOAmvoKUdC0cB11W"  # a form that ours do not know
     write(tmp_path / "transcripts" / "one.jsonl", Claude("one").user(f"it begins with {key} and so on"))
     ask("import", tmp_path / "transcripts")
@@ -54,12 +54,12 @@ def test_it_looks_at_what_is_imported(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_without_its_package_an_import_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored that it should have looked at."""
-    monkeypatch.setenv("RECOLLECT_SECOND_OPINION", "kingfisher")
+    monkeypatch.setenv("HOWCOME_SECOND_OPINION", "kingfisher")
     (tmp_path / "kingfisher_sdk.py").write_text("raise ImportError('no wheel for this machine')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     write(tmp_path / "transcripts" / "one.jsonl", *Claude("one").conversation(1))
     done = run("import", tmp_path / "transcripts")
     assert done.returncode == 1
-    assert "recollect[kingfisher]" in done.stderr
-    monkeypatch.setenv("RECOLLECT_SECOND_OPINION", "off")
+    assert "howcome[kingfisher]" in done.stderr
+    monkeypatch.setenv("HOWCOME_SECOND_OPINION", "off")
     assert ask("search", "--all-projects", "the")["results"] == []

@@ -15,13 +15,13 @@ from tests.builders import Claude, Codex, write
 from tests.planting import REDACTOR, SAMPLES, left_in, values_of
 from tests.processes import hook, payload, run
 
-from recollect.app import open_app
-from recollect.ingest.gate import Gate, is_plain
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.app import open_app
+from howcome.ingest.gate import Gate, is_plain
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from recollect.app import App
+    from howcome.app import App
 
 pytestmark = pytest.mark.timeout(600)
 """A store into which everything came by every door is made once for all tests."""
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(600)
 WHOLE_DATABASES = {"sqlite.py", "sqlite_backup.py", "sqlite_salvage.py"}
 """Where a whole database is made, copied or salvaged: an empty schema, pages, and rows that went through the gate."""
 
-STORE_ROOM = Path(__file__).parents[2] / "src" / "recollect" / "store"
+STORE_ROOM = Path(__file__).parents[2] / "src" / "howcome" / "store"
 
 
 def planted(folder: Path) -> list[Path]:
@@ -54,9 +54,9 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]
     """A store into which every secret came by every field of every door, and what was said meanwhile, by door."""
     folder, patch = tmp_path_factory.mktemp("full"), pytest.MonkeyPatch()
     home = folder / "store"
-    patch.setenv("RECOLLECT_HOME", str(home))
+    patch.setenv("HOWCOME_HOME", str(home))
     patch.setenv("HOME", str(folder))
-    patch.setenv("RECOLLECT_EMBEDDING", "off")
+    patch.setenv("HOWCOME_EMBEDDING", "off")
     (folder / "in").mkdir()
     (folder / "tree").mkdir()
     paths = [*planted(folder / "in"), *planting.transcripts(folder / "in")]
@@ -81,7 +81,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]
 
 def app_of(home: Path) -> App:
     """The façade over a store."""
-    return open_app(read_settings({**os.environ, "RECOLLECT_HOME": str(home)}))
+    return open_app(read_settings({**os.environ, "HOWCOME_HOME": str(home)}))
 
 
 def test_there_are_enough_kinds_of_secrets() -> None:

@@ -21,10 +21,10 @@ from tests.builders import Claude, write
 from tests.processes import HOOK, LAUNCH, answer_of, ask, assert_silent, hook, payload
 from tests.warm import LIMIT_S, end, eventually, server, socket_of
 
-from recollect import __version__
-from recollect.present import warm_client
-from recollect.present.hook_tool import hook_tool
-from recollect.settings import read_settings
+from howcome import __version__
+from howcome.present import warm_client
+from howcome.present.hook_tool import hook_tool
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def prompt(session: str, text: str = PROMPT, **fields: Any) -> bytes:
 
 def said_to(folder: Path, session: str) -> int:
     """How many rows are recorded as said to a session, or to those whose names begin with what stands before a %."""
-    with closing(sqlite3.connect(folder / "recollect.db")) as connection:
+    with closing(sqlite3.connect(folder / "howcome.db")) as connection:
         [count] = connection.execute("SELECT count(*) FROM injections WHERE session LIKE ?", (session,)).fetchone()
         return int(count)
 
@@ -64,7 +64,7 @@ sys.argv = [{str(LAUNCH)!r}, "{EVENT}"]
 with open(sys.argv[0]) as script:
     exec(compile(script.read(), sys.argv[0], "exec"), {{"__name__": "__main__", "__file__": sys.argv[0]}})
 """
-WORK = {"json", "re", "apsw", "tantivy", "recollect.app", "recollect.present.render", "socket", "select"}
+WORK = {"json", "re", "apsw", "tantivy", "howcome.app", "howcome.present.render", "socket", "select"}
 
 
 def loaded(data: bytes, **environment: str) -> tuple[bytes, set[str]]:
@@ -135,10 +135,10 @@ def test_a_hook_that_is_answered_loads_next_to_nothing(store_folder: Path) -> No
 @pytest.mark.usefixtures("warm")
 def test_the_hooks_settings_count_not_the_servers() -> None:
     """A variable of the hook's environment is obeyed by whoever answers; a guarded hook asks nobody."""
-    assert loaded(prompt("a"), RECOLLECT_RECALL_THRESHOLD="1")[0] == b""
-    short = loaded(prompt("b"), RECOLLECT_RECALL_CHARS="1000")[0]
+    assert loaded(prompt("a"), HOWCOME_RECALL_THRESHOLD="1")[0] == b""
+    short = loaded(prompt("b"), HOWCOME_RECALL_CHARS="1000")[0]
     assert 0 < len(json.loads(short)["hookSpecificOutput"]["additionalContext"]) <= 1000
-    for name in ("RECOLLECT_ACTIVE", "RECOLLECT_DISABLE"):
+    for name in ("HOWCOME_ACTIVE", "HOWCOME_DISABLE"):
         answer, modules = loaded(prompt("c"), **{name: "1"})
         assert answer == b""
         assert "_socket" not in modules
@@ -150,17 +150,17 @@ def test_new_rows_a_new_index_and_a_new_store_are_noticed(tmp_path: Path, store_
     other = tmp_path / "other"
     path = write(tmp_path / "third.jsonl", *Claude("third").conversation(3, "signal"))
     with pytest.MonkeyPatch.context() as elsewhere:
-        elsewhere.setenv("RECOLLECT_HOME", str(other))
+        elsewhere.setenv("HOWCOME_HOME", str(other))
         ask("import", path)
     with server(60) as process:  # its first scan is over when the import is
         socket_of(store_folder)
         ask("import", write(tmp_path / "new.jsonl", *Claude("newer").conversation(3, "lantern")))
         eventually(lambda: b"lantern" in loaded(prompt(f"a {time.monotonic()}", "why does lantern1 fail again?"))[0])
-        for path in store_folder.glob("recollect.db*"):
+        for path in store_folder.glob("howcome.db*"):
             path.unlink(missing_ok=True)  # the log goes by itself when its last reader closes
         shutil.rmtree(store_folder / "index")
         shutil.copytree(other / "index", store_folder / "index")
-        shutil.copy(other / "recollect.db", store_folder)
+        shutil.copy(other / "howcome.db", store_folder)
         assert b"signal" in warmly("why does signal1 fail again?")
         assert loaded(prompt("c"))[0] == b""
         assert end(process)
@@ -176,7 +176,7 @@ def test_many_questions_leave_nothing_behind(warm: subprocess.Popen[str]) -> Non
         return len(list((folder / "task").iterdir())), len(list((folder / "fd").iterdir())), own_kb
 
     def is_answered() -> bool:
-        home = os.environ["RECOLLECT_HOME"]
+        home = os.environ["HOWCOME_HOME"]
         return warm_client.ask(home, EVENT, "claude-code", prompt("a", "zzgloop berth9"), 1) is not None
 
     for _ in range(50):
@@ -321,7 +321,7 @@ def open_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     """A store in a folder that every user may enter and write."""
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root, "store")
-        monkeypatch.setenv("RECOLLECT_HOME", str(folder))
+        monkeypatch.setenv("HOWCOME_HOME", str(folder))
         ask("import", write(tmp_path / "past.jsonl", *Claude("earlier").conversation(6)))
         Path(root).chmod(0o777)
         folder.chmod(0o777)
@@ -361,7 +361,7 @@ def test_another_user_is_not_answered(open_folder: Path) -> None:
 def request(data: bytes, variables: bytes = b"", **changed: object) -> bytes:
     """A request as a hook makes it, with words of its first line changed."""
     words: dict[str, object] = {
-        "name": "recollect", "protocol": warm_client.PROTOCOL, "version": __version__, "event": EVENT,
+        "name": "howcome", "protocol": warm_client.PROTOCOL, "version": __version__, "event": EVENT,
         "agent": "claude-code", "variables": len(variables), "payload": len(data),
     }  # fmt: skip
     return " ".join(map(str, {**words, **changed}.values())).encode() + b"\n" + variables + data
@@ -414,8 +414,8 @@ ODD_REQUESTS: dict[str, bytes] = {
     "more than it says": request(b"{}{}{}", payload=2), "too large": request(b"{}", payload=2 << 20),
     "a negative size": request(b"{}", payload=-2), "no number": request(b"{}", payload="x"),
     "odd variables": request(b"{}", b"\xff\0=\0A\0"),
-    "a wrong setting": request(prompt("x"), b"RECOLLECT_RECALL_LIMIT=x\0"),
-    "switched off": request(prompt("x"), b"RECOLLECT_DISABLE=1\0"),
+    "a wrong setting": request(prompt("x"), b"HOWCOME_RECALL_LIMIT=x\0"),
+    "switched off": request(prompt("x"), b"HOWCOME_DISABLE=1\0"),
     "another event's payload": request(payload("Stop", Path("/x"), "x")),
 }  # fmt: skip
 
@@ -470,7 +470,7 @@ def test_a_home_with_a_long_path_has_a_socket_too(tmp_path: Path, monkeypatch: p
     """More than the 107 bytes that a socket's address may have."""
     folder = tmp_path.joinpath(*["a" * 50] * 4, "store")
     folder.parent.mkdir(parents=True)
-    monkeypatch.setenv("RECOLLECT_HOME", str(folder))
+    monkeypatch.setenv("HOWCOME_HOME", str(folder))
     ask("import", write(tmp_path / "past.jsonl", *Claude("earlier").conversation(6)))
     with server() as process:
         socket_of(folder)
@@ -501,16 +501,16 @@ def test_the_tool_is_silent_where_the_command_would_be(
 ) -> None:
     """Guarded, switched off, or on a store that cannot be read; the last is logged."""
     arguments = json.loads(prompt("running"))
-    monkeypatch.setenv("RECOLLECT_ACTIVE", "1")
+    monkeypatch.setenv("HOWCOME_ACTIVE", "1")
     assert hook_tool(arguments, read_settings(os.environ)) == ""
-    monkeypatch.delenv("RECOLLECT_ACTIVE")
-    monkeypatch.setenv("RECOLLECT_DISABLE", "1")
+    monkeypatch.delenv("HOWCOME_ACTIVE")
+    monkeypatch.setenv("HOWCOME_DISABLE", "1")
     assert hook_tool(arguments, read_settings(os.environ)) == ""
-    monkeypatch.delenv("RECOLLECT_DISABLE")
+    monkeypatch.delenv("HOWCOME_DISABLE")
     settings = read_settings(os.environ)
     assert "berth1" in hook_tool(arguments, settings)
-    (store_folder / "recollect.db").write_bytes(b"garbage" * 1000)
-    for name in ("recollect.db-wal", "recollect.db-shm"):
+    (store_folder / "howcome.db").write_bytes(b"garbage" * 1000)
+    for name in ("howcome.db-wal", "howcome.db-shm"):
         (store_folder / name).unlink(missing_ok=True)
     assert hook_tool(arguments, settings) == ""
     assert "UserPromptSubmit StoreDamagedError" in (store_folder / "hook-errors.log").read_text()
@@ -522,5 +522,5 @@ def test_the_tool_captures_as_the_command_does(tmp_path: Path, store_folder: Pat
     arguments = json.loads(payload("Stop", path, "running"))
     assert hook_tool(arguments, read_settings(os.environ)) == ""
     assert_silent(hook("Stop", payload("Stop", path, "running")))
-    with closing(sqlite3.connect(store_folder / "recollect.db")) as connection:
+    with closing(sqlite3.connect(store_folder / "howcome.db")) as connection:
         assert connection.execute("SELECT count(*) FROM events").fetchone() == (10,)

@@ -17,22 +17,22 @@ from tests.endpoint import running
 from tests.others import REVIEW, Chat, Messages, said
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
-from recollect.domain.spending import RERANK
-from recollect.errors import ProviderError
-from recollect.present.mcp_session import Session
-from recollect.providers.llm import OverBudgetError, open_model
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import RERANK
+from howcome.errors import ProviderError
+from howcome.present.mcp_session import Session
+from howcome.providers.llm import OverBudgetError, open_model
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 SCHEMA = {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"]}
 KEY = "sk-planted-key-0123456789"
-WEIGHT = {"RECOLLECT_CLASSIFIER_WEIGHT": "0.5"}
+WEIGHT = {"HOWCOME_CLASSIFIER_WEIGHT": "0.5"}
 ASKER = """
 import os, sys
-from recollect.errors import ProviderError
-from recollect.providers.llm import OverBudgetError, open_model
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.errors import ProviderError
+from howcome.providers.llm import OverBudgetError, open_model
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 settings = read_settings(os.environ)
 store = SqliteStore(settings.home)
 model = open_model(settings, store, sys.argv[1], limit_s=60)
@@ -87,7 +87,7 @@ def askers(purpose: str, processes: int, calls: int, **variables: str) -> list[l
 def test_the_cap_is_exact_to_the_call_under_eight_processes(store: SqliteStore, chat: Chat) -> None:
     """The endpoint counts: as many requests as the cap says, answers of a wrong shape and failures among them."""
     chat.script += [{"value": said("no JSON")}] * 5 + [{"status": 500}] * 3
-    got = askers("distil", 8, 12, **{**chat.settings, "RECOLLECT_LLM_DAILY_CALLS": "40"})
+    got = askers("distil", 8, 12, **{**chat.settings, "HOWCOME_LLM_DAILY_CALLS": "40"})
     assert len(chat.asked) == 40
     assert sum(over for _, over, _ in got) > 0
     receipts = store.receipts(0)
@@ -101,7 +101,7 @@ def test_tokens_are_capped_too(store: SqliteStore) -> None:
     """What an answer used is charged, so that more calls are possible than were reserved at once."""
     answer = {**said(REVIEW), "usage": {"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.002}}
     with running(Chat(*[{"value": answer}] * 50)) as server:
-        [[done, over, _]] = askers("distil", 1, 50, **{**server.settings, "RECOLLECT_LLM_DAILY_TOKENS": "3000"})
+        [[done, over, _]] = askers("distil", 1, 50, **{**server.settings, "HOWCOME_LLM_DAILY_TOKENS": "3000"})
     assert len(server.asked) == done
     assert over == 50 - done
     assert 15 < done < 25  # some 1,100 tokens have to be left for each call
@@ -117,7 +117,7 @@ def test_where_nobody_listens_no_tokens_are_spent(
     with running(Chat()) as server:
         settings, port = server.settings, server.server_port
     monkeypatch.setenv("no_proxy", "*")
-    assert _failing(store, {**settings, "RECOLLECT_LLM_URL": where.format(port=port)}) == (1, 0)
+    assert _failing(store, {**settings, "HOWCOME_LLM_URL": where.format(port=port)}) == (1, 0)
 
 
 @pytest.mark.parametrize("failure", [{"close": True}, {"hang_s": 600}, {"status": 503}])
@@ -139,7 +139,7 @@ def _failing(store: SqliteStore, settings: dict[str, str]) -> tuple[int, int]:
 
 def test_by_default_a_model_that_is_configured_spends_nothing(project: Path, chat: Chat, store: SqliteStore) -> None:
     """A search goes on as without it, and writes nothing."""
-    for caps in ({"RECOLLECT_LLM_DAILY_CALLS": "0"}, {"RECOLLECT_LLM_DAILY_TOKENS": "0"}):
+    for caps in ({"HOWCOME_LLM_DAILY_CALLS": "0"}, {"HOWCOME_LLM_DAILY_TOKENS": "0"}):
         assert search(project, "readings and the table", **{**chat.settings, **WEIGHT, **caps})["results"]
     assert chat.asked == []
     assert store.receipts(0) == []
@@ -147,14 +147,14 @@ def test_by_default_a_model_that_is_configured_spends_nothing(project: Path, cha
 
 def test_a_search_over_the_budget_is_one_without_the_model(project: Path, chat: Chat) -> None:
     """It is not left alone for it: as soon as the budget allows it, it is asked."""
-    one = {**chat.settings, **WEIGHT, "RECOLLECT_LLM_DAILY_CALLS": "1"}
+    one = {**chat.settings, **WEIGHT, "HOWCOME_LLM_DAILY_CALLS": "1"}
     for words in ("readings and the table", "readings or the queue", "readings, then the table"):
         assert search(project, words, **one)["results"]
     assert len(chat.asked) == 1
-    two = {**one, "RECOLLECT_LLM_DAILY_CALLS": "2"}
+    two = {**one, "HOWCOME_LLM_DAILY_CALLS": "2"}
     search(project, "the table and readings", **two)
     assert len(chat.asked) == 2
-    reranked = {**two, "RECOLLECT_RERANK": "llm", "RECOLLECT_CLASSIFIER_WEIGHT": "0"}
+    reranked = {**two, "HOWCOME_RERANK": "llm", "HOWCOME_CLASSIFIER_WEIGHT": "0"}
     assert "all 2 calls of llm_daily_calls are spent" in search(project, "table readings", **reranked)["not_reranked"]
     assert len(chat.asked) == 2
 
@@ -162,7 +162,7 @@ def test_a_search_over_the_budget_is_one_without_the_model(project: Path, chat: 
 def test_each_switch_stops_at_once(project: Path, chat: Chat) -> None:
     """The variable for who starts with it, the store's for everybody, also for processes that run."""
     on = {**chat.settings, **WEIGHT}
-    search(project, "readings and the table", **{**on, "RECOLLECT_LLM": "off"})
+    search(project, "readings and the table", **{**on, "HOWCOME_LLM": "off"})
     settings = read_settings({**os.environ, **chat.settings})
     store = SqliteStore(settings.home)
     model = open_model(settings, store, RERANK)
@@ -184,7 +184,7 @@ def test_the_command_shows_what_is_left_and_every_receipt(project: Path, monkeyp
     """By day, purpose and model; the same for people."""
     answer = {**said({"scores": [0.5, 0.5]}), "usage": {"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.002}}
     with running(Chat({"value": answer}, {"status": 401})) as server:
-        caps = {"RECOLLECT_LLM_DAILY_CALLS": "2", "RECOLLECT_LLM_DAILY_TOKENS": "9000", "RECOLLECT_RERANK": "llm"}
+        caps = {"HOWCOME_LLM_DAILY_CALLS": "2", "HOWCOME_LLM_DAILY_TOKENS": "9000", "HOWCOME_RERANK": "llm"}
         for name, value in {**server.settings, **caps}.items():
             monkeypatch.setenv(name, value)
         for _ in range(2):
@@ -224,7 +224,7 @@ def test_the_ledger_holds_no_prompt_no_answer_and_no_key(store: SqliteStore, mon
     for server in (Chat(refusal), Messages(refusal)):
         with running(server):
             server.usual = {"intent": words}
-            chosen = {**server.settings, "RECOLLECT_LLM_KEY_ENV": "MY_KEY", "RECOLLECT_HOME": store.folder}
+            chosen = {**server.settings, "HOWCOME_LLM_KEY_ENV": "MY_KEY", "HOWCOME_HOME": store.folder}
             model = open_model(read_settings(chosen), store, RERANK)
             assert model is not None
             with pytest.raises(ProviderError) as raised:
@@ -242,7 +242,7 @@ def test_the_ledger_holds_no_prompt_no_answer_and_no_key(store: SqliteStore, mon
 def test_a_server_of_a_nested_agent_has_no_worker(store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would read, distil and ask a model for what its own question is written into."""
     for guard, works in (("1", False), ("", True)):
-        monkeypatch.setenv("RECOLLECT_ACTIVE", guard)
+        monkeypatch.setenv("HOWCOME_ACTIVE", guard)
         with Session(dict(os.environ), str(store_folder)) as session:
             session.start()
             assert (session._worker is not None) is works

@@ -1,4 +1,4 @@
-"""`recollect status`: stable keys for programs, a short aligned form for people, and facts that are true."""
+"""`howcome status`: stable keys for programs, a short aligned form for people, and facts that are true."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import ask, run
 
-from recollect.app import open_app
-from recollect.capture import spool
-from recollect.present.worker import take_lock
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.capture import spool
+from howcome.present.worker import take_lock
+from howcome.settings import read_settings
 
 KEYS = {
     "home", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
@@ -49,7 +49,7 @@ def test_an_empty_store_says_so() -> None:
     assert found["worker"] == {"working": False, "pid": None, "started_ms": None, "socket": False}
     shown = human()
     assert (shown["last read"], shown["last hook"], shown["memories"]) == ("never", "not known", "none")
-    assert shown["agents"] == "none: recollect init"
+    assert shown["agents"] == "none: howcome init"
     assert "quarantine" not in shown
 
 
@@ -82,7 +82,7 @@ def test_connected_agents_are_named() -> None:
 def test_the_last_hook_is_the_newest_that_a_transcript_tells_of(home: Path, store_folder: Path, newer: int) -> None:
     """Also behind a long turn of another's; a hook of somebody else's is not ours."""
     assert store_folder.parent.is_dir()
-    ours = {"command": "/x/python -I -S -E /y/recollect/present/launch.py Stop 2>/dev/null || true", "durationMs": 31}
+    ours = {"command": "/x/python -I -S -E /y/howcome/present/launch.py Stop 2>/dev/null || true", "durationMs": 31}
     talk = Claude("told")
     told = talk.record("system", subtype="stop_hook_summary", hookInfos=[ours])
     other = talk.record("system", subtype="stop_hook_summary", hookInfos=[{"command": "say done", "durationMs": 3}])
@@ -135,7 +135,7 @@ def test_unread_bytes_and_quarantine_are_shown(home: Path, past: Path) -> None:
 
 def test_what_a_name_holds_does_not_reach_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control characters in a folder's name stay where they are."""
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "a\x1b[31mred"))
+    monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "a\x1b[31mred"))
     assert "\x1b" not in run("status").stdout
 
 

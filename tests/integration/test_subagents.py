@@ -11,13 +11,13 @@ import apsw
 import pytest
 from tests.builders import CWD, Claude, write
 
-from recollect.app import open_app
-from recollect.capture.discover import known_transcripts
-from recollect.settings import read_settings
-from recollect.store import sqlite
+from howcome.app import open_app
+from howcome.capture.discover import known_transcripts
+from howcome.settings import read_settings
+from howcome.store import sqlite
 
 if TYPE_CHECKING:
-    from recollect.app import App
+    from howcome.app import App
 
 TASK = "Find out why the ostrich fence fails at the quay and report which paint the keeper used."
 ANSWER = "The ostrich fence fails because the keeper used blue paint at the quay, which scares every ostrich."
@@ -39,7 +39,7 @@ def session_with_a_subagent(folder: Path) -> tuple[Path, Path]:
 def said_about(app: App, prompt: str) -> list[tuple[str, str]]:
     """What is pushed with a prompt: who said it, and what."""
     found = app.recall(prompt, cwd=CWD, session="other", recent=str)
-    return [passage for recollection in found for passage in recollection.passages]
+    return [passage for reminder in found for passage in reminder.passages]
 
 
 PROMPTS = pytest.mark.parametrize(
@@ -49,7 +49,7 @@ PROMPTS = pytest.mark.parametrize(
 
 def store_of(folder: Path) -> App:
     """An empty store that speaks about anything."""
-    return open_app(read_settings({"RECOLLECT_HOME": str(folder), "RECOLLECT_RECALL_THRESHOLD": "0.02"}))
+    return open_app(read_settings({"HOWCOME_HOME": str(folder), "HOWCOME_RECALL_THRESHOLD": "0.02"}))
 
 
 @PROMPTS

@@ -21,17 +21,17 @@ from tests.builders import Claude, write
 from tests.mcp_server import McpServer
 from tests.processes import ask, assert_silent, hook, payload, run
 
-from recollect.ingest.remember import Memories
-from recollect.present.own_files import own_paths
-from recollect.present.patience import Patience
-from recollect.present.worker_pass import CatchUp
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.ingest.remember import Memories
+from howcome.present.own_files import own_paths
+from howcome.present.patience import Patience
+from howcome.present.worker_pass import CatchUp
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 HARBOUR, TOWER = "/home/mara/harbour", "/home/mara/tower"
 SUBJECTS = {HARBOUR: "berth", TOWER: "lantern"}
 ASKED = count()
-FILES = ("recollect.db", "recollect.db-wal", "recollect.db-shm")
+FILES = ("howcome.db", "howcome.db-wal", "howcome.db-shm")
 
 
 def history(folder: Path, cwd: str, session: str, exchanges: int = 6) -> Path:
@@ -50,7 +50,7 @@ def told(cwd: str, word: str) -> str:
 
 def settle(folder: Path) -> None:
     """The write-ahead log goes into the database: a copy of that alone is whole."""
-    with closing(sqlite3.connect(folder / "recollect.db")) as database:
+    with closing(sqlite3.connect(folder / "howcome.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -70,7 +70,7 @@ def emptied(folder: Path, _: Path) -> None:
     settle(folder)
     for name in FILES[1:]:
         (folder / name).unlink(missing_ok=True)
-    os.truncate(folder / "recollect.db", 0)
+    os.truncate(folder / "howcome.db", 0)
 
 
 def put_back(folder: Path, backup: Path) -> None:
@@ -78,14 +78,14 @@ def put_back(folder: Path, backup: Path) -> None:
     settle(folder)
     for name in FILES[1:]:
         (folder / name).unlink(missing_ok=True)
-    (folder / "recollect.db").write_bytes(backup.read_bytes())
+    (folder / "howcome.db").write_bytes(backup.read_bytes())
 
 
 def moved_in(folder: Path, backup: Path) -> None:
     """An older copy comes back by `mv`."""
     take_away(folder)
     shutil.copy(backup, folder / "other.db")
-    (folder / "other.db").rename(folder / "recollect.db")
+    (folder / "other.db").rename(folder / "howcome.db")
 
 
 SWAPS: dict[str, Callable[[Path, Path], None]] = {
@@ -98,7 +98,7 @@ def backup(tmp_path: Path, store_folder: Path) -> Path:
     """The first database with its indexes: both projects, the tower first; a copy of when it held little."""
     ask("import", history(tmp_path, HARBOUR, "h0", 1))
     settle(store_folder)
-    copy = Path(shutil.copy(store_folder / "recollect.db", tmp_path / "backup.db"))
+    copy = Path(shutil.copy(store_folder / "howcome.db", tmp_path / "backup.db"))
     ask("import", history(tmp_path, TOWER, "t1"), history(tmp_path, HARBOUR, "h1"))
     assert "lantern2" in told(TOWER, "lantern2")
     return copy
@@ -147,7 +147,7 @@ def test_copies_that_went_different_ways_are_told_apart(tmp_path: Path, store_fo
         for path in (two, one, last):
             ingest(path)
         store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    moved_in(store_folder, tmp_path / "copy" / "recollect.db")
+    moved_in(store_folder, tmp_path / "copy" / "howcome.db")
     assert "lantern" not in told(HARBOUR, "lantern2")
     with closing(SqliteStore(str(store_folder))) as store:
         assert store.index_lag() == store.last_row()
@@ -161,7 +161,7 @@ def test_a_folder_that_is_copied_whole_keeps_its_indexes(
     """Another machine, the same rows: nothing is made anew."""
     settle(store_folder)
     shutil.copytree(store_folder, tmp_path / "moved")
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "moved"))
+    monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "moved"))
     assert "lantern2" in told(TOWER, "lantern2")
     with closing(SqliteStore(str(tmp_path / "moved"))) as store:
         assert (store.index_lag(), store.memory_index_lag()) == (0, 0)
@@ -173,7 +173,7 @@ def test_a_running_server_sees_that_its_database_is_another(
 ) -> None:
     """Its tools hold the store open, and its indexes: after the swap they answer from what is there now."""
     (tmp_path / "cwd").mkdir()
-    with McpServer(cwd=tmp_path / "cwd", environment={"RECOLLECT_DISTILLER": "off"}) as server:
+    with McpServer(cwd=tmp_path / "cwd", environment={"HOWCOME_DISTILLER": "off"}) as server:
         assert "lantern2" in server.call("search_memory", query="lantern2", project=TOWER).text
         SWAPS[swap](store_folder, backup)
         assert_silent(hook("Stop", payload("Stop", history(tmp_path, HARBOUR, "h2"), "h2", cwd=HARBOUR)))
@@ -197,7 +197,7 @@ def test_memories_of_another_database_are_not_found_by_this_ones_index(tmp_path:
                 memories.add(texts[cwd], project=cwd)
         settle(folder)
     assert "lantern oil" in run("search", "lantern oil", "--project", TOWER).stdout
-    moved_in(store_folder, tmp_path / "other" / "recollect.db")
+    moved_in(store_folder, tmp_path / "other" / "howcome.db")
     for cwd, other in ((HARBOUR, "lantern oil"), (TOWER, "berth four")):
         assert other not in run("search", other, "--project", cwd).stdout.replace(f'"{other}"', "")
     with closing(SqliteStore(str(store_folder))) as store:
@@ -209,7 +209,7 @@ def test_memories_of_another_database_are_not_found_by_this_ones_index(tmp_path:
 
 def test_an_index_that_lies_about_projects_is_not_believed(backup: Path, store_folder: Path) -> None:  # noqa: ARG001
     """Its stamp is right and its rows are another project's: what leaves the store is asked of the rows once more."""
-    with closing(sqlite3.connect(store_folder / "recollect.db")) as database:
+    with closing(sqlite3.connect(store_folder / "howcome.db")) as database:
         (harbour, tower) = (
             database.execute("SELECT id FROM projects WHERE root = ?", (root,)).fetchone()[0]
             for root in (HARBOUR, TOWER)
@@ -228,7 +228,7 @@ def test_a_worker_reads_again_what_an_older_copy_does_not_hold(home: Path, store
     catch_up = CatchUp(settings, Patience())
     assert catch_up.scan()
     settle(store_folder)
-    copy = Path(shutil.copy(store_folder / "recollect.db", tmp_path / "backup.db"))
+    copy = Path(shutil.copy(store_folder / "howcome.db", tmp_path / "backup.db"))
     history(root, TOWER, "t1", 1)
     assert catch_up.scan()
     put_back(store_folder, copy)
@@ -245,7 +245,7 @@ def test_whoever_changes_rows_renews_their_marks(backup: Path, store_folder: Pat
     assert told(TOWER, "lantern2") == ""
     ask("import")
     assert "lantern2" in told(TOWER, "lantern2")
-    with closing(sqlite3.connect(store_folder / "recollect.db")) as database:
+    with closing(sqlite3.connect(store_folder / "howcome.db")) as database:
         database.execute("DELETE FROM marks")
         database.commit()
     assert told(TOWER, "lantern2") == ""

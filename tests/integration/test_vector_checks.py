@@ -16,11 +16,11 @@ from tests.hashing import HashingEmbedder
 from tests.mcp_server import McpServer, python_server
 from tests.processes import LIMIT_S, ask, run
 
-from recollect.app import open_app
-from recollect.present.checks.base import Machine
-from recollect.present.checks.embedding import check_vectors
-from recollect.providers.minilm_places import MODEL_NAME
-from recollect.settings import read_settings
+from howcome.app import open_app
+from howcome.present.checks.base import Machine
+from howcome.present.checks.embedding import check_vectors
+from howcome.providers.minilm_places import MODEL_NAME
+from howcome.settings import read_settings
 
 WITHOUT_PACKAGES = """
 import sys
@@ -28,13 +28,13 @@ sys.modules.update(dict.fromkeys(("numpy", "onnx", "onnxruntime", "safetensors",
 """
 """As in an environment where the extra was not installed: neither found nor imported."""
 
-MAIN = "from recollect.present.cli import main; sys.exit(main())"
+MAIN = "from howcome.present.cli import main; sys.exit(main())"
 
 
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ships."""
-    monkeypatch.delenv("RECOLLECT_EMBEDDING")
+    monkeypatch.delenv("HOWCOME_EMBEDDING")
 
 
 def embed(**embedder: Any) -> None:
@@ -69,7 +69,7 @@ def test_missing_vectors_are_counted(past: Path, tmp_path: Path) -> None:
     found = facts()
     assert (found["model"], found["vectors"], found["turns_without_vectors"]) == (MODEL_NAME, 0, 12)
     assert line().endswith("none yet; 12 turns without one")
-    assert findings()[0][::2] == ("note", "recollect model embed")
+    assert findings()[0][::2] == ("note", "howcome model embed")
     embed(name=MODEL_NAME)
     found = facts()
     assert (found["vectors"], found["turns_without_vectors"], found["dimensions"]) == (12, 0, 384)
@@ -109,9 +109,9 @@ def test_a_damaged_index_is_told_and_made_anew(part: str, past: Path, store_fold
     [path] = store_folder.glob(f"index/vectors-*/{part}")
     path.write_bytes(b"x")
     assert facts()["problem"]
-    assert "recollect model embed" in line()
+    assert "howcome model embed" in line()
     [(level, what, remedy)] = findings()
-    assert (level, remedy) == ("warning", "recollect model embed")
+    assert (level, remedy) == ("warning", "howcome model embed")
     assert "search is by words only" in what
     assert ask("model", "embed")["embedded"] == 12
     assert [level for level, _, _ in findings()] == ["ok"]
@@ -121,7 +121,7 @@ def test_another_database_has_no_vectors(past: Path, store_folder: Path) -> None
     """Those of the one that was here before count for nothing."""
     assert past.exists()
     embed(name=MODEL_NAME)
-    for path in store_folder.glob("recollect.db*"):
+    for path in store_folder.glob("howcome.db*"):
         path.unlink()
     with open_app(read_settings(os.environ)) as app:
         app.ingester().ingest_file(str(past), "claude-code")
@@ -132,18 +132,18 @@ def test_an_endpoint_is_not_asked_by_status(past: Path, monkeypatch: pytest.Monk
     """It would be waited for; its vectors are known by its model's name."""
     assert past.exists()
     for name, value in {"": "http", "_URL": "http://192.0.2.1/v1", "_MODEL": "nomic"}.items():
-        monkeypatch.setenv(f"RECOLLECT_EMBEDDING{name}", value)
+        monkeypatch.setenv(f"HOWCOME_EMBEDDING{name}", value)
     embed(name="http-nomic", dimensions=64)
     assert (facts()["state"], facts()["turns_without_vectors"]) == ("unasked", 0)
     assert [level for level, _, _ in findings()] == ["ok"]
-    monkeypatch.setenv("RECOLLECT_EMBEDDING", "off")
+    monkeypatch.setenv("HOWCOME_EMBEDDING", "off")
     assert facts()["turns_without_vectors"] is None
     assert line().endswith("none: embedding is off: search is by words only")
     assert findings() == []
 
 
 def bare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """A command of recollect where no package of the extra is."""
+    """A command of howcome where no package of the extra is."""
     words = [sys.executable, "-c", WITHOUT_PACKAGES + MAIN, *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
 

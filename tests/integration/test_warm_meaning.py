@@ -18,24 +18,24 @@ from tests.mcp_server import McpServer
 from tests.processes import ask, hook, payload
 from tests.warm import LIMIT_S, eventually, socket_of
 
-from recollect.app import open_app
-from recollect.errors import ProviderError, SettingsError
-from recollect.present import warm_client
-from recollect.present.asked_embedder import AskedEmbedder
-from recollect.present.brief_embedder import BriefEmbedder
-from recollect.present.hook_tool import hook_tool
-from recollect.present.mcp_session import Session
-from recollect.present.patience import Patience
-from recollect.present.shared_embedder import SharedEmbedder
-from recollect.present.warm_server import WarmServer
-from recollect.present.worker_pass import CatchUp
-from recollect.providers.minilm_places import MODEL_NAME
-from recollect.settings import Settings, read_settings
+from howcome.app import open_app
+from howcome.errors import ProviderError, SettingsError
+from howcome.present import warm_client
+from howcome.present.asked_embedder import AskedEmbedder
+from howcome.present.brief_embedder import BriefEmbedder
+from howcome.present.hook_tool import hook_tool
+from howcome.present.mcp_session import Session
+from howcome.present.patience import Patience
+from howcome.present.shared_embedder import SharedEmbedder
+from howcome.present.warm_server import WarmServer
+from howcome.present.worker_pass import CatchUp
+from howcome.providers.minilm_places import MODEL_NAME
+from howcome.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from recollect.providers.base import Embedder, FloatMatrix
+    from howcome.providers.base import Embedder, FloatMatrix
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 EVENT = "UserPromptSubmit"
@@ -89,9 +89,9 @@ class Loading:
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ships, but that the best answer alone is given, however weak it is."""
-    monkeypatch.delenv("RECOLLECT_EMBEDDING")
-    monkeypatch.setenv("RECOLLECT_RECALL_LIMIT", "1")
-    monkeypatch.setenv("RECOLLECT_RECALL_THRESHOLD", "0.01")
+    monkeypatch.delenv("HOWCOME_EMBEDDING")
+    monkeypatch.setenv("HOWCOME_RECALL_LIMIT", "1")
+    monkeypatch.setenv("HOWCOME_RECALL_THRESHOLD", "0.01")
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def talks(tmp_path: Path, store_folder: Path) -> Path:
     older, newer = Claude("older", cwd=CWD), Claude("newer", cwd=CWD, start=90_000)
     write(tmp_path / "a.jsonl", older.user("the counter has a race condition"), older.text("A lock for the counter."))
     write(tmp_path / "b.jsonl", newer.user("the counter has a green fence"), newer.text("I painted the counter."))
-    settings = read_settings({"RECOLLECT_HOME": str(store_folder)})
+    settings = read_settings({"HOWCOME_HOME": str(store_folder)})
     with open_app(settings, embedder=Synonyms()) as app:
         for name in ("a", "b"):
             app.ingester().ingest_file(str(tmp_path / f"{name}.jsonl"), "claude-code")
@@ -136,7 +136,7 @@ def asked(session: str, text: str = PROMPT) -> bytes:
     """What the warm process answers a hook; who is answered too late was told nothing, and asks again."""
 
     def answers() -> list[bytes]:
-        found = warm_client.ask(os.environ["RECOLLECT_HOME"], EVENT, "claude-code", prompt(session, text), 1)
+        found = warm_client.ask(os.environ["HOWCOME_HOME"], EVENT, "claude-code", prompt(session, text), 1)
         return [] if found is None else [found]
 
     return bytes(eventually(answers)[0])
@@ -200,7 +200,7 @@ def test_an_endpoint_is_never_asked_for_a_prompt(talks: Path) -> None:
     load = Loading(Synonyms)
     shared = SharedEmbedder(load)
     remote = {"": "http", "_URL": "http://192.0.2.1/v1", "_MODEL": "m"}
-    variables = {f"RECOLLECT_EMBEDDING{name}": value for name, value in remote.items()}
+    variables = {f"HOWCOME_EMBEDDING{name}": value for name, value in remote.items()}
     settings = read_settings({**os.environ, **variables})
     assert shared.get(settings) is not None
     assert shared.for_prompts(settings) is None
@@ -213,7 +213,7 @@ def test_one_embedder_is_loaded_whoever_asks(tmp_path: Path) -> None:
     """By ten threads at once; another model of the settings is another embedder; `off` loads none."""
     load = Loading(Synonyms, seconds=0.2)
     shared = SharedEmbedder(load)
-    home = {"RECOLLECT_HOME": str(tmp_path)}
+    home = {"HOWCOME_HOME": str(tmp_path)}
     found: list[Embedder | None] = []
     threads = [threading.Thread(target=lambda: found.append(shared.get(read_settings(home)))) for _ in range(10)]
     for thread in threads:
@@ -222,16 +222,16 @@ def test_one_embedder_is_loaded_whoever_asks(tmp_path: Path) -> None:
         thread.join()
     assert len(load.models) == 1
     assert len(set(map(id, found))) == 1
-    assert shared.get(read_settings({**home, "RECOLLECT_EMBEDDING_MODEL": "other"})) is not found[0]
+    assert shared.get(read_settings({**home, "HOWCOME_EMBEDDING_MODEL": "other"})) is not found[0]
     assert load.models == ["", "other"]
-    assert shared.get(read_settings({**home, "RECOLLECT_EMBEDDING": "off"})) is None
+    assert shared.get(read_settings({**home, "HOWCOME_EMBEDDING": "off"})) is None
 
 
 def test_who_asks_while_a_model_is_built_does_without(tmp_path: Path) -> None:
     """A tool waits a second at most; a prompt not at all."""
     load = Loading(Synonyms, gate=threading.Event())
     assert load.gate is not None
-    shared, settings = SharedEmbedder(load), read_settings({"RECOLLECT_HOME": str(tmp_path)})
+    shared, settings = SharedEmbedder(load), read_settings({"HOWCOME_HOME": str(tmp_path)})
     builder = threading.Thread(target=lambda: shared.get(settings))
     builder.start()
     eventually(lambda: load.models)
@@ -289,7 +289,7 @@ def test_a_warm_process_without_vectors_is_not_relied_upon(make: Callable[[], Em
         found = guest.get(read_settings(os.environ), build=False)
         assert isinstance(found, Synonyms)
         assert time.monotonic() - started < 30
-    other = read_settings({**os.environ, "RECOLLECT_EMBEDDING": "http"})
+    other = read_settings({**os.environ, "HOWCOME_EMBEDDING": "http"})
     assert not isinstance(guest.get(other, build=False), AskedEmbedder)
 
 
@@ -377,7 +377,7 @@ def three_servers(talks: Path) -> Iterator[list[McpServer]]:
 
 def test_of_several_servers_one_loads_the_model(talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is loaded before it is needed; then the others ask the one that works. Without it they load their own."""
-    monkeypatch.setenv("RECOLLECT_RECALL_LIMIT", "3")
+    monkeypatch.setenv("HOWCOME_RECALL_LIMIT", "3")
     assert ask("model", "embed")["embedded"] == 4
     for attempt in range(5):  # who is answered too late loads its own, too
         with three_servers(talks) as servers:
@@ -400,7 +400,7 @@ def test_a_search_whose_embedder_fails_is_answered_by_words(talks: Path) -> None
     """And says so: an endpoint that is down keeps no agent from its memory."""
     assert talks.exists()
     variables = {"": "http", "_URL": "http://127.0.0.1:1/v1", "_MODEL": "m"}
-    remote = {f"RECOLLECT_EMBEDDING{name}": value for name, value in variables.items()}
+    remote = {f"HOWCOME_EMBEDDING{name}": value for name, value in variables.items()}
     with McpServer(cwd="/", environment=remote) as server:
         found = server.call("search_memory", query="race condition", project="all")
         assert "the counter has a race condition" in found
@@ -411,7 +411,7 @@ def test_a_search_whose_embedder_fails_is_answered_by_words(talks: Path) -> None
 def test_a_running_server_notices_changed_settings(talks: Path) -> None:
     """Other settings, another façade and another embedder; settings that cannot be read are said, and corrected."""
     config = talks / "config.toml"
-    with Session({"RECOLLECT_HOME": str(talks)}, CWD) as session:
+    with Session({"HOWCOME_HOME": str(talks)}, CWD) as session:
         before, app = session.settings, session.app
         assert session.settings is before
         assert session.app is app
@@ -429,7 +429,7 @@ def test_a_running_server_notices_changed_settings(talks: Path) -> None:
 def test_the_worker_embeds_anew_with_the_model_that_is_set_now(talks: Path, home: Path) -> None:
     """While settings cannot be read it works with those that it had; where nothing is to be done nothing is loaded."""
     assert home.exists()
-    current, load = [read_settings({"RECOLLECT_HOME": str(talks)})], Loading(lambda: HashingEmbedder(64, MODEL_NAME))
+    current, load = [read_settings({"HOWCOME_HOME": str(talks)})], Loading(lambda: HashingEmbedder(64, MODEL_NAME))
 
     def read() -> Settings:
         if not current:
@@ -441,7 +441,7 @@ def test_the_worker_embeds_anew_with_the_model_that_is_set_now(talks: Path, home
     assert work.scan()
     assert load.models == [""]
     load.make = lambda: HashingEmbedder(64, "other-1")
-    current[0] = read_settings({"RECOLLECT_HOME": str(talks), "RECOLLECT_EMBEDDING_MODEL": "other-1"})
+    current[0] = read_settings({"HOWCOME_HOME": str(talks), "HOWCOME_EMBEDDING_MODEL": "other-1"})
     assert work.scan()
     current.clear()
     assert work.scan()

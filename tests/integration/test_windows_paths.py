@@ -9,14 +9,14 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import ask
 
-from recollect.capture.projects import project_root
+from howcome.capture.projects import project_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Ingest
 
-    from recollect.store.sqlite import SqliteStore
+    from howcome.store.sqlite import SqliteStore
 
 ROOT = "C:/Users/mara/harbour"
 SPELLINGS = (

@@ -21,13 +21,13 @@ from tests.processes import WITHOUT_OVERRIDE, assert_silent, failures, hook, pay
 from tests.repositories import build, edges, git, write_tree
 from tests.warm import LIMIT_S, end, eventually, holder, server, socket_of, wait_until_it_knows, works
 
-from recollect.capture import spool
-from recollect.present.patience import Patience
-from recollect.present.warm_server import WarmServer
-from recollect.present.worker import take_lock, worker_state
-from recollect.present.worker_pass import CatchUp
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.capture import spool
+from howcome.present.patience import Patience
+from howcome.present.warm_server import WarmServer
+from howcome.present.worker import take_lock, worker_state
+from howcome.present.worker_pass import CatchUp
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 
@@ -40,9 +40,9 @@ def transcripts(home: Path) -> Path:
 
 def events_in(folder: Path) -> int:
     """How many events a store holds; 0 as long as there is none."""
-    if not (folder / "recollect.db").exists():
+    if not (folder / "howcome.db").exists():
         return 0
-    with closing(sqlite3.connect(f"file:{folder / 'recollect.db'}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"file:{folder / 'howcome.db'}?mode=ro", uri=True)) as connection:
         try:
             return int(connection.execute("SELECT count(*) FROM events").fetchone()[0])
         except sqlite3.OperationalError:  # it is just being made
@@ -196,9 +196,9 @@ def test_observations_are_taken_from_the_spool(store_folder: Path) -> None:
 
 def test_a_damaged_store_is_said_once_and_the_server_lives(past: Path, store_folder: Path) -> None:  # noqa: ARG001
     """The thread goes on with growing pauses, logs a failure once, and leaves the file as it is."""
-    for path in store_folder.glob("recollect.db*"):
+    for path in store_folder.glob("howcome.db*"):
         path.unlink()
-    (store_folder / "recollect.db").write_bytes(b"no database at all" * 1000)
+    (store_folder / "howcome.db").write_bytes(b"no database at all" * 1000)
     with server(0.05) as process:
         log = store_folder / "hook-errors.log"
         eventually(lambda: log.exists() and log.read_text())
@@ -206,7 +206,7 @@ def test_a_damaged_store_is_said_once_and_the_server_lives(past: Path, store_fol
         assert log.read_text().count("\n") == 1
         assert "worker StoreDamagedError" in log.read_text()
         assert end(process)
-    assert (store_folder / "recollect.db").read_bytes() == b"no database at all" * 1000
+    assert (store_folder / "howcome.db").read_bytes() == b"no database at all" * 1000
 
 
 def test_a_store_that_is_locked_for_a_while_is_used_afterwards(
@@ -214,7 +214,7 @@ def test_a_store_that_is_locked_for_a_while_is_used_afterwards(
 ) -> None:
     """Another process's long transaction costs a pause, nothing else."""
     write(transcripts / "one.jsonl", *Claude("one").conversation(1))
-    connection = sqlite3.connect(store_folder / "recollect.db", isolation_level=None)
+    connection = sqlite3.connect(store_folder / "howcome.db", isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     with server() as process:
         time.sleep(1)
@@ -238,9 +238,9 @@ def test_a_home_that_cannot_be_written_has_no_worker(past: Path, store_folder: P
 
 
 def test_a_server_that_is_switched_off_reads_nothing(transcripts: Path, store_folder: Path) -> None:
-    """RECOLLECT_DISABLE holds for the worker too."""
+    """HOWCOME_DISABLE holds for the worker too."""
     write(transcripts / "one.jsonl", *Claude("one").conversation(1))
-    with server(RECOLLECT_DISABLE="1") as process:
+    with server(HOWCOME_DISABLE="1") as process:
         time.sleep(0.5)
         assert end(process)
     assert not store_folder.exists()
@@ -249,7 +249,7 @@ def test_a_server_that_is_switched_off_reads_nothing(transcripts: Path, store_fo
 def test_a_lock_file_that_is_taken_away_does_not_make_two_workers(store_folder: Path) -> None:
     """Who finds its lock file gone stops working and takes the new one, if it can."""
     with server() as process:
-        eventually(lambda: holder(store_folder) == process.pid and (store_folder / "recollect.db").exists())
+        eventually(lambda: holder(store_folder) == process.pid and (store_folder / "howcome.db").exists())
         (store_folder / "worker.lock").unlink()
         lock = take_lock(str(store_folder))
         if lock is not None:
@@ -267,11 +267,11 @@ def test_a_store_that_is_taken_away_does_not_come_back_by_itself(transcripts: Pa
     with server(0.2) as process:
         eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
         eventually(lambda: holder(store_folder) == process.pid)
-        for name in store_folder.glob("recollect.db*"):
+        for name in store_folder.glob("howcome.db*"):
             name.unlink(missing_ok=True)
         eventually(lambda: not (store_folder / "worker.sock").exists())
         time.sleep(1)
-        assert not (store_folder / "recollect.db").exists()
+        assert not (store_folder / "howcome.db").exists()
         assert worker_state(str(store_folder))["working"] is False
         SqliteStore(str(store_folder)).close()
         eventually(lambda: events_in(store_folder) == 5)
@@ -287,7 +287,7 @@ def test_an_idle_worker_notices_within_a_moment_that_its_store_is_gone(transcrip
     with server(3600.0) as process:
         eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
         time.sleep(0.5)
-        for name in store_folder.glob("recollect.db*"):
+        for name in store_folder.glob("howcome.db*"):
             name.unlink(missing_ok=True)
         eventually(lambda: worker_state(str(store_folder))["working"] is False, limit_s=30)
         assert end(process)
@@ -375,7 +375,7 @@ def test_the_lock_says_who_works(store_folder: Path) -> None:
 
 def catch_up_of(folder: Path, first_retry_s: float) -> CatchUp:
     """What a worker does, one scan at a time."""
-    settings = read_settings({**os.environ, "RECOLLECT_HOME": str(folder)})
+    settings = read_settings({**os.environ, "HOWCOME_HOME": str(folder)})
     return CatchUp(settings, Patience(), first_retry_s=first_retry_s)
 
 
@@ -460,7 +460,7 @@ def test_it_keeps_import_graphs_up(store_folder: Path, tmp_path: Path) -> None:
     store = SqliteStore(str(store_folder))
     build(store, root)
     write_tree(root, {"desk.py": "import cart\n"})
-    worker = CatchUp(read_settings({"RECOLLECT_HOME": str(store_folder)}), Patience())
+    worker = CatchUp(read_settings({"HOWCOME_HOME": str(store_folder)}), Patience())
     assert worker.scan()
     assert edges(store, root) == [("cart.py", "price.py")]
     store.connection.execute("UPDATE code_graphs SET built_ms = built_ms - 600000")

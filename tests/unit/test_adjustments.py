@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain import memories, ranking
-from recollect.domain.ranking import (
+from howcome.domain import memories, ranking
+from howcome.domain.ranking import (
     ACCESS,
     DAY_MS,
     DIVERSITY,
@@ -18,7 +18,7 @@ from recollect.domain.ranking import (
     Adjustment,
     Facts,
 )
-from recollect.domain.times import Span
+from howcome.domain.times import Span
 
 SHARE = st.floats(0, 1)
 MOMENT = st.integers(-(10**15), 10**15)

@@ -12,11 +12,11 @@ from tests.endpoint import Answer, running
 from tests.others import Messages, called
 from tests.processes import LIMIT_S, python
 
-from recollect.domain.spending import CLASSIFY, Caps
-from recollect.errors import ProviderError
-from recollect.providers.llm_anthropic import DEFAULT_URL, AnthropicLanguageModel
-from recollect.providers.spending import MeteredModel
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import CLASSIFY, Caps
+from howcome.errors import ProviderError
+from howcome.providers.llm_anthropic import DEFAULT_URL, AnthropicLanguageModel
+from howcome.providers.spending import MeteredModel
+from howcome.store.sqlite import SqliteStore
 
 KEY = "sk-ant-planted-0123456789"
 SCHEMA: dict[str, Any] = {
@@ -123,8 +123,8 @@ def test_the_library_is_imported_at_the_first_call_only() -> None:
     """Opening, looking at the settings and every other provider cost nothing of it."""
     script = """
 import sys
-from recollect.providers.llm_anthropic import AnthropicLanguageModel
-import recollect.present.checks.configuration, recollect.app, recollect.retrieve.outside
+from howcome.providers.llm_anthropic import AnthropicLanguageModel
+import howcome.present.checks.configuration, howcome.app, howcome.retrieve.outside
 AnthropicLanguageModel("", "m", "k")
 sys.exit("anthropic" in sys.modules or "httpx2" in sys.modules)
 """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import IndexDamagedError, MachineError
-from recollect.store.binding import guarded
+from howcome.errors import IndexDamagedError, MachineError
+from howcome.store.binding import guarded
 
 PanicException = type("PanicException", (BaseException,), {})
 """As pyo3 names it: no module exports the real one."""
@@ -43,7 +43,7 @@ class Adapter:
 def test_damage_is_said_of_the_index_and_it_is_given_up(error: BaseException, tmp_path: Path) -> None:
     """Panics too, which are no `Exception`; the cause is kept."""
     adapter = Adapter(error, tmp_path)
-    with pytest.raises(IndexDamagedError, match=r"the index of tides is damaged .*recollect import") as caught:
+    with pytest.raises(IndexDamagedError, match=r"the index of tides is damaged .*howcome import") as caught:
         adapter.search("ebb", limit=1)
     assert caught.value.__cause__ is error
     assert adapter.was_given_up

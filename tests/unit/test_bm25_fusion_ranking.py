@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.domain.bm25 import SATURATION, full_score, idf, weight
-from recollect.domain.fusion import LEAST_COSINE, LEAST_MEANING_SCALE, blend, fuse_weighted, meaning_scale
+from howcome.domain.bm25 import SATURATION, full_score, idf, weight
+from howcome.domain.fusion import LEAST_COSINE, LEAST_MEANING_SCALE, blend, fuse_weighted, meaning_scale
 
 SHARE = st.floats(0, 1)
 TIERS = ("fulltext", "trigram", "entity", "embedding")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.retrieve.classify import INTENTS, RULE_CONFIDENCE, Tree, classify, intent_of
+from howcome.retrieve.classify import INTENTS, RULE_CONFIDENCE, Tree, classify, intent_of
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_subsystems_are_folders_of_files_and_folders_that_are_named(tree: Tree) 
 
 def test_a_huge_tree_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most so many entries, the topmost first."""
-    monkeypatch.setattr("recollect.retrieve.classify.MAX_TREE_ENTRIES", 5)
+    monkeypatch.setattr("howcome.retrieve.classify.MAX_TREE_ENTRIES", 5)
     for number in range(9):
         os.makedirs(tmp_path / f"folder{number}")
         (tmp_path / f"folder{number}" / "deep.py").write_text("")

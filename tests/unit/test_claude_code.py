@@ -6,11 +6,11 @@ import pytest
 from tests.builders import CWD, SESSION, Claude, Record, moment, record_uuid, tool_use
 from tests.cost import costs_less
 
-from recollect.capture.claude_code import persons_words, read_record
-from recollect.capture.records import MAX_PENDING_CALLS, ReaderState, describe_media, parse_time_ms, without_own_blocks
-from recollect.domain.events import Event
+from howcome.capture.claude_code import persons_words, read_record
+from howcome.capture.records import MAX_PENDING_CALLS, ReaderState, describe_media, parse_time_ms, without_own_blocks
+from howcome.domain.events import Event
 
-OWN = '<recollect-memory nonce="4f2a">\nfrom earlier sessions: the crane queue\n</recollect-memory-4f2a>'
+OWN = '<howcome-memory nonce="4f2a">\nfrom earlier sessions: the crane queue\n</howcome-memory-4f2a>'
 
 
 def read(*records: Record, state: ReaderState | None = None) -> list[Event]:
@@ -270,7 +270,7 @@ def test_an_agents_message_of_nothing_but_our_own_block_says_nothing() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<recollect-memory " * 60_000, "<recollect-memory>" * 60_000, "<system-reminder>" * 60_000,
+    ["<howcome-memory " * 60_000, "<howcome-memory>" * 60_000, "<system-reminder>" * 60_000,
      "<command-name>" + "<command-args>" * 60_000, "<bash-input>" * 60_000],
     ids=["open tags", "tags", "reminders", "arguments", "shell input"],
 )  # fmt: skip

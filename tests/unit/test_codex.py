@@ -5,9 +5,9 @@ import json
 import pytest
 from tests.builders import CWD, Codex, Record, moment
 
-from recollect.capture.codex import read_record
-from recollect.capture.records import ReaderState
-from recollect.domain.events import Event
+from howcome.capture.codex import read_record
+from howcome.capture.records import ReaderState
+from howcome.domain.events import Event
 
 
 def read(*records: Record, state: ReaderState | None = None) -> list[Event]:

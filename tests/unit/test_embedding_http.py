@@ -10,8 +10,8 @@ import pytest
 from tests.endpoint import Answer, serving
 from tests.hashing import HashingEmbedder
 
-from recollect.errors import ProviderError
-from recollect.providers.embed_http import BATCH_TEXTS, HttpEmbedder
+from howcome.errors import ProviderError
+from howcome.providers.embed_http import BATCH_TEXTS, HttpEmbedder
 
 KEY = "sk-planted-key-0123456789"
 TEXTS = ["the queue is locked", "a race in the queue", "make tea"]

@@ -15,20 +15,20 @@ from tests import bert
 from tests.endpoint import serving
 from tests.hashing import HashingEmbedder
 
-from recollect.errors import ProviderError, SettingsError
-from recollect.ingest.exclusion import REPOSITORY_FILE
-from recollect.providers import minilm_places
-from recollect.providers.embed import embedding_status, open_embedder
-from recollect.providers.minilm_cache import build, built_models
-from recollect.providers.minilm_places import MODEL_NAME, PACKAGE
-from recollect.providers.minilm_weights import Weights
-from recollect.settings import EMBEDDERS, FIELDS, Settings, read_settings
+from howcome.errors import ProviderError, SettingsError
+from howcome.ingest.exclusion import REPOSITORY_FILE
+from howcome.providers import minilm_places
+from howcome.providers.embed import embedding_status, open_embedder
+from howcome.providers.minilm_cache import build, built_models
+from howcome.providers.minilm_places import MODEL_NAME, PACKAGE
+from howcome.providers.minilm_weights import Weights
+from howcome.settings import EMBEDDERS, FIELDS, Settings, read_settings
 
 
 def settings_of(home: Path, **chosen: str) -> Settings:
     """The settings of a home, with these of the embedding's (without their prefix; `is_` is the choice itself)."""
-    named = {f"RECOLLECT_EMBEDDING_{name.upper()}".removesuffix("_IS_"): text for name, text in chosen.items()}
-    return read_settings({"RECOLLECT_HOME": str(home), **named})
+    named = {f"HOWCOME_EMBEDDING_{name.upper()}".removesuffix("_IS_"): text for name, text in chosen.items()}
+    return read_settings({"HOWCOME_HOME": str(home), **named})
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which no package brings weights: it is looked for under a name that nobody has."""
-    monkeypatch.setattr(minilm_places, "PACKAGE", "recollect_no_such_package")
+    monkeypatch.setattr(minilm_places, "PACKAGE", "howcome_no_such_package")
 
 
 # -- the settings themselves -------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_what_is_no_choice_is_refused_with_its_place(line: str, tmp_path: Path) 
     with pytest.raises(SettingsError, match=rf"config.toml: {line.split(maxsplit=1)[0]}: expected"):
         settings_of(tmp_path)
     tmp_path.joinpath("config.toml").unlink()
-    with pytest.raises(SettingsError, match="RECOLLECT_EMBEDDING: expected one of auto, off, minilm, fastembed, http"):
+    with pytest.raises(SettingsError, match="HOWCOME_EMBEDDING: expected one of auto, off, minilm, fastembed, http"):
         settings_of(tmp_path, is_="on")
 
 
@@ -90,7 +90,7 @@ def test_without_a_model_auto_is_none_and_minilm_says_the_next_step(tmp_path: Pa
     """Nothing is made, not even a folder."""
     assert open_embedder(settings_of(tmp_path)) is None
     assert embedding_status(settings_of(tmp_path)).state == "model"
-    with pytest.raises(ProviderError, match="recollect model install"):
+    with pytest.raises(ProviderError, match="howcome model install"):
         open_embedder(settings_of(tmp_path, is_="minilm"))
     assert list(tmp_path.iterdir()) == []
 
@@ -138,7 +138,7 @@ def test_a_package_with_other_weights_is_not_taken_for_minilm(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Vectors of different weights must never meet under one name."""
-    package = tmp_path / "site" / "recollect_other_weights"
+    package = tmp_path / "site" / "howcome_other_weights"
     package.mkdir(parents=True)
     package.joinpath("__init__.py").write_text("raise SystemExit('imported')")
     shutil.copytree(source, package / "model")
@@ -249,9 +249,9 @@ sys.meta_path[:] = [Hide(finder) for finder in sys.meta_path]
 
 ASK = """
 import sys
-from recollect.providers.embed import embedding_status, open_embedder
-from recollect.settings import read_settings
-settings = read_settings({"RECOLLECT_HOME": sys.argv[1], "RECOLLECT_EMBEDDING": sys.argv[2]})
+from howcome.providers.embed import embedding_status, open_embedder
+from howcome.settings import read_settings
+settings = read_settings({"HOWCOME_HOME": sys.argv[1], "HOWCOME_EMBEDDING": sys.argv[2]})
 opened = open_embedder(settings)
 loaded = sorted(name for name in sys.modules if "." not in name)
 status = embedding_status(settings)

@@ -1,14 +1,14 @@
-"""Parts of documents, variants of rankings, and tables: what `recollect eval` makes of its figures."""
+"""Parts of documents, variants of rankings, and tables: what `howcome eval` makes of its figures."""
 
 from __future__ import annotations
 
 import pytest
 
-from recollect.errors import UsageError
-from recollect.evaluate.ablation import named, variants
-from recollect.evaluate.parts import has_part, with_part
-from recollect.evaluate.tables import as_markdown
-from recollect.retrieve.ranking import STRATEGIES, WEIGHTS, Ranking
+from howcome.errors import UsageError
+from howcome.evaluate.ablation import named, variants
+from howcome.evaluate.parts import has_part, with_part
+from howcome.evaluate.tables import as_markdown
+from howcome.retrieve.ranking import STRATEGIES, WEIGHTS, Ranking
 
 
 def test_every_tier_strategy_and_weight_has_its_variants() -> None:
@@ -42,14 +42,14 @@ def test_a_ranking_is_named_as_it_is_asked_for() -> None:
 
 def test_a_part_is_replaced_and_nothing_else_is_touched() -> None:
     """Line by line, with the line ends that the document has."""
-    text = "a\r\n<!-- recollect eval: x -->\r\nold\r\n<!-- end -->\r\nb `<!-- end -->`\r\n"
+    text = "a\r\n<!-- howcome eval: x -->\r\nold\r\n<!-- end -->\r\nb `<!-- end -->`\r\n"
     new = with_part(text, "x", "one\ntwo\n")
-    assert new == ("a\r\n<!-- recollect eval: x -->\r\n\r\none\r\ntwo\r\n\r\n<!-- end -->\r\nb `<!-- end -->`\r\n")
+    assert new == ("a\r\n<!-- howcome eval: x -->\r\n\r\none\r\ntwo\r\n\r\n<!-- end -->\r\nb `<!-- end -->`\r\n")
     assert with_part(new, "x", "one\ntwo\n") == new
     assert has_part(new, "x")
     assert not has_part(new, "y")
-    assert with_part("a\u2028b", "x", "one").startswith("a\u2028b\n\n<!-- recollect")
-    assert with_part("", "x", "one") == "<!-- recollect eval: x -->\n\none\n\n<!-- end -->\n"
+    assert with_part("a\u2028b", "x", "one").startswith("a\u2028b\n\n<!-- howcome")
+    assert with_part("", "x", "one") == "<!-- howcome eval: x -->\n\none\n\n<!-- end -->\n"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-->", "a\n"])
@@ -68,9 +68,9 @@ def test_names_of_sets_cannot_break_a_table() -> None:
         "latency_ms": {"p50": 1.26, "p95": 2.0}, "shown_tokens": {"p50": 3.0, "p95": 4.0},
     }  # fmt: skip
     configuration = {
-        "recollect": "1", "ranking": "r", "model": "", "questions": 2, "python": "3", "packages": {}, "measured": "day",
+        "howcome": "1", "ranking": "r", "model": "", "questions": 2, "python": "3", "packages": {}, "measured": "day",
     }  # fmt: skip
-    lines = as_markdown("recollect eval x", configuration, [figures]).splitlines()
+    lines = as_markdown("howcome eval x", configuration, [figures]).splitlines()
     row = "| a\\|b &lt;!-- end -->, answers | 2 | coverage@5 .500 [.25 .75] |  |  |  | 1.3 / 2.0 | 3 / 4 |"
     assert lines[-1] == row
     assert not any("By category" in line for line in lines)

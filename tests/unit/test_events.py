@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain import events
-from recollect.present.mcp_tools import TOOLS
+from howcome.domain import events
+from howcome.present.mcp_tools import TOOLS
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=3000)
 LONG = st.builds(lambda part, times: part * times, st.text(min_size=1, max_size=30), st.integers(1, 600))
@@ -156,9 +156,9 @@ def test_numbers_of_kinds_and_origins_never_change() -> None:
 @pytest.mark.parametrize(
     ("tool", "expected"),
     [
-        ("mcp__recollect__search_memory", True), ("mcp__plugin_recollect_recollect__forget", True),
-        ("recollect_get_context", True), ("recollect__remember", True), ("mcp__recollect__other", False),
-        ("precollect__forget", False), ("search_memory", False), ("Bash", False), (None, False), ("recollect", False),
+        ("mcp__howcome__search_memory", True), ("mcp__plugin_howcome_howcome__forget", True),
+        ("howcome_get_context", True), ("howcome__remember", True), ("mcp__howcome__other", False),
+        ("phowcome__forget", False), ("search_memory", False), ("Bash", False), (None, False), ("howcome", False),
     ],
 )  # fmt: skip
 def test_our_own_tools_are_known_by_every_name(tool: str | None, expected: bool) -> None:
@@ -173,5 +173,5 @@ def test_every_tool_of_the_server_is_known_as_ours() -> None:
 
 def test_what_memory_was_asked_is_kept_but_not_searched() -> None:
     """Or every search would be the best answer to the next one."""
-    assert events.searchable(events.TOOL_CALL, "mcp__recollect__search_memory", None, "utc or local") == ""
+    assert events.searchable(events.TOOL_CALL, "mcp__howcome__search_memory", None, "utc or local") == ""
     assert "utc" in events.searchable(events.TOOL_CALL, "Grep", None, "utc or local")

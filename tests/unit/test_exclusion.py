@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from recollect.ingest.exclusion import Places
+from howcome.ingest.exclusion import Places
 
 
 def repository(folder: Path, content: bytes | None = None) -> Path:
     """A repository (as far as its project is concerned), perhaps with a file of its own."""
     (folder / ".git").mkdir(parents=True)
     if content is not None:
-        (folder / ".recollect.toml").write_bytes(content)
+        (folder / ".howcome.toml").write_bytes(content)
     return folder
 
 
@@ -73,8 +73,8 @@ def test_a_repository_may_keep_itself_out(tmp_path: Path, content: bytes, is_exc
 def test_a_repositorys_file_that_is_none_is_not_waited_for(tmp_path: Path) -> None:
     """A FIFO or a folder of that name says nothing."""
     fifo, folder = repository(tmp_path / "fifo"), repository(tmp_path / "folder")
-    os.mkfifo(fifo / ".recollect.toml")
-    (folder / ".recollect.toml").mkdir()
+    os.mkfifo(fifo / ".howcome.toml")
+    (folder / ".howcome.toml").mkdir()
     assert not Places().is_excluded(str(fifo))
     assert not Places().is_excluded(str(folder))
 

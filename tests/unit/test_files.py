@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.capture.files import MAX_LINE_BYTES, Line, LineReader, digest_of, open_transcript
-from recollect.errors import TranscriptError
+from howcome.capture.files import MAX_LINE_BYTES, Line, LineReader, digest_of, open_transcript
+from howcome.errors import TranscriptError
 
 
 class Chunks(io.BytesIO):

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.domain.stored import Recollection, StoredEvent
-from recollect.present import render
-from recollect.present.render import QUOTE, TAG, block, entry, inline, joined, json_line, plain, plain_line, said
-from recollect.present.terminal import echo, echo_text
+import howcome
+from howcome.domain.stored import Reminder, StoredEvent
+from howcome.present import render
+from howcome.present.render import QUOTE, TAG, block, entry, inline, joined, json_line, plain, plain_line, said
+from howcome.present.terminal import echo, echo_text
 
 if TYPE_CHECKING:
     import pytest
 
-PRESENT = Path(recollect.__file__).parent / "present"
+PRESENT = Path(howcome.__file__).parent / "present"
 BREAKS = (
     "\n", "\n\n", "\r\n", "\r", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\n\u200b", "\n\u202e", "\n| ",
     "\n ",
@@ -39,7 +39,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\u200f\ufeff\x
 HIDDEN = set(HOSTILE) - set("]0;owned[2J31mgnp.exe")
 
 
-def recollection(text: str, row: int) -> Recollection:
+def reminder(text: str, row: int) -> Reminder:
     """An exchange in which a text is a prompt, an answer and a branch."""
     values = {
         "row": row, "key": blake2b(str(row).encode(), digest_size=16).digest(), "kind": 0, "origin": 0, "session": "s",
@@ -47,7 +47,7 @@ def recollection(text: str, row: int) -> Recollection:
         "file": None, "branch": text, "agent_id": None, "failed": None, "exit_code": None, "text_chars": 1,
         "excerpt": text,
     }  # fmt: skip
-    return Recollection(StoredEvent(values), 0.5, [("user", text), ("assistant", text)], [row, row + 1])
+    return Reminder(StoredEvent(values), 0.5, [("user", text), ("assistant", text)], [row, row + 1])
 
 
 def lines_of(text: str) -> list[str]:
@@ -55,7 +55,7 @@ def lines_of(text: str) -> list[str]:
     return text.splitlines()[2:-1]
 
 
-def check(found: list[Recollection], text: str) -> None:
+def check(found: list[Reminder], text: str) -> None:
     """Exactly the entries that were rendered, each with its two speakers; all else is marked as quoted."""
     own = [line for line in lines_of(text) if line and not line.startswith(QUOTE)]
     heads = [line for line in own if not line.startswith(("user: ", "agent: "))]
@@ -73,7 +73,7 @@ def test_there_are_many_ways_to_try() -> None:
 def test_no_quoted_text_is_taken_for_an_entry() -> None:
     """Whatever line breaks and look-alikes it has."""
     for number, payload in enumerate(PAYLOADS):
-        found = [recollection(payload, 10 * number + 10), recollection("so it goes", 5)]
+        found = [reminder(payload, 10 * number + 10), reminder("so it goes", 5)]
         text, told = render.render_context(found, 9000)
         assert told == found
         check(found, text)
@@ -82,7 +82,7 @@ def test_no_quoted_text_is_taken_for_an_entry() -> None:
 @given(st.lists(st.text(max_size=200).filter(str.strip), min_size=1, max_size=3))
 def test_no_generated_text_is_taken_for_an_entry(texts: list[str]) -> None:
     """Any text at all."""
-    found = [recollection(text, 10 * number + 10) for number, text in enumerate(texts)]
+    found = [reminder(text, 10 * number + 10) for number, text in enumerate(texts)]
     text, _ = render.render_context(found, 100_000)
     check(found, text)
 
@@ -130,5 +130,5 @@ def test_only_one_module_prints() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in ("echo", "secho", "style", "confirm"):
                 assert path.name in ("terminal.py", "reference.py"), f"{path}:{node.lineno} prints by itself"
-            if isinstance(node, ast.ImportFrom) and node.module == "recollect.present.render":
+            if isinstance(node, ast.ImportFrom) and node.module == "howcome.present.render":
                 assert "escape" not in {alias.name for alias in node.names}, f"{path}:{node.lineno} escapes by itself"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.retrieve.gathering import Gathering
-from recollect.retrieve.ranking import (
+from howcome.retrieve.gathering import Gathering
+from howcome.retrieve.ranking import (
     INTERSECTION,
     LONE_MEANING_WEIGHT,
     MEANING,
@@ -19,12 +19,12 @@ from recollect.retrieve.ranking import (
     WEIGHTS,
     Ranking,
 )
-from recollect.retrieve.situation import Candidate
+from howcome.retrieve.situation import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recollect.domain.stored import Filter, Hit
+    from howcome.domain.stored import Filter, Hit
 
     Offers = dict[int, dict[str, float]]
 

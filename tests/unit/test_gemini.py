@@ -10,11 +10,11 @@ import pytest
 from tests.builders import CWD, Record, moment, write
 from tests.histories import GEMINI_SESSION, Gemini, call, gemini_project
 
-from recollect.capture import gemini
-from recollect.capture.gemini import read_record
-from recollect.capture.records import ReaderState
-from recollect.domain.events import Event
-from recollect.errors import TranscriptError
+from howcome.capture import gemini
+from howcome.capture.gemini import read_record
+from howcome.capture.records import ReaderState
+from howcome.domain.events import Event
+from howcome.errors import TranscriptError
 
 
 def read(*records: Record, state: ReaderState | None = None) -> list[Event]:
@@ -95,7 +95,7 @@ WORDS = {
     "System: Please continue.": "", " \n": "",
     "fix it\n\n<hook_context>&lt;x&gt; remembered</hook_context>": "fix it",
     "explain @a.py\n--- Content from referenced files ---\nsecret plans": "explain @a.py",
-    "why <recollect-memory id=1>old</recollect-memory>now?": "why now?",
+    "why <howcome-memory id=1>old</howcome-memory>now?": "why now?",
 }  # fmt: skip
 
 

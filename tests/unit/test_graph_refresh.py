@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.repositories import edges, git, write_tree
 
-from recollect.errors import ProviderError
-from recollect.ingest.exclusion import Places
-from recollect.ingest.graph import build as building
-from recollect.ingest.graph import refresh as refreshing
-from recollect.ingest.graph.refresh import REFRESH_MS, ProjectGraphs
-from recollect.store.sqlite import SqliteStore
+from howcome.errors import ProviderError
+from howcome.ingest.exclusion import Places
+from howcome.ingest.graph import build as building
+from howcome.ingest.graph import refresh as refreshing
+from howcome.ingest.graph.refresh import REFRESH_MS, ProjectGraphs
+from howcome.store.sqlite import SqliteStore
 
 FILES = {"shop/__init__.py": "", "shop/cart.py": "from shop import price\n", "shop/price.py": ""}
 EDGES = [("shop/cart.py", "shop/price.py")]

@@ -10,9 +10,9 @@ import pytest
 from tests.endpoint import Answer, running
 from tests.others import Neo4j
 
-from recollect.errors import ProviderError
-from recollect.providers.graph_neo4j import Neo4jGraph
-from recollect.retrieve.code_files import files_meant
+from howcome.errors import ProviderError
+from howcome.providers.graph_neo4j import Neo4jGraph
+from howcome.retrieve.code_files import files_meant
 
 ROOT = "/home/mara/quay"
 PASSWORD = "planted-word"

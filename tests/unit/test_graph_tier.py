@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.batches import START_MS, Transcript
 
-from recollect.domain import events
-from recollect.domain.code import CodeFile, GraphChange
-from recollect.domain.stored import Filter, Scope, Weights
-from recollect.errors import NotFoundError, UsageError
-from recollect.retrieve.code_files import files_meant, imports_of
-from recollect.retrieve.situation import Situation
-from recollect.retrieve.tiers.graph import GraphTier
-from recollect.store.sqlite import SqliteStore
+from howcome.domain import events
+from howcome.domain.code import CodeFile, GraphChange
+from howcome.domain.stored import Filter, Scope, Weights
+from howcome.errors import NotFoundError, UsageError
+from howcome.retrieve.code_files import files_meant, imports_of
+from howcome.retrieve.situation import Situation
+from howcome.retrieve.tiers.graph import GraphTier
+from howcome.store.sqlite import SqliteStore
 
 ROOT = "/home/mara/quay"
 EDGES = (

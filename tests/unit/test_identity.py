@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.test_projects import git
 
-from recollect.capture.repository import read_repository, remote_of
-from recollect.domain.identity import DOUBT, OTHER, SAME, Repository, compare, normal_remote
+from howcome.capture.repository import read_repository, remote_of
+from howcome.domain.identity import DOUBT, OTHER, SAME, Repository, compare, normal_remote
 
 URL = "github.com/mara/harbour"
 

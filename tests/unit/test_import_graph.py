@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.repositories import build, edges, git, write_tree
 
-from recollect.domain.code import CodeFile
-from recollect.ingest.graph.build import LANGUAGES
-from recollect.ingest.graph.parsing import Grammar, TooSlowError
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.code import CodeFile
+from howcome.ingest.graph.build import LANGUAGES
+from howcome.ingest.graph.parsing import Grammar, TooSlowError
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path

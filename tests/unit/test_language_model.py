@@ -12,14 +12,14 @@ import pytest
 from tests.endpoint import Answer, running
 from tests.others import Chat, said
 
-from recollect.domain.spending import CLASSIFY, Caps
-from recollect.errors import ProviderError, SettingsError
-from recollect.providers.llm import open_model
-from recollect.providers.llm_http import HttpLanguageModel
-from recollect.providers.schema import problem_with
-from recollect.providers.spending import MeteredModel
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import CLASSIFY, Caps
+from howcome.errors import ProviderError, SettingsError
+from howcome.providers.llm import open_model
+from howcome.providers.llm_http import HttpLanguageModel
+from howcome.providers.schema import problem_with
+from howcome.providers.spending import MeteredModel
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 KEY = "sk-planted-key-0123456789"
 SCHEMA: dict[str, Any] = {
@@ -213,12 +213,12 @@ def test_the_settings_open_it_or_say_what_is_missing(
     """Off by default; what a provider needs is asked for by its settings' names."""
 
     def opened(**chosen: str) -> MeteredModel | None:
-        named = {f"RECOLLECT_LLM{name.upper()}": text for name, text in chosen.items()}
-        return open_model(read_settings({"RECOLLECT_HOME": str(tmp_path), **named}), store, CLASSIFY)
+        named = {f"HOWCOME_LLM{name.upper()}": text for name, text in chosen.items()}
+        return open_model(read_settings({"HOWCOME_HOME": str(tmp_path), **named}), store, CLASSIFY)
 
     assert opened() is None
     assert opened(_url="nonsense", _model="m") is None
-    with pytest.raises(SettingsError, match="RECOLLECT_LLM"):
+    with pytest.raises(SettingsError, match="HOWCOME_LLM"):
         opened(**{"": "gpt"})
     for provider in ("http", "anthropic"):
         with pytest.raises(ProviderError, match="llm_model"):
@@ -238,5 +238,5 @@ def test_the_settings_open_it_or_say_what_is_missing(
         model = opened(**{"": provider}, **chosen)
         assert model is not None
         assert model.name == f"{provider}:m"
-    monkeypatch.setenv("RECOLLECT_ACTIVE", "1")  # within an agent that recollect itself started
+    monkeypatch.setenv("HOWCOME_ACTIVE", "1")  # within an agent that howcome itself started
     assert opened(**{"": "http"}, **chosen) is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.evaluate.metrics import NAMES, interval, mean, percentile, score_ranking
+from howcome.evaluate.metrics import NAMES, interval, mean, percentile, score_ranking
 
 SESSIONS = st.lists(st.sampled_from([f"s{number}" for number in range(30)]), unique=True, max_size=30)
 SHARES = st.lists(st.floats(0, 1), max_size=60)

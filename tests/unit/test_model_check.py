@@ -11,13 +11,13 @@ from tests.others import Chat
 from tests.rerankers import MODEL as ENCODER
 from tests.rerankers import installed
 
-from recollect.domain.spending import Call, Caps
-from recollect.present.checks.base import Finding, Machine
-from recollect.present.checks.configuration import check_models, check_settings
-from recollect.retrieve.outside import model_known_as
-from recollect.retrieve.rerank import reranker_known_as
-from recollect.settings import read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.spending import Call, Caps
+from howcome.present.checks.base import Finding, Machine
+from howcome.present.checks.configuration import check_models, check_settings
+from howcome.retrieve.outside import model_known_as
+from howcome.retrieve.rerank import reranker_known_as
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 CAPS = {"LLM_DAILY_CALLS": "5", "LLM_DAILY_TOKENS": "9000"}
 MODEL = {"LLM": "http", "LLM_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "small", **CAPS}
@@ -26,8 +26,8 @@ GRAPH = {"GRAPH_URL": "http://127.0.0.1:9"}
 
 def found(home: Path, chosen: dict[str, str]) -> list[Finding]:
     """What the check finds under these settings."""
-    variables = {f"RECOLLECT_{name}": text for name, text in chosen.items()}
-    machine = Machine({"RECOLLECT_HOME": str(home), "HOME": str(home), **variables})
+    variables = {f"HOWCOME_{name}": text for name, text in chosen.items()}
+    machine = Machine({"HOWCOME_HOME": str(home), "HOME": str(home), **variables})
     assert all(finding.level == "ok" for finding in check_settings(machine))
     findings = check_models(machine)
     machine.close()
@@ -70,7 +70,7 @@ def test_one_that_is_left_alone_says_why_and_how_long(tmp_path: Path) -> None:
     """The last failure is in the store; the model itself is not asked by the doctor."""
     with running(Chat()) as server:
         chosen = MODEL | {"LLM_URL": server.url("/v1"), "CLASSIFIER_WEIGHT": "0.2"}
-        settings = read_settings({f"RECOLLECT_{name}": text for name, text in chosen.items()})
+        settings = read_settings({f"HOWCOME_{name}": text for name, text in chosen.items()})
         with_store = SqliteStore(str(tmp_path))
         now_ms = time.time_ns() // 1_000_000
         with_store.pause(model_known_as(settings), now_ms, now_ms + 240_000, "it fails with 500")
@@ -123,7 +123,7 @@ def test_a_cross_encoder_that_is_not_here_has_its_download_as_remedy(tmp_path: P
 
 def test_a_reranker_that_is_left_alone_says_why(tmp_path: Path) -> None:
     """As a language model that classifies."""
-    settings = read_settings({f"RECOLLECT_{name}": text for name, text in RERANK.items()})
+    settings = read_settings({f"HOWCOME_{name}": text for name, text in RERANK.items()})
     now_ms = time.time_ns() // 1_000_000
     with_store = SqliteStore(str(tmp_path))
     with_store.pause(reranker_known_as(settings), now_ms, now_ms + 240_000, "it takes too long")
@@ -159,11 +159,11 @@ def test_the_switch_and_what_is_left_are_said(store: SqliteStore) -> None:
     assert "1 of 5 calls and 700 of 9000 tokens are spent" in finding.what
     store.stop_spending(now_ms)
     finding = found(Path(store.folder), MODEL)[-1]
-    assert (finding.level, finding.remedy) == ("warning", "recollect spending --go")
+    assert (finding.level, finding.remedy) == ("warning", "howcome spending --go")
 
 
 def test_a_package_or_program_that_is_not_here_has_its_remedy(tmp_path: Path) -> None:
-    """The program by the file to correct; within an agent that recollect started nothing is said of models."""
+    """The program by the file to correct; within an agent that howcome started nothing is said of models."""
     finding = found(tmp_path, {"LLM": "claude", "LLM_COMMAND": "/no/such/claude", **CAPS})[-1]
     assert "'/no/such/claude'" in finding.what
     assert "config.toml" in finding.remedy

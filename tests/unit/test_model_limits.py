@@ -12,22 +12,22 @@ from tests.claude_program import ClaudeProgram
 from tests.endpoint import running
 from tests.others import Chat, Messages, called, said
 
-from recollect.domain.spending import DISTIL, Caps
-from recollect.errors import ProviderError
-from recollect.providers.http_post import Endpoint
-from recollect.providers.llm import open_adapter
-from recollect.providers.llm_anthropic import AnthropicLanguageModel
-from recollect.providers.llm_http import HttpLanguageModel
-from recollect.providers.spending import MeteredModel
-from recollect.settings import read_settings
+from howcome.domain.spending import DISTIL, Caps
+from howcome.errors import ProviderError
+from howcome.providers.http_post import Endpoint
+from howcome.providers.llm import open_adapter
+from howcome.providers.llm_anthropic import AnthropicLanguageModel
+from howcome.providers.llm_http import HttpLanguageModel
+from howcome.providers.spending import MeteredModel
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.endpoint import Answer
 
-    from recollect.providers.llm_adapter import ModelAdapter
-    from recollect.store.sqlite import SqliteStore
+    from howcome.providers.llm_adapter import ModelAdapter
+    from howcome.store.sqlite import SqliteStore
 
 SCHEMA: dict[str, object] = {
     "type": "object", "properties": {"color": {"type": "string", "enum": ["red", "blue"]}}, "required": ["color"],
@@ -130,14 +130,14 @@ def test_a_model_that_knows_another_name_for_the_limit_is_asked_so(store: Sqlite
 
 def test_the_settings_reach_every_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By both names; the program is told by its variable."""
-    settings = read_settings({"RECOLLECT_HOME": str(tmp_path)})
+    settings = read_settings({"HOWCOME_HOME": str(tmp_path)})
     assert (settings.llm_deadline_s, settings.llm_answer_tokens) == (300, 4096)
     monkeypatch.setenv("MY_KEY", "k")
     program = ClaudeProgram(tmp_path / "program")
     for llm, more in (
-        ("http", {"RECOLLECT_LLM_URL": "http://localhost:1/v1"}), ("anthropic", {"RECOLLECT_LLM_KEY_ENV": "MY_KEY"}),
-        ("claude", {"RECOLLECT_LLM_COMMAND": str(program.path)}),
+        ("http", {"HOWCOME_LLM_URL": "http://localhost:1/v1"}), ("anthropic", {"HOWCOME_LLM_KEY_ENV": "MY_KEY"}),
+        ("claude", {"HOWCOME_LLM_COMMAND": str(program.path)}),
     ):  # fmt: skip
-        named = {"RECOLLECT_LLM": llm, "RECOLLECT_LLM_MODEL": "m", "RECOLLECT_LLM_ANSWER_TOKENS": "777", **more}
-        adapter = open_adapter(read_settings({"RECOLLECT_HOME": str(tmp_path), **named}))
+        named = {"HOWCOME_LLM": llm, "HOWCOME_LLM_MODEL": "m", "HOWCOME_LLM_ANSWER_TOKENS": "777", **more}
+        adapter = open_adapter(read_settings({"HOWCOME_HOME": str(tmp_path), **named}))
         assert "777" in json.dumps(vars(adapter), default=str)

@@ -10,11 +10,11 @@ import pytest
 from tests.builders import CWD, Record
 from tests.histories import START_MS, OpenCode
 
-from recollect.capture import opencode_store
-from recollect.capture.opencode import read_record
-from recollect.capture.records import ReaderState
-from recollect.domain.events import Event
-from recollect.errors import TranscriptError
+from howcome.capture import opencode_store
+from howcome.capture.opencode import read_record
+from howcome.capture.records import ReaderState
+from howcome.domain.events import Event
+from howcome.errors import TranscriptError
 
 
 def read(lines: bytes) -> list[Event]:

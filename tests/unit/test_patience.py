@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from recollect.present.patience import Patience
+from howcome.present.patience import Patience
 
 
 def rested(one: Patience, seconds: float) -> tuple[bool, float]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.domain.personal_data import KINDS, without_personal_data
-from recollect.ingest.gate import Gate
-from recollect.ingest.secrets import Redactor
+from howcome.domain.personal_data import KINDS, without_personal_data
+from howcome.ingest.gate import Gate
+from howcome.ingest.secrets import Redactor
 
 SAMPLES = [(kind.name, sample) for kind in KINDS for sample in kind.samples]
 

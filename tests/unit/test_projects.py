@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cost import costs_less
 
-from recollect.capture.projects import fold_worktree, is_inside, project_root
-from recollect.ingest.exclusion import Places
+from howcome.capture.projects import fold_worktree, is_inside, project_root
+from howcome.ingest.exclusion import Places
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cost import costs_less
 
-from recollect.domain.query import (
+from howcome.domain.query import (
     errors_in,
     files_in,
     frames_in,
@@ -21,7 +21,7 @@ from recollect.domain.query import (
     split_excluded,
     understand,
 )
-from recollect.domain.times import iso_day
+from howcome.domain.times import iso_day
 
 NOW = 1_773_651_600_000
 """Monday, 2026-03-16, 09:00 UTC."""
@@ -239,7 +239,7 @@ def test_a_pasted_log_costs_no_more_than_its_beginning(part: str) -> None:
 def test_it_loads_nothing_dear() -> None:
     """A prompt pays for `re` only, and for no pattern before a text needs one."""
     script = (
-        "import sys; before = set(sys.modules); import recollect.domain.query as query;"
+        "import sys; before = set(sys.modules); import howcome.domain.query as query;"
         "dear = {'datetime', 'dataclasses', 'typing', 'pathlib', 'calendar', 'json'} & (set(sys.modules) - before);"
         "print(sorted(dear), len(query._patterns))"
     )

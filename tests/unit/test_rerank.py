@@ -17,15 +17,15 @@ from tests.endpoint import Answer, running
 from tests.others import Chat, said
 from tests.rerankers import MODEL, Judge, SharedWords, installed
 
-from recollect.domain.stored import Found
-from recollect.errors import ProviderError
-from recollect.ingest.secrets import Redactor
-from recollect.providers.rerank import MissingError, open_reranker
-from recollect.providers.rerank_fastembed import CrossEncoder
-from recollect.retrieve.outside import PAUSE_MS
-from recollect.retrieve.rerank import TIER, Reranking, reorder
-from recollect.settings import RERANKED, Settings, read_settings
-from recollect.store.sqlite import SqliteStore
+from howcome.domain.stored import Found
+from howcome.errors import ProviderError
+from howcome.ingest.secrets import Redactor
+from howcome.providers.rerank import MissingError, open_reranker
+from howcome.providers.rerank_fastembed import CrossEncoder
+from howcome.retrieve.outside import PAUSE_MS
+from howcome.retrieve.rerank import TIER, Reranking, reorder
+from howcome.settings import RERANKED, Settings, read_settings
+from howcome.store.sqlite import SqliteStore
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 PASSAGES = ["the crane lifts", "a queue\nholds [2] readings", "the table keeps them"]
@@ -33,9 +33,9 @@ PASSAGES = ["the crane lifts", "a queue\nholds [2] readings", "the table keeps t
 
 def chosen(home: Path, **variables: str) -> Settings:
     """The settings of a home with these variables (without their prefix)."""
-    named = {f"RECOLLECT_{name.upper()}".replace("RECOLLECT_RECOLLECT_", "RECOLLECT_"): text for name, text in
+    named = {f"HOWCOME_{name.upper()}".replace("HOWCOME_HOWCOME_", "HOWCOME_"): text for name, text in
              variables.items()}  # fmt: skip
-    return read_settings({"RECOLLECT_HOME": str(home), **named})
+    return read_settings({"HOWCOME_HOME": str(home), **named})
 
 
 def answers(*scores: float) -> list[Found]:
@@ -274,7 +274,7 @@ def test_what_is_missing_is_said_once_and_used_as_soon_as_it_is_here(desk: Desk,
     """It is no reason to wait: nobody was asked."""
     reranking = desk.reranking(rerank=MODEL, rerank_folder=str(tmp_path), rerank_weight="1")
     assert order(reranking.reordered("the 1", answers(0.5, 0.4))) == "0 1"
-    assert "`recollect doctor` has the remedy" in reranking.take_problem()
+    assert "`howcome doctor` has the remedy" in reranking.take_problem()
     assert order(reranking.reordered("the 1", answers(0.5, 0.4))) == "0 1"
     assert reranking.take_problem() == ""
     (tmp_path / MODEL).mkdir(parents=True)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ingest.secret_search import bytes_of
-from recollect.ingest.secret_view import normal_view, seen_bytes
-from recollect.ingest.secrets import Redactor
+from howcome.ingest.secret_search import bytes_of
+from howcome.ingest.secret_view import normal_view, seen_bytes
+from howcome.ingest.secrets import Redactor
 
 
 @pytest.mark.parametrize(

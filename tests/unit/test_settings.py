@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import SettingsError
-from recollect.settings import CONFIG_NAME, FIELDS, Settings, home_folder, read_settings
+from howcome.errors import SettingsError
+from howcome.settings import CONFIG_NAME, FIELDS, Settings, home_folder, read_settings
 
 NUMBERS = [field for field in FIELDS if isinstance(field.default, int | float) and not isinstance(field.default, bool)]
 WHOLE = [field for field in NUMBERS if isinstance(field.default, int)]
@@ -18,7 +18,7 @@ def read(folder: Path, config: str | bytes | None = None, **variables: str) -> S
     """The settings with this config.toml and these variables."""
     if config is not None:
         folder.joinpath(CONFIG_NAME).write_bytes(config.encode() if isinstance(config, str) else config)
-    return read_settings({"RECOLLECT_HOME": str(folder), "HOME": "/nonexistent", **variables})
+    return read_settings({"HOWCOME_HOME": str(folder), "HOME": "/nonexistent", **variables})
 
 
 def test_without_anything_every_setting_has_its_default(tmp_path: Path) -> None:
@@ -41,10 +41,10 @@ def test_flags_and_folders_follow_the_same_order(tmp_path: Path) -> None:
     config = 'disable = true\nexclude = ["/a", "/b"]\n'
     assert read(tmp_path, config).disable is True
     assert read(tmp_path, config).exclude == ("/a", "/b")
-    overridden = read(tmp_path, config, RECOLLECT_DISABLE="0", RECOLLECT_EXCLUDE=os.pathsep.join(("/c", "", "/d")))
+    overridden = read(tmp_path, config, HOWCOME_DISABLE="0", HOWCOME_EXCLUDE=os.pathsep.join(("/c", "", "/d")))
     assert overridden.disable is False
     assert overridden.exclude == ("/c", "/d")
-    assert read(tmp_path, config, RECOLLECT_EXCLUDE="").exclude == ()
+    assert read(tmp_path, config, HOWCOME_EXCLUDE="").exclude == ()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_flags_and_folders_follow_the_same_order(tmp_path: Path) -> None:
 )
 def test_a_flag_is_written_in_the_usual_ways(text: str, expected: bool, tmp_path: Path) -> None:
     """What people write for yes and no."""
-    assert read(tmp_path, RECOLLECT_DISABLE=text).disable is expected
+    assert read(tmp_path, HOWCOME_DISABLE=text).disable is expected
 
 
 @pytest.mark.parametrize("field", NUMBERS, ids=lambda field: field.name)
@@ -101,8 +101,8 @@ def test_a_bad_flag_or_list_is_named(line: str, tmp_path: Path) -> None:
 
 def test_a_variable_that_is_neither_yes_nor_no_is_named(tmp_path: Path) -> None:
     """A misspelt flag does not silently turn everything off."""
-    with pytest.raises(SettingsError, match="RECOLLECT_DISABLE"):
-        read(tmp_path, RECOLLECT_DISABLE="flase")
+    with pytest.raises(SettingsError, match="HOWCOME_DISABLE"):
+        read(tmp_path, HOWCOME_DISABLE="flase")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
 @given(st.sampled_from([field.name for field in FIELDS] + ["home", "anything"]), st.integers())
 def test_settings_are_frozen(name: str, value: int) -> None:
     """They are read once; nobody changes or removes one."""
-    settings = read_settings({"RECOLLECT_HOME": "/nonexistent/recollect"})
+    settings = read_settings({"HOWCOME_HOME": "/nonexistent/howcome"})
     before = dict(vars(settings))
     with pytest.raises(AttributeError):
         setattr(settings, name, value)
@@ -141,14 +141,14 @@ def test_settings_are_frozen(name: str, value: int) -> None:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({"RECOLLECT_HOME": "/data/memory"}, "/data/memory"),
-        ({"RECOLLECT_HOME": "/data/../data/memory/"}, "/data/memory"),
-        ({"RECOLLECT_HOME": "", "HOME": "/home/mara"}, "/home/mara/.recollect"),
-        ({"HOME": "/home/mara"}, "/home/mara/.recollect"),
+        ({"HOWCOME_HOME": "/data/memory"}, "/data/memory"),
+        ({"HOWCOME_HOME": "/data/../data/memory/"}, "/data/memory"),
+        ({"HOWCOME_HOME": "", "HOME": "/home/mara"}, "/home/mara/.howcome"),
+        ({"HOME": "/home/mara"}, "/home/mara/.howcome"),
     ],
 )
 def test_the_home_is_chosen_by_the_environment(environment: dict[str, str], expected: str) -> None:
-    """RECOLLECT_HOME, made absolute, or .recollect in the user's home."""
+    """HOWCOME_HOME, made absolute, or .howcome in the user's home."""
     assert home_folder(environment) == expected
 
 
@@ -157,7 +157,7 @@ def test_every_setting_says_what_it_is_for() -> None:
     assert len({field.name for field in FIELDS}) == len(FIELDS)
     assert {field.name for field in FIELDS} | {"home"} == set(Settings.__annotations__)
     for field in FIELDS:
-        assert field.variable == f"RECOLLECT_{field.name.upper()}"
+        assert field.variable == f"HOWCOME_{field.name.upper()}"
         assert field.help.endswith(".")
         if field in NUMBERS:
             assert field.low <= field.default <= field.high

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain import text as words_of
-from recollect.domain.text import (
+from howcome.domain import text as words_of
+from howcome.domain.text import (
     GENERIC_WORDS,
     STOP_WORDS,
     analyze,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain.times import DAY_MS, HOUR_MS, Span, ago_ms, date_of, day_of, iso_day, nearness, spans
+from howcome.domain.times import DAY_MS, HOUR_MS, Span, ago_ms, date_of, day_of, iso_day, nearness, spans
 
 NOW = 1_773_651_600_000
 """Monday, 2026-03-16, 09:00 UTC."""

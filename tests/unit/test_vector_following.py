@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from tests.vectors import open_index, turn, write
 
-from recollect.domain.events import ASSISTANT_TEXT, KINDS, USER_PROMPT
-from recollect.domain.stored import Filter, Scope
-from recollect.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
+from howcome.domain.events import ASSISTANT_TEXT, KINDS, USER_PROMPT
+from howcome.domain.stored import Filter, Scope
+from howcome.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from recollect.domain.stored import Turn
+    from howcome.domain.stored import Turn
 
 EVERYTHING = Filter(Scope.everything())
 PROMPT, ANSWER = KINDS.index(USER_PROMPT), KINDS.index(ASSISTANT_TEXT)

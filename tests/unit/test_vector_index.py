@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.vectors import DIMENSIONS, alone, clustered, expected, filled, is_wanted, open_index, turn, write
 
-from recollect.domain import events
-from recollect.domain.stored import Filter, Scope
-from recollect.errors import StoreError
-from recollect.store.vector_index import EXACT_ROWS
-from recollect.store.vector_projects import PROJECT_AT, ROW_BYTES, move_vectors
-from recollect.store.vector_snapshot import ROW, Snapshot, signs
-from recollect.store.vector_writer import VectorWriter
+from howcome.domain import events
+from howcome.domain.stored import Filter, Scope
+from howcome.errors import StoreError
+from howcome.store.vector_index import EXACT_ROWS
+from howcome.store.vector_projects import PROJECT_AT, ROW_BYTES, move_vectors
+from howcome.store.vector_snapshot import ROW, Snapshot, signs
+from howcome.store.vector_writer import VectorWriter
 
 if TYPE_CHECKING:
     from random import Random

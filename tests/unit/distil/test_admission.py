@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.domain.candidates import MAX_TEXT_CHARS, REASONS, Candidate
-from recollect.ingest.distil.admission import admit
-from recollect.ingest.secrets import Redactor
+from howcome.domain.candidates import MAX_TEXT_CHARS, REASONS, Candidate
+from howcome.ingest.distil.admission import admit
+from howcome.ingest.secrets import Redactor
 
 TOKEN = "ghp_" + "a1B2" * 9
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.batches import START_MS, Transcript
 
-from recollect.domain import events
-from recollect.domain.stored import Scope
-from recollect.ingest.distil.batches import IDLE_MS, MOST_MESSAGES, MOST_MS, close_batches
+from howcome.domain import events
+from howcome.domain.stored import Scope
+from howcome.ingest.distil.batches import IDLE_MS, MOST_MESSAGES, MOST_MS, close_batches
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite import SqliteStore
+    from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()
 LATER_MS = START_MS + 10 * MOST_MS

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import events
-from recollect.domain.candidates import REASONS, Candidate
-from recollect.domain.memories import RESOLVED, TYPES
-from recollect.domain.stored import StoredEvent
-from recollect.ingest.distil.base import stream_of, with_following
-from recollect.ingest.distil.rules import RuleDistiller
+from howcome.domain import events
+from howcome.domain.candidates import REASONS, Candidate
+from howcome.domain.memories import RESOLVED, TYPES
+from howcome.domain.stored import StoredEvent
+from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.rules import RuleDistiller
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "distil"
 START_MS = int(datetime.fromisoformat("2026-03-19T10:00:00+00:00").timestamp() * 1000)

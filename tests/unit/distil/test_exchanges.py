@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from recollect.domain import candidates, events
-from recollect.domain.stored import StoredEvent
-from recollect.ingest.distil.base import LOOKAHEAD, stream_of, with_following
-from recollect.ingest.distil.rules import RuleDistiller
+from howcome.domain import candidates, events
+from howcome.domain.stored import StoredEvent
+from howcome.ingest.distil.base import LOOKAHEAD, stream_of, with_following
+from howcome.ingest.distil.rules import RuleDistiller
 
 
 def event(number: int, kind: str, text: str = "hm", agent: str | None = None) -> StoredEvent:

@@ -7,12 +7,12 @@ from hashlib import blake2b
 
 import pytest
 
-from recollect.domain import events
-from recollect.domain.candidates import Candidate
-from recollect.domain.stored import StoredEvent
-from recollect.ingest.distil.base import stream_of, with_following
-from recollect.ingest.distil.quick import Cues, Words
-from recollect.ingest.distil.rules import RuleDistiller
+from howcome.domain import events
+from howcome.domain.candidates import Candidate
+from howcome.domain.stored import StoredEvent
+from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.quick import Cues, Words
+from howcome.ingest.distil.rules import RuleDistiller
 
 DAY = "2026-03-19"
 START_MS = 1_773_900_000_000

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain.memories import Memory
-from recollect.domain.reconciliation import Known, Plan, StoredCandidate
-from recollect.ingest.distil.reconcile import reconcile
+from howcome.domain.memories import Memory
+from howcome.domain.reconciliation import Known, Plan, StoredCandidate
+from howcome.ingest.distil.reconcile import reconcile
 
 TEXTS = (
     "The tide poller waits 30s between reads.", "The tide poller waits 60s between reads.",

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.domain import candidates
-from recollect.ingest.distil.dates import absolute, day_spoken_of
-from recollect.ingest.distil.fitness import dangles, fault
-from recollect.ingest.distil.rewriting import impersonal, without_you
+from howcome.domain import candidates
+from howcome.ingest.distil.dates import absolute, day_spoken_of
+from howcome.ingest.distil.fitness import dangles, fault
+from howcome.ingest.distil.rewriting import impersonal, without_you
 
 THURSDAY_MS = int(datetime(2026, 3, 19, 10, tzinfo=UTC).timestamp() * 1000)
 

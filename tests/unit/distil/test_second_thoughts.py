@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.distil.test_findings import AGENT, DAY, USER, Step, distilled, edit, texts
 
-from recollect.domain import events
-from recollect.domain.candidates import Candidate
+from howcome.domain import events
+from howcome.domain.candidates import Candidate
 
 THINKING = events.ASSISTANT_THINKING
 ASKED: Step = (USER, "why do berths get the same number twice?")

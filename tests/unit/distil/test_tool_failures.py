@@ -9,13 +9,13 @@ from hashlib import blake2b
 
 import pytest
 
-from recollect.domain import events
-from recollect.domain.candidates import Candidate
-from recollect.domain.stored import StoredEvent
-from recollect.ingest.distil.base import stream_of, with_following
-from recollect.ingest.distil.rules import RuleDistiller
-from recollect.ingest.distil.rules.hooks_run import is_plain
-from recollect.ingest.distil.rules.runs import failed_tests
+from howcome.domain import events
+from howcome.domain.candidates import Candidate
+from howcome.domain.stored import StoredEvent
+from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.rules import RuleDistiller
+from howcome.ingest.distil.rules.hooks_run import is_plain
+from howcome.ingest.distil.rules.runs import failed_tests
 
 START_MS = 1_773_900_000_000
 USER, CALL, RESULT = events.USER_PROMPT, events.TOOL_CALL, events.TOOL_RESULT

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.domain import events
-from recollect.domain.candidates import REASONS
-from recollect.domain.memories import TYPES
-from recollect.domain.stored import StoredEvent
-from recollect.ingest.distil.base import stream_of, with_following
-from recollect.ingest.distil.rules import RuleDistiller
+from howcome.domain import events
+from howcome.domain.candidates import REASONS
+from howcome.domain.memories import TYPES
+from howcome.domain.stored import StoredEvent
+from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.rules import RuleDistiller
 
 HOSTILE_CHARS, LINE_CHARS = 100_000, 1_900
 MAX_CPU_S = 5.0

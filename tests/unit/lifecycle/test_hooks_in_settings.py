@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import LifecycleError
-from recollect.present.lifecycle import EVENT_TIMEOUTS, FileReport, Owner, engine, hook_command
-from recollect.present.lifecycle.atomic_files import FileChangedError, read_snapshot, remove_file, replace_file
-from recollect.present.lifecycle.install_record import Entry
-from recollect.present.lifecycle.json_entries import JsonEntries
-from recollect.present.lifecycle.parts import Merged
+from howcome.errors import LifecycleError
+from howcome.present.lifecycle import EVENT_TIMEOUTS, FileReport, Owner, engine, hook_command
+from howcome.present.lifecycle.atomic_files import FileChangedError, read_snapshot, remove_file, replace_file
+from howcome.present.lifecycle.install_record import Entry
+from howcome.present.lifecycle.json_entries import JsonEntries
+from howcome.present.lifecycle.parts import Merged
 
 INSTALL = (
-    "from recollect.present.lifecycle import Owner, engine\n"
-    "from recollect.present.lifecycle.claude_code import hooks\n"
-    "from recollect.present.lifecycle.parts import Merged\n"
+    "from howcome.present.lifecycle import Owner, engine\n"
+    "from howcome.present.lifecycle.claude_code import hooks\n"
+    "from howcome.present.lifecycle.parts import Merged\n"
     "HOOKS = tuple(hooks('command'))\n"
     "def install(config, state):\n"
     "    engine.install(Owner('claude-code'), [Merged(config / 'settings.json', HOOKS)], state)\n"
@@ -145,12 +145,12 @@ def changed(report: FileReport) -> bool:
 
 def command(event: str) -> str:
     """A hook command of some interpreter."""
-    return f"/usr/bin/python /lib/recollect/launch.py {event}"
+    return f"/usr/bin/python /lib/howcome/launch.py {event}"
 
 
 def moved(event: str) -> str:
     """The same hook command after the interpreter moved."""
-    return f"/opt/my python/bin/python /lib/recollect/launch.py {event}"
+    return f"/opt/my python/bin/python /lib/howcome/launch.py {event}"
 
 
 def ours(document: dict[str, object], of: Callable[[str], str] = command) -> dict[str, int]:
@@ -418,7 +418,7 @@ def test_hooks_that_the_user_took_out_are_not_missed(place: Place) -> None:
 
 def test_without_a_record_the_shape_of_the_command_tells(place: Place) -> None:
     """With the memory directory gone, our entries still come out and look-alikes stay."""
-    launcher = "/x y/recollect/present/launch.py"
+    launcher = "/x y/howcome/present/launch.py"
     theirs = {"type": "command", "command": f"wc -l '{launcher}' Stop 2>/dev/null || true"}
     broken = {"type": "command", "command": f"echo '{launcher}"}
     document = {"hooks": {"Stop": [{"hooks": [theirs, broken]}]}}
@@ -612,7 +612,7 @@ def test_a_directory_that_may_not_be_written_gives_a_message(place: Place) -> No
     place.config.chmod(0o500)
     program = (
         "import os, sys; from pathlib import Path\n"
-        "from recollect.errors import LifecycleError\n" + INSTALL + "config, state = map(Path, sys.argv[1:])\n"
+        "from howcome.errors import LifecycleError\n" + INSTALL + "config, state = map(Path, sys.argv[1:])\n"
         "if os.geteuid() == 0:\n"
         "    for path in (config.parents[1], config.parent, config, config / 'settings.json'):\n"
         "        os.chown(path, 65534, -1)\n"
@@ -638,7 +638,7 @@ def test_a_folder_that_may_not_be_written_keeps_the_files_before_it_as_they_were
         (root / "second").chmod(0o500)
         program = (
             "import os, sys; from pathlib import Path\n"
-            "from recollect.errors import LifecycleError\n" + INSTALL + "root = sys.argv[1]\n"
+            "from howcome.errors import LifecycleError\n" + INSTALL + "root = sys.argv[1]\n"
             "if os.geteuid() == 0:\n"
             "    for folder, _, names in os.walk(root):\n"
             "        for name in ('', *names): os.chown(os.path.join(folder, name), 65534, -1)\n"
@@ -668,7 +668,7 @@ def test_a_file_of_another_user_keeps_the_files_before_it_as_they_were() -> None
             os.chown(path, 65534, -1)
         program = (
             "import os, sys; from pathlib import Path\n"
-            "from recollect.errors import LifecycleError\n" + INSTALL + "root = sys.argv[1]\n"
+            "from howcome.errors import LifecycleError\n" + INSTALL + "root = sys.argv[1]\n"
             "os.seteuid(65534)\n"
             "parts = [Merged(Path(root, name, 'settings.json'), HOOKS) for name in ('first', 'second')]\n"
             "try: engine.install(Owner('claude-code'), parts, Path(root, 'state'))\n"
@@ -692,7 +692,7 @@ def test_a_full_disk_loses_nothing(place: Place) -> None:
     place.write(original)
     program = (
         "import resource, sys; from pathlib import Path\n"
-        "from recollect.errors import LifecycleError\n"
+        "from howcome.errors import LifecycleError\n"
         + INSTALL
         + "config, state, size = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
@@ -722,27 +722,27 @@ def run_python(program: str, *arguments: object, executable: str = sys.executabl
 
 def test_the_command_is_what_the_shell_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Absolute interpreter without following links, isolated, launcher, event, and an end that always exits 0."""
-    monkeypatch.delenv("RECOLLECT_HOME", raising=False)
-    launcher = SOURCE / "recollect" / "present" / "launch.py"
+    monkeypatch.delenv("HOWCOME_HOME", raising=False)
+    launcher = SOURCE / "howcome" / "present" / "launch.py"
     expected = f"{shlex.quote(sys.executable)} -I -S -E {shlex.quote(str(launcher))} Stop 2>/dev/null || true"
     assert hook_command("Stop") == expected
-    monkeypatch.setenv("RECOLLECT_HOME", "/data/it's here")
-    assert hook_command("Stop") == f"RECOLLECT_HOME='/data/it'\"'\"'s here' {expected}"
+    monkeypatch.setenv("HOWCOME_HOME", "/data/it's here")
+    assert hook_command("Stop") == f"HOWCOME_HOME='/data/it'\"'\"'s here' {expected}"
 
 
 def test_the_default_home_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """RECOLLECT_HOME set to the default, or to nothing, adds nothing to the command."""
+    """HOWCOME_HOME set to the default, or to nothing, adds nothing to the command."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for value in ("", str(tmp_path / ".recollect"), "~/.recollect"):
-        monkeypatch.setenv("RECOLLECT_HOME", value)
-        assert "RECOLLECT_HOME" not in hook_command("Stop")
+    for value in ("", str(tmp_path / ".howcome"), "~/.howcome"):
+        monkeypatch.setenv("HOWCOME_HOME", value)
+        assert "HOWCOME_HOME" not in hook_command("Stop")
 
 
 def test_a_relative_home_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The hook runs in another directory than `init`."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RECOLLECT_HOME", "mem")
-    assert hook_command("Stop").startswith(f"RECOLLECT_HOME={tmp_path}/mem ")
+    monkeypatch.setenv("HOWCOME_HOME", "mem")
+    assert hook_command("Stop").startswith(f"HOWCOME_HOME={tmp_path}/mem ")
 
 
 def test_a_shim_script_is_never_the_interpreter(tmp_path: Path) -> None:
@@ -751,9 +751,9 @@ def test_a_shim_script_is_never_the_interpreter(tmp_path: Path) -> None:
     shim.parent.mkdir()
     shim.write_text('#!/bin/sh\nexec real "$@"\n')
     shim.chmod(0o755)
-    program = "from recollect.present.lifecycle import hook_command; print(hook_command('Stop'))"
+    program = "from howcome.present.lifecycle import hook_command; print(hook_command('Stop'))"
     printed = run_python(program, executable=os.path.realpath(sys.executable), name=str(shim))
-    interpreter = next(word for word in shlex.split(printed) if not word.startswith("RECOLLECT_HOME"))
+    interpreter = next(word for word in shlex.split(printed) if not word.startswith("HOWCOME_HOME"))
     assert "shims" not in interpreter
     assert subprocess.run([interpreter, "-c", ""], check=False).returncode == 0
 
@@ -761,20 +761,20 @@ def test_a_shim_script_is_never_the_interpreter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["two words", 'it\'s "quoted"', "日本 🙂", "new\nline", "$HOME `id` \\ ; & *", "-rf"])
 def test_hostile_directory_names_survive_the_shell(place: Place, tmp_path: Path, name: str) -> None:
     """The command, read back from the settings and run by `sh -c`, reaches the launcher and the right home."""
-    package = tmp_path / name / "recollect"
+    package = tmp_path / name / "howcome"
     (package / "present").mkdir(parents=True)
-    shutil.copytree(SOURCE / "recollect" / "present" / "lifecycle", package / "present" / "lifecycle")
+    shutil.copytree(SOURCE / "howcome" / "present" / "lifecycle", package / "present" / "lifecycle")
     for module in ("__init__.py", "errors.py", "present/__init__.py"):
-        (package / module).write_bytes((SOURCE / "recollect" / module).read_bytes())
+        (package / module).write_bytes((SOURCE / "howcome" / module).read_bytes())
     (package / "present" / "launch.py").write_text(
-        "import os, sys; print(ascii([sys.argv[0], sys.argv[1], os.environ['RECOLLECT_HOME']]))"
+        "import os, sys; print(ascii([sys.argv[0], sys.argv[1], os.environ['HOWCOME_HOME']]))"
     )
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
         + INSTALL
         + "install(Path(sys.argv[2]), Path(sys.argv[3]))\n"
     )
-    environment = os.environ | {"RECOLLECT_HOME": str(tmp_path / name / "memory")}
+    environment = os.environ | {"HOWCOME_HOME": str(tmp_path / name / "memory")}
     arguments = [sys.executable, "-I", "-c", program, str(package.parent), str(place.config), str(place.state)]
     subprocess.run(arguments, env=environment, check=True)
     installed = place.document()["hooks"]["UserPromptSubmit"][0]["hooks"][0]  # type: ignore[index]

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
 
-from recollect.errors import LifecycleError, UsageError
-from recollect.present.hook_dialects import DIALECTS
-from recollect.present.hook_handlers import HANDLERS
-from recollect.present.lifecycle import (
+from howcome.errors import LifecycleError, UsageError
+from howcome.present.hook_dialects import DIALECTS
+from howcome.present.hook_handlers import HANDLERS
+from howcome.present.lifecycle import (
     AGENTS,
     EVENT_TIMEOUTS,
     Owner,
     install,
     parts_of,
 )
-from recollect.present.lifecycle.agents import inspect, recorded_owners
-from recollect.present.lifecycle.claude_code import READ_ONLY_TOOLS, client_version, require_form
-from recollect.present.lifecycle.commands import hook_interpreter, is_hook, is_server
+from howcome.present.lifecycle.agents import inspect, recorded_owners
+from howcome.present.lifecycle.claude_code import READ_ONLY_TOOLS, client_version, require_form
+from howcome.present.lifecycle.commands import hook_interpreter, is_hook, is_server
 
 OTHERS: dict[str, dict[str, bytes]] = {
     "claude-code": {
@@ -70,7 +70,7 @@ def test_an_agent_is_wired_and_unwired_without_a_trace(home: Path, agent: str, *
     assert recorded_owners() == [Owner(agent)]
     unwire(agent)
     assert files(home) == before
-    assert not (home / ".recollect" / "installs").exists()
+    assert not (home / ".howcome" / "installs").exists()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -96,37 +96,37 @@ def test_claude_code_gets_hooks_server_permissions_skill_and_commands(home: Path
     wire("claude-code")
     settings = values(home / ".claude" / "settings.json")
     assert set(settings["hooks"]) == set(EVENT_TIMEOUTS)
-    allowed = [*(f"mcp__recollect__{tool}" for tool in READ_ONLY_TOOLS), "Skill(temporal-recall)"]
+    allowed = [*(f"mcp__howcome__{tool}" for tool in READ_ONLY_TOOLS), "Skill(temporal-recall)"]
     assert settings["permissions"] == {"deny": ["Read(.env)"], "allow": ["Bash(ls:*)", *allowed]}
-    server = values(home / ".claude.json")["mcpServers"]["recollect"]
+    server = values(home / ".claude.json")["mcpServers"]["howcome"]
     assert server["type"] == "stdio"
     assert os.access(server["command"], os.X_OK)
     assert is_server([server["command"], *server["args"]])
     assert server["env"] == {}
     assert (home / ".claude/skills/temporal-recall/SKILL.md").read_text().startswith("---\nname: temporal-recall\n")
-    names = sorted(os.listdir(home / ".claude/commands/recollect"))
+    names = sorted(os.listdir(home / ".claude/commands/howcome"))
     assert names == ["forget.md", "recall.md", "remember.md", "timeline.md"]
-    assert stat.S_IMODE((home / ".claude/commands/recollect/recall.md").stat().st_mode) == 0o600
+    assert stat.S_IMODE((home / ".claude/commands/howcome/recall.md").stat().st_mode) == 0o600
 
 
 def test_assets_name_only_tools_that_there_are() -> None:
     """A tool that may be called without asking is read-only, in commands too; a skill stays short."""
-    assets = Path(__file__).parents[3] / "src/recollect/present/lifecycle/assets"
+    assets = Path(__file__).parents[3] / "src/howcome/present/lifecycle/assets"
     for asset in assets.rglob("*.md"):
         text = asset.read_text()
         allowed = [line for line in text.splitlines() if line.startswith("allowed-tools:")]
         tools = [tool.strip() for line in allowed for tool in line.partition(":")[2].split(",")]
-        assert {tool.removeprefix("mcp__recollect__") for tool in tools} <= set(READ_ONLY_TOOLS)
+        assert {tool.removeprefix("mcp__howcome__") for tool in tools} <= set(READ_ONLY_TOOLS)
         assert len(text.splitlines()) <= 80
         assert "description:" in text.partition("\n---\n")[0]
 
 
 def test_permissions_can_be_left_out_and_taken_out(home: Path) -> None:
     """`permissions=no` adds none, and removes those of an earlier install; what the user allowed himself stays."""
-    put(home, {".claude/settings.json": b'{"permissions": {"allow": ["mcp__recollect__search_memory"]}}'})
+    put(home, {".claude/settings.json": b'{"permissions": {"allow": ["mcp__howcome__search_memory"]}}'})
     wire("claude-code")
     wire("claude-code", options={"permissions": "no"})
-    allowed = ["mcp__recollect__search_memory"]
+    allowed = ["mcp__howcome__search_memory"]
     assert values(home / ".claude/settings.json")["permissions"] == {"allow": allowed}
     assert {report.outcome for report in wire("claude-code", options={"permissions": "no"})} == {"unchanged"}
     (home / ".claude/settings.json").write_text(json.dumps(values(home / ".claude/settings.json"), indent=1))
@@ -138,7 +138,7 @@ def test_another_configuration_folder_holds_everything(home: Path, monkeypatch: 
     """With CLAUDE_CONFIG_DIR the client's own state is there too; an uninstall without it still finds the files."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "elsewhere"))
     wire("claude-code")
-    assert "recollect" in values(home / "elsewhere/.claude.json")["mcpServers"]
+    assert "howcome" in values(home / "elsewhere/.claude.json")["mcpServers"]
     assert not (home / ".claude").exists()
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
     unwire("claude-code")
@@ -149,7 +149,7 @@ def test_the_clients_older_state_file_is_used_where_it_is(home: Path) -> None:
     """The client prefers `.config.json` in its folder."""
     put(home, {".claude/.config.json": b"{}"})
     wire("claude-code")
-    assert "recollect" in values(home / ".claude/.config.json")["mcpServers"]
+    assert "howcome" in values(home / ".claude/.config.json")["mcpServers"]
     assert not (home / ".claude.json").exists()
 
 
@@ -163,11 +163,11 @@ def test_a_project_is_wired_in_the_users_own_files_only(home: Path) -> None:
     wire("claude-code")
     state = values(home / ".claude.json")
     assert set(state["projects"]) == set(roots)
-    assert set(state["mcpServers"]) == {"other", "recollect"}
+    assert set(state["mcpServers"]) == {"other", "howcome"}
     unwire("claude-code", scope="project", root=roots[0])
     state = values(home / ".claude.json")
     assert set(state["projects"]) == {roots[1]}
-    assert set(state["mcpServers"]) == {"other", "recollect"}
+    assert set(state["mcpServers"]) == {"other", "howcome"}
     assert {found.state for found in inspect()} == {"ok"}
     unwire("claude-code")
     assert set(values(home / ".claude.json")["mcpServers"]) == {"other"}
@@ -200,7 +200,7 @@ def test_codex_gets_a_table_and_hooks(home: Path) -> None:
     handler = hooks["Stop"][0]["hooks"][0]
     assert handler["type"] == "command"
     assert shlex.split(handler["command"])[-6:] == ["Stop", "--agent", "codex", "2>/dev/null", "||", "true"]
-    assert is_server(values(home / ".codex/config.toml")["mcp_servers"]["recollect"]["args"])
+    assert is_server(values(home / ".codex/config.toml")["mcp_servers"]["howcome"]["args"])
 
 
 def test_gemini_gets_milliseconds(home: Path) -> None:
@@ -208,7 +208,7 @@ def test_gemini_gets_milliseconds(home: Path) -> None:
     wire("gemini")
     settings = values(home / ".gemini/settings.json")
     assert settings["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
-    assert set(settings["mcpServers"]["recollect"]) == {"command", "args"}
+    assert set(settings["mcpServers"]["howcome"]) == {"command", "args"}
 
 
 def test_cursors_hooks_stand_plainly_under_a_version(home: Path) -> None:
@@ -224,28 +224,28 @@ def test_cursors_hooks_stand_plainly_under_a_version(home: Path) -> None:
 def test_opencode_gets_one_list_of_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the file that is there, under $XDG_CONFIG_HOME, with the memory's place where that is not the default."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
-    monkeypatch.setenv("RECOLLECT_HOME", str(home / "mem"))
+    monkeypatch.setenv("HOWCOME_HOME", str(home / "mem"))
     owner = Owner("opencode")
     install(owner, parts_of(owner), home / "mem")
-    server = values(home / "xdg/opencode/opencode.json")["mcp"]["recollect"]
+    server = values(home / "xdg/opencode/opencode.json")["mcp"]["howcome"]
     assert (server["type"], server["enabled"]) == ("local", True)
     assert is_server(server["command"])
-    assert server["environment"] == {"RECOLLECT_HOME": str(home / "mem")}
+    assert server["environment"] == {"HOWCOME_HOME": str(home / "mem")}
 
 
 def test_another_memory_folder_is_followed_everywhere(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The servers' environment says where; a second install with another place changes just that."""
     for place in ("one", "two"):
-        monkeypatch.setenv("RECOLLECT_HOME", str(home / place))
+        monkeypatch.setenv("HOWCOME_HOME", str(home / place))
         for agent in AGENTS:
             owner = Owner(agent)
             install(owner, parts_of(owner), home / "records")
-        assert values(home / ".claude.json")["mcpServers"]["recollect"]["env"] == {"RECOLLECT_HOME": str(home / place)}
-        assert values(home / ".codex/config.toml")["mcp_servers"]["recollect"]["env"] == {
-            "RECOLLECT_HOME": str(home / place)
+        assert values(home / ".claude.json")["mcpServers"]["howcome"]["env"] == {"HOWCOME_HOME": str(home / place)}
+        assert values(home / ".codex/config.toml")["mcp_servers"]["howcome"]["env"] == {
+            "HOWCOME_HOME": str(home / place)
         }
-        assert values(home / ".gemini/settings.json")["mcpServers"]["recollect"]["env"] == {
-            "RECOLLECT_HOME": str(home / place)
+        assert values(home / ".gemini/settings.json")["mcpServers"]["howcome"]["env"] == {
+            "HOWCOME_HOME": str(home / place)
         }
     assert str(home / "one") not in "".join(
         (home / name).read_text() for name in (".claude.json", ".codex/config.toml")
@@ -260,7 +260,7 @@ def test_the_form_mcp_passes_every_field_by_name(home: Path) -> None:
     wire("claude-code", options={"hook_form": "mcp"})
     hooks = values(home / ".claude/settings.json")["hooks"]
     handler = hooks["UserPromptSubmit"][0]["hooks"][0]
-    assert (handler["type"], handler["server"], handler["tool"]) == ("mcp_tool", "recollect", "hook")
+    assert (handler["type"], handler["server"], handler["tool"]) == ("mcp_tool", "howcome", "hook")
     assert handler["input"]["prompt"] == "${prompt}"
     assert hooks["SessionStart"][0]["hooks"][0]["type"] == "command"
     assert {found.state for found in inspect()} == {"ok"}
@@ -312,14 +312,14 @@ def test_without_a_client_the_version_is_unknown(tmp_path: Path, monkeypatch: py
 
 def test_a_hook_command_is_known_by_its_shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With or without an agent and a home; its interpreter can be told."""
-    from recollect.present.lifecycle import hook_command
+    from howcome.present.lifecycle import hook_command
 
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "a b"))
+    monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "a b"))
     for command in (hook_command("Stop"), hook_command("Stop", "codex")):
         assert is_hook(command, "Stop")
         assert not is_hook(command, "SessionEnd")
         interpreter = hook_interpreter(command)
         assert interpreter is not None
         assert os.access(interpreter, os.X_OK)
-    assert hook_interpreter("echo 'recollect/present/launch.py") is None
-    assert hook_interpreter("python -c 'recollect/present/launch.py' || true") is None
+    assert hook_interpreter("echo 'howcome/present/launch.py") is None
+    assert hook_interpreter("python -c 'howcome/present/launch.py' || true") is None

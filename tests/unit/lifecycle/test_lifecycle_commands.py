@@ -1,4 +1,4 @@
-"""`recollect init`, `upgrade` and `uninstall` as a person runs them."""
+"""`howcome init`, `upgrade` and `uninstall` as a person runs them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.builders import Claude, write
 
-from recollect.errors import LifecycleError, UsageError
-from recollect.present.commands.lifecycle import init, uninstall, upgrade
-from recollect.present.lifecycle import EVENT_TIMEOUTS, inspect
+from howcome.errors import LifecycleError, UsageError
+from howcome.present.commands.lifecycle import init, uninstall, upgrade
+from howcome.present.lifecycle import EVENT_TIMEOUTS, inspect
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_init_says_what_it_does_file_by_file_and_asks(home: Path, shell: CliRunn
         ".claude/settings.json",
         ".claude.json",
         "SKILL.md",
-        "/recollect:recall",
+        "/howcome:recall",
         "MCP server",
         "memory",
         "Now try",
@@ -87,11 +87,11 @@ def test_init_reads_the_sessions_that_are_there(home: Path, shell: CliRunner) ->
 
 def test_an_import_that_fails_undoes_nothing(home: Path, shell: CliRunner) -> None:
     """The wiring stays, and the way to try again is named."""
-    (home / ".recollect").mkdir()
-    (home / ".recollect" / "recollect.db").write_text("no database at all, and long enough to be read as one" * 99)
+    (home / ".howcome").mkdir()
+    (home / ".howcome" / "howcome.db").write_text("no database at all, and long enough to be read as one" * 99)
     result = shell.invoke(init, ["--yes"])
     assert result.exit_code == 0
-    assert "recollect import" in result.stderr
+    assert "howcome import" in result.stderr
     assert {found.state for found in inspect()} == {"ok"}
 
 
@@ -124,7 +124,7 @@ def test_agents_are_chosen_by_name_or_found(home: Path, shell: CliRunner) -> Non
     assert {file["agent"] for file in one["files"]} == {"codex"}
     rest = report(shell.invoke(uninstall, ["--yes", "--json"]))
     assert {file["agent"] for file in rest["files"]} == {"gemini", "cursor", "opencode"}
-    assert sorted(os.listdir(home)) == [".cursor", ".gemini", ".recollect"]
+    assert sorted(os.listdir(home)) == [".cursor", ".gemini", ".howcome"]
 
 
 def test_one_bad_file_keeps_everything_as_it_was(home: Path, shell: CliRunner) -> None:
@@ -209,8 +209,8 @@ def test_a_project_that_is_gone_is_not_made_again(
     assert not (home / "shop").exists()
     assert {found.scope for found in inspect()} == {"user"}
     done(shell.invoke(uninstall, ["--yes"]))
-    assert os.listdir(home) == [".recollect"]
-    assert not (home / ".recollect" / "installs").exists()
+    assert os.listdir(home) == [".howcome"]
+    assert not (home / ".howcome" / "installs").exists()
 
 
 def test_the_form_mcp_is_refused_for_a_client_that_may_not_know_it(home: Path, shell: CliRunner) -> None:
@@ -263,38 +263,38 @@ def test_upgrade_wires_no_folder_that_init_did_not(
     done(shell.invoke(init, ["--yes", "--no-import"]))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
     assert "CLAUDE_CONFIG_DIR" in done(shell.invoke(upgrade, ["--yes"]))
-    assert sorted(os.listdir(home)) == [".recollect", "elsewhere"]
+    assert sorted(os.listdir(home)) == [".howcome", "elsewhere"]
     done(shell.invoke(uninstall, ["--yes"]))
-    assert os.listdir(home) == [".recollect"]
+    assert os.listdir(home) == [".howcome"]
 
 
 def test_uninstall_keeps_the_memory_and_says_where(home: Path, shell: CliRunner) -> None:
     """The data stays; a second run has nothing to do and still exits 0; an edited file is named."""
     done(shell.invoke(init, ["--yes"]))
-    (home / ".claude/commands/recollect/recall.md").write_text("mine")
+    (home / ".claude/commands/howcome/recall.md").write_text("mine")
     said = done(shell.invoke(uninstall, ["--yes"]))
-    assert f"memory stays in {home / '.recollect'}" in said
+    assert f"memory stays in {home / '.howcome'}" in said
     assert "You edited" in said
-    assert (home / ".recollect/recollect.db").exists()
+    assert (home / ".howcome/howcome.db").exists()
     assert "Nothing was installed" in done(shell.invoke(uninstall, ["--yes"]))
 
 
-def test_purge_asks_again_and_deletes_only_what_recollect_made(home: Path, shell: CliRunner) -> None:
+def test_purge_asks_again_and_deletes_only_what_howcome_made(home: Path, shell: CliRunner) -> None:
     """The second question stands alone; a file of the user's in the folder stays and is named."""
     done(shell.invoke(init, ["--yes"]))
-    store = home / ".recollect"
+    store = home / ".howcome"
     (store / "spool").mkdir()
     (store / "my notes.txt").write_text("mine")
     refused = shell.invoke(uninstall, ["--purge"], input="y\nn\n")
     assert refused.exit_code == 1
-    assert (store / "recollect.db").exists()
+    assert (store / "howcome.db").exists()
     done(shell.invoke(init, ["--yes"]))
     said = done(shell.invoke(uninstall, ["--purge"], input="y\ny\n"))
     assert "my notes.txt" in said
     assert os.listdir(store) == ["my notes.txt"]
     (store / "my notes.txt").unlink()
     done(shell.invoke(init, ["--yes"]))
-    assert "recollect.db" in report(shell.invoke(uninstall, ["--purge", "--yes", "--json"]))["purged"]
+    assert "howcome.db" in report(shell.invoke(uninstall, ["--purge", "--yes", "--json"]))["purged"]
     assert os.listdir(home) == []
 
 
@@ -303,5 +303,5 @@ def test_help_shows_examples(shell: CliRunner) -> None:
     for tool in (init, upgrade, uninstall):
         text = done(shell.invoke(tool, ["--help"]))
         assert "Example" in text
-        assert f"recollect {tool.name}" in text
+        assert f"howcome {tool.name}" in text
     assert "opencode" in done(shell.invoke(init, ["--help"]))

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import LifecycleError
-from recollect.present.lifecycle import Owner, engine
-from recollect.present.lifecycle.install_record import Entry
-from recollect.present.lifecycle.json_entries import SERVER_ENTRY, JsonEntries
-from recollect.present.lifecycle.json_text import Container, JsonText
-from recollect.present.lifecycle.parts import Merged
+from howcome.errors import LifecycleError
+from howcome.present.lifecycle import Owner, engine
+from howcome.present.lifecycle.install_record import Entry
+from howcome.present.lifecycle.json_entries import SERVER_ENTRY, JsonEntries
+from howcome.present.lifecycle.json_text import Container, JsonText
+from howcome.present.lifecycle.parts import Merged
 
 OWNER = Owner("opencode")
-VALUE = {"type": "local", "command": ["python", "recollect/present/launch.py", "mcp"], "enabled": True}
+VALUE = {"type": "local", "command": ["python", "howcome/present/launch.py", "mcp"], "enabled": True}
 
 TEXTS: dict[str, str] = {
     "a comment after the last member": '{\n  "theme": "x" // mine\n}\n',
@@ -43,7 +43,7 @@ TEXTS: dict[str, str] = {
 
 def part(path: Path) -> Merged:
     """A server in a file with comments."""
-    return Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), VALUE),), JsonEntries(comments=True))
+    return Merged(path, (Entry(SERVER_ENTRY, ("mcp", "howcome"), VALUE),), JsonEntries(comments=True))
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), "// nothing yet"], ids=[*TEXTS, "nothing but a comment"])
@@ -55,7 +55,7 @@ def test_a_server_goes_in_and_out_among_comments(tmp_path: Path, text: str) -> N
     engine.install(OWNER, [part(path)], state)
     now = path.read_bytes().decode()
     merged = JsonText(now, comments=True).document
-    assert merged["mcp"]["recollect"] == VALUE  # type: ignore[index]
+    assert merged["mcp"]["howcome"] == VALUE  # type: ignore[index]
     assert {**merged, "mcp": values.get("mcp")} == {**values, "mcp": values.get("mcp")}
     rest = iter(now)
     assert all(letter in rest for letter in text.strip())
@@ -97,9 +97,9 @@ def test_any_layout_comes_back(members: list[str], note: str, trailing: bool, sp
     comma = "," if trailing and members else ""
     text = "{" + glue + ("," + note + glue).join(members) + comma + note + glue + "}"
     json_text = JsonText(text, comments=True)
-    longer = json_text.appended(json_text.root, "recollect", {"x": [1]})
-    assert longer.document == {**json_text.document, "recollect": {"x": [1]}}
-    member = longer.root.member("recollect")
+    longer = json_text.appended(json_text.root, "howcome", {"x": [1]})
+    assert longer.document == {**json_text.document, "howcome": {"x": [1]}}
+    member = longer.root.member("howcome")
     assert member is not None
     back = longer.without(longer.root, member)
     assert back.document == json_text.document
@@ -110,7 +110,7 @@ def test_comments_are_refused_where_the_agent_refuses_them(tmp_path: Path) -> No
     """Claude Code reads strict JSON: the place of the comment is named."""
     path = tmp_path / "settings.json"
     path.write_text('{\n  "a": 1 // mine\n}')
-    strict = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), VALUE),))
+    strict = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "howcome"), VALUE),))
     with pytest.raises(LifecycleError, match="line 2, column 10"):
         engine.install(OWNER, [strict], tmp_path / "state")
 
@@ -129,7 +129,7 @@ def test_what_is_no_json_with_comments_is_refused(tmp_path: Path, text: str) -> 
 def test_a_server_of_somebody_else_is_never_replaced(tmp_path: Path) -> None:
     """The name is taken: file, line, column and what to do; uninstall leaves it alone."""
     path = tmp_path / "mcp.json"
-    path.write_text(json.dumps({"mcp": {"recollect": {"command": "other"}}}, indent=2))
+    path.write_text(json.dumps({"mcp": {"howcome": {"command": "other"}}}, indent=2))
     before = path.read_bytes()
     with pytest.raises(LifecycleError, match=r"line 3, column 18.*give it another name"):
         engine.install(OWNER, [part(path)], tmp_path / "state")
@@ -168,7 +168,7 @@ def test_nothing_is_written_that_does_not_hold_every_entry(tmp_path: Path) -> No
 
     path, text = tmp_path / "opencode.jsonc", '{"theme": "x", // mine\n}\n'
     path.write_text(text)
-    hasty = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), VALUE),), HastyEntries(comments=True))
+    hasty = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "howcome"), VALUE),), HastyEntries(comments=True))
     with pytest.raises(LifecycleError, match=r"several lines.*Nothing was written"):
         engine.install(OWNER, [hasty], tmp_path / "state")
     assert path.read_text() == text
@@ -176,18 +176,18 @@ def test_nothing_is_written_that_does_not_hold_every_entry(tmp_path: Path) -> No
 
 
 def test_a_users_own_variables_keep_their_bytes(tmp_path: Path) -> None:
-    """A refreshed entry changes what starts recollect, and no number beside it."""
+    """A refreshed entry changes what starts howcome, and no number beside it."""
     path, state = tmp_path / "mcp.json", tmp_path / "state"
-    ours = {"command": "py", "args": ["recollect/present/launch.py", "mcp"], "env": {"RECOLLECT_HOME": "/new"}}
+    ours = {"command": "py", "args": ["howcome/present/launch.py", "mcp"], "env": {"HOWCOME_HOME": "/new"}}
     text = (
-        '{"mcp": {"recollect": {"command": "/old", "args": ["recollect/present/launch.py", "mcp"],'
-        ' "env": {"PORT":8080, "BIG":123456789012345678901, "RECOLLECT_HOME":"/old", "X":[1]}}}}'
+        '{"mcp": {"howcome": {"command": "/old", "args": ["howcome/present/launch.py", "mcp"],'
+        ' "env": {"PORT":8080, "BIG":123456789012345678901, "HOWCOME_HOME":"/old", "X":[1]}}}}'
     )
     path.write_text(text)
-    merged = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "recollect"), ours),))
+    merged = Merged(path, (Entry(SERVER_ENTRY, ("mcp", "howcome"), ours),))
     assert engine.install(OWNER, [merged], state)[0].outcome == "changed"
     wanted = text.replace('"command": "/old"', '"command": "py"').replace('HOME":"/old"', 'HOME":"/new"')
     assert path.read_text() == wanted
-    path.write_text(wanted.replace(', "RECOLLECT_HOME":"/new"', ""))
+    path.write_text(wanted.replace(', "HOWCOME_HOME":"/new"', ""))
     engine.install(OWNER, [merged], state)
-    assert '"env": {"PORT":8080, "BIG":123456789012345678901, "X":[1], "RECOLLECT_HOME": "/new"}' in path.read_text()
+    assert '"env": {"PORT":8080, "BIG":123456789012345678901, "X":[1], "HOWCOME_HOME": "/new"}' in path.read_text()

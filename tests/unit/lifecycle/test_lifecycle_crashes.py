@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.present.lifecycle import Owner, install, uninstall, wired_parts
-from recollect.present.lifecycle.agents import parts_of
+from howcome.present.lifecycle import Owner, install, uninstall, wired_parts
+from howcome.present.lifecycle.agents import parts_of
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 OWNERS = (Owner("claude-code"), Owner("codex"))
@@ -21,8 +21,8 @@ CONFIG = b'model = "o9"\r\n\r\n[mcp_servers.other]\r\ncommand = "y"\r\n'
 
 PROGRAM = """
 import os, sys
-from recollect.present.lifecycle import Owner, install, recollect_home, uninstall, wired_parts
-from recollect.present.lifecycle.agents import parts_of
+from howcome.present.lifecycle import Owner, install, howcome_home, uninstall, wired_parts
+from howcome.present.lifecycle.agents import parts_of
 owners = [Owner("claude-code"), Owner("codex")]
 left = int(sys.argv[2])
 def count(event, arguments):
@@ -35,9 +35,9 @@ parts = [(owner, parts_of(owner)) for owner in owners]
 sys.addaudithook(count)
 if sys.argv[1] == "install":
     for owner, its in parts:
-        install(owner, its, recollect_home())
+        install(owner, its, howcome_home())
 else:
-    uninstall([(owner, wired_parts(owner)) for owner in owners], recollect_home())
+    uninstall([(owner, wired_parts(owner)) for owner in owners], howcome_home())
 """
 """Does one of the two, and is gone before its n-th change of a directory."""
 
@@ -62,19 +62,19 @@ def originals(home: Path) -> None:
 
 def contents(home: Path) -> dict[str, bytes | None]:
     """Every file and folder of the home, but the memory's."""
-    found = [path for path in home.rglob("*") if ".recollect" not in path.relative_to(home).parts[:1]]
+    found = [path for path in home.rglob("*") if ".howcome" not in path.relative_to(home).parts[:1]]
     return {str(path.relative_to(home)): path.read_bytes() if path.is_file() else None for path in found}
 
 
 def wire(home: Path) -> None:
     """Install all."""
     for owner in OWNERS:
-        install(owner, parts_of(owner), home / ".recollect")
+        install(owner, parts_of(owner), home / ".howcome")
 
 
 def unwire(home: Path) -> None:
     """Undo all."""
-    uninstall([(owner, wired_parts(owner)) for owner in OWNERS], home / ".recollect")
+    uninstall([(owner, wired_parts(owner)) for owner in OWNERS], home / ".howcome")
 
 
 def assert_whole(home: Path) -> None:
@@ -96,7 +96,7 @@ def test_an_install_killed_anywhere_can_be_undone_or_finished(home: Path, then: 
         if then == "finished":
             wire(home)
             assert all(
-                report.outcome == "unchanged" for report in install(OWNERS[0], parts_of(OWNERS[0]), home / ".recollect")
+                report.outcome == "unchanged" for report in install(OWNERS[0], parts_of(OWNERS[0]), home / ".howcome")
             )
         unwire(home)
         assert contents(home) == before, step
@@ -119,4 +119,4 @@ def test_an_uninstall_killed_anywhere_is_finished_by_the_next(home: Path) -> Non
         step += 2
     assert step > 20
     assert contents(home) == before
-    assert not os.path.lexists(home / ".recollect" / "installs")
+    assert not os.path.lexists(home / ".howcome" / "installs")

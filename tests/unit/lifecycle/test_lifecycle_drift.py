@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
 
-from recollect.present.lifecycle import EVENT_TIMEOUTS, Owner, install, parts_of
-from recollect.present.lifecycle.agents import inspect, recorded_owners
-from recollect.present.lifecycle.atomic_files import digest
+from howcome.present.lifecycle import EVENT_TIMEOUTS, Owner, install, parts_of
+from howcome.present.lifecycle.agents import inspect, recorded_owners
+from howcome.present.lifecycle.atomic_files import digest
 
 
 def test_a_file_that_the_user_edited_stays(home: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_file_that_the_user_edited_stays(home: Path) -> None:
     assert {report.path: report.outcome for report in wire("claude-code")}[skill] == "kept"
     assert [state.state for state in inspect() if state.path == skill] == ["edited"]
     owner = Owner("claude-code")
-    forced = {report.path: report for report in install(owner, parts_of(owner), home / ".recollect", force=True)}[skill]
+    forced = {report.path: report for report in install(owner, parts_of(owner), home / ".howcome", force=True)}[skill]
     assert forced.outcome == "replaced"
     assert forced.backup is not None
     assert forced.backup.read_bytes() == ours + b"\nMine.\n"
@@ -46,7 +46,7 @@ def test_an_untouched_file_of_an_earlier_version_is_refreshed(home: Path) -> Non
     parts = parts_of(owner)
     index = next(number for number, part in enumerate(parts) if part.path == skill)
     newer = type(parts[index])(skill, b"newer words", "skill")  # type: ignore[call-arg,arg-type]
-    assert install(owner, [newer], home / ".recollect")[0].outcome == "changed"
+    assert install(owner, [newer], home / ".howcome")[0].outcome == "changed"
     assert skill.read_bytes() == b"newer words"
     assert wire("claude-code")[index].outcome == "changed"
     unwire("claude-code")
@@ -55,13 +55,13 @@ def test_an_untouched_file_of_an_earlier_version_is_refreshed(home: Path) -> Non
 
 def test_a_file_of_somebody_else_in_our_place_comes_back(home: Path) -> None:
     """It is kept without force; with force its bytes are what uninstall restores."""
-    name = ".claude/commands/recollect/recall.md"
+    name = ".claude/commands/howcome/recall.md"
     put(home, {name: b"theirs"})
     assert "kept" in {report.outcome for report in wire("claude-code")}
     assert (home / name).read_bytes() == b"theirs"
     assert [state.state for state in inspect() if state.path == home / name] == ["foreign"]
     owner = Owner("claude-code")
-    install(owner, parts_of(owner), home / ".recollect", force=True)
+    install(owner, parts_of(owner), home / ".howcome", force=True)
     assert (home / name).read_bytes() != b"theirs"
     unwire("claude-code")
     assert {path: data for path, data in files(home).items() if data is not None} == {name: b"theirs"}
@@ -71,7 +71,7 @@ def test_an_entry_that_the_user_edited_stays_as_long_as_it_works(home: Path) -> 
     """A longer timeout or a variable more stays; a server of another interpreter is pointed to this one."""
     wire("claude-code")
     state = values(home / ".claude.json")
-    server = state["mcpServers"]["recollect"]
+    server = state["mcpServers"]["howcome"]
     server["env"] = {"MINE": "1"}
     (home / ".claude.json").write_text(json.dumps(state))
     assert {found.state for found in inspect() if found.path == home / ".claude.json"} == {"edited"}
@@ -80,7 +80,7 @@ def test_an_entry_that_the_user_edited_stays_as_long_as_it_works(home: Path) -> 
     (home / ".claude.json").write_text(json.dumps(state))
     assert {found.state for found in inspect() if found.path == home / ".claude.json"} == {"outdated"}
     wire("claude-code")
-    repaired = values(home / ".claude.json")["mcpServers"]["recollect"]
+    repaired = values(home / ".claude.json")["mcpServers"]["howcome"]
     assert repaired["command"] != "/gone/python"
     assert repaired["env"] == {"MINE": "1"}
     unwire("claude-code")
@@ -91,22 +91,22 @@ def test_inspect_tells_what_is_wrong_with_each_part(home: Path) -> None:
     """Missing, invalid, outdated; one broken file does not hide the others; nothing is written."""
     wire("claude-code")
     (home / ".claude.json").write_text('{"mcpServers": ')
-    (home / ".claude/commands/recollect/recall.md").unlink()
+    (home / ".claude/commands/howcome/recall.md").unlink()
     settings = values(home / ".claude/settings.json")
     del settings["hooks"]["Stop"]
     settings["hooks"]["SessionEnd"][0]["hooks"][0]["command"] = settings["hooks"]["SessionEnd"][0]["hooks"][0][
         "command"
     ].replace("/python", "/old/python", 1)
-    settings["permissions"]["allow"].remove("mcp__recollect__get_context")
+    settings["permissions"]["allow"].remove("mcp__howcome__get_context")
     (home / ".claude/settings.json").write_text(json.dumps(settings))
     before = files(home)
     wrong = {(found.path.name, found.what): found.state for found in inspect() if found.state != "ok"}
     assert wrong == {
         ("settings.json", "hooks Stop"): "missing",
         ("settings.json", "hooks SessionEnd"): "outdated",
-        ("settings.json", "permissions mcp__recollect__get_context"): "missing",
+        ("settings.json", "permissions mcp__howcome__get_context"): "missing",
         (".claude.json", "MCP server"): "invalid",
-        ("recall.md", "/recollect:recall"): "missing",
+        ("recall.md", "/howcome:recall"): "missing",
     }
     detail = next(found.detail for found in inspect() if found.state == "invalid")
     assert "line 1, column" in detail
@@ -117,16 +117,16 @@ def test_inspect_without_a_record_looks_where_init_would_write(home: Path) -> No
     """Nothing installed is missing, not an error."""
     assert {found.state for found in inspect()} == {"missing"}
     wire("claude-code")
-    for record in (home / ".recollect" / "installs").iterdir():
+    for record in (home / ".howcome" / "installs").iterdir():
         record.unlink()
     assert {found.state for found in inspect()} == {"ok"}
 
 
-# ---------------------------------------------------------------- installs of recollect 0.1
+# ---------------------------------------------------------------- installs of howcome 0.1
 
 
 def installed_by_the_first_version(home: Path, original: bytes | None) -> bytes:
-    """Hooks of an older recollect in the settings, with the record and backup that it kept; the file's bytes."""
+    """Hooks of an older howcome in the settings, with the record and backup that it kept; the file's bytes."""
     put(home, {".claude/settings.json": original or b""})
     commands = {event: f"/old/python -I -S -E /old/launch.py {event}" for event in EVENT_TIMEOUTS}
     document = json.loads(original or b"{}")
@@ -145,9 +145,9 @@ def installed_by_the_first_version(home: Path, original: bytes | None) -> bytes:
         "version": 1,
         "original_sha256": None if original is None else digest(original),
     }
-    files = {f".recollect/installs/{key}.json": json.dumps(record).encode(), ".claude/settings.json": data}
+    files = {f".howcome/installs/{key}.json": json.dumps(record).encode(), ".claude/settings.json": data}
     if original is not None:
-        files[f".recollect/installs/{key}-{digest(original)[:16]}.original"] = original
+        files[f".howcome/installs/{key}-{digest(original)[:16]}.original"] = original
     put(home, files)
     return data
 
@@ -169,7 +169,7 @@ def test_an_install_of_the_first_version_is_known(home: Path, original: bytes | 
     unwire("claude-code")
     kept = {} if original is None else {".claude/settings.json": original}
     assert {name: data for name, data in files(home).items() if data is not None} == kept
-    assert not (home / ".recollect" / "installs").exists()
+    assert not (home / ".howcome" / "installs").exists()
 
 
 def test_an_install_of_the_first_version_that_others_changed_is_cut(home: Path) -> None:

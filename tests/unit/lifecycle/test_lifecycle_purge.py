@@ -19,15 +19,15 @@ from click.testing import CliRunner, Result
 from tests.processes import COMMAND, WITHOUT_OVERRIDE, python
 from tests.unit.lifecycle.wiring import put, unwire, wire
 
-from recollect.errors import LifecycleError, UsageError
-from recollect.present.commands.lifecycle import init, uninstall, upgrade
-from recollect.present.lifecycle import Owner, recorded_owners
-from recollect.present.lifecycle.purge import plan_purge, purge, what_is_kept
-from recollect.present.own_files import foreign_paths, own_paths
-from recollect.present.worker import take_lock
+from howcome.errors import LifecycleError, UsageError
+from howcome.present.commands.lifecycle import init, uninstall, upgrade
+from howcome.present.lifecycle import Owner, recorded_owners
+from howcome.present.lifecycle.purge import plan_purge, purge, what_is_kept
+from howcome.present.own_files import foreign_paths, own_paths
+from howcome.present.worker import take_lock
 
 OURS = {
-    "recollect.db": b"words", "recollect.db-wal": b"w", "recollect.db-shm": b"s", "recollect.db-journal": b"j",
+    "howcome.db": b"words", "howcome.db-wal": b"w", "howcome.db-shm": b"s", "howcome.db-journal": b"j",
     "hook-errors.log": b"l", "hook-errors.log.old": b"l", "prompts.log": b"l", "worker.lock": b"{}", "worker.sock": b"",
     "config.toml": b"recall_limit = 2\n",
     "index/lexical-1/meta.json": b"{}", "index/memories-2/a.store": b"x", "index/memories-2-damaged-77/a.store": b"x",
@@ -37,20 +37,20 @@ OURS = {
     "spool/dead/batch-1772442000000-0badcafe.failed-3-StoreDamagedError.jsonl": b"{}",
     "spool/dead/batch-1772442000000-0badcafe.records.jsonl": b"{}",
     "installs/0123456789abcdef.json": b"{}", "installs/0123456789abcdef-0123456789abcdef.original": b"{}",
-    "damaged/recollect.db": b"words", "damaged/index/lexical-1/meta.json": b"{}",
-    "damaged/2026-11-21-081500/recollect.db": b"words", "damaged/2026-11-21-081500/memories.jsonl": b"words",
+    "damaged/howcome.db": b"words", "damaged/index/lexical-1/meta.json": b"{}",
+    "damaged/2026-11-21-081500/howcome.db": b"words", "damaged/2026-11-21-081500/memories.jsonl": b"words",
     "damaged/2026-11-21-081500/index/lexical-1/meta.json": b"{}",
-    "replaced/2026-11-21-081500/recollect.db": b"words", "replaced/2026-11-21-081500/index/vectors-2-m/head": b"h",
+    "replaced/2026-11-21-081500/howcome.db": b"words", "replaced/2026-11-21-081500/index/vectors-2-m/head": b"h",
     "backups/memories-2026-11-21.jsonl": b"{}", "backups/config-2026-11-21.toml": b"",
-    "backups/recollect-2026-11-21-081500.db": b"words", "index/vectors-2-minilm-l6-v2/head": b"h",
+    "backups/howcome-2026-11-21-081500.db": b"words", "index/vectors-2-minilm-l6-v2/head": b"h",
 }  # fmt: skip
-"""Every kind of file that recollect makes, or tells its user to make."""
+"""Every kind of file that howcome makes, or tells its user to make."""
 
 FOREIGN = {
-    "thesis.txt": b"t", "recollect.db.backup-by-hand": b"b", "recollect.db2": b"b", "index/my-thesis.txt": b"t",
+    "thesis.txt": b"t", "howcome.db.backup-by-hand": b"b", "howcome.db2": b"b", "index/my-thesis.txt": b"t",
     "index/lexical-notes/a": b"t", "index-damaged-123/a": b"t", "spool/letters.txt": b"t", "spool/dead/letter": b"t",
     "installs/readme": b"t", "damaged/cup.jpg": b"t", "damaged/2026-11-21-081500/photo.jpg": b"t",
-    "damaged/old/recollect.db": b"t", "backups/mine.db": b"t", "worker.lock.d/a": b"t",
+    "damaged/old/howcome.db": b"t", "backups/mine.db": b"t", "worker.lock.d/a": b"t",
 }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_all_of_ours_is_deleted_and_no_folder_stays(tmp_path: Path) -> None:
-    """Every file that recollect makes has a name that is known."""
+    """Every file that howcome makes has a name that is known."""
     home = tmp_path / "memory"
     put(home, OURS)
     assert foreign_paths(str(home)) == []
@@ -98,30 +98,30 @@ def test_nothing_of_anybody_else_is_deleted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("config", [b'theme = "dark"\n', b'recall_limit = 2\ntheme = "dark"\n', b"no toml", b""])
 def test_another_programs_configuration_stays(tmp_path: Path, config: bytes) -> None:
     """In a shared folder `config.toml` is ours only by what it says."""
-    put(tmp_path, {"config.toml": config, "recollect.db": b""})
-    assert own_paths(str(tmp_path)) == [str(tmp_path / "recollect.db")]
+    put(tmp_path, {"config.toml": config, "howcome.db": b""})
+    assert own_paths(str(tmp_path)) == [str(tmp_path / "howcome.db")]
     assert what_is_kept(tmp_path) == ["config.toml"]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     """Neither a linked folder is emptied, nor is a link taken away."""
-    put(tmp_path / "elsewhere", {"lexical-1/meta.json": b"{}", "recollect.db": b"words"})
+    put(tmp_path / "elsewhere", {"lexical-1/meta.json": b"{}", "howcome.db": b"words"})
     home = tmp_path / "memory"
     home.mkdir()
     (home / "index").symlink_to(tmp_path / "elsewhere")
-    (home / "recollect.db").symlink_to(tmp_path / "elsewhere" / "recollect.db")
+    (home / "howcome.db").symlink_to(tmp_path / "elsewhere" / "howcome.db")
     assert purge(plan_purge(home)) == []
-    assert files(tmp_path / "elsewhere") == {"lexical-1/meta.json", "recollect.db"}
-    assert what_is_kept(home) == ["index", "recollect.db"]
+    assert files(tmp_path / "elsewhere") == {"lexical-1/meta.json", "howcome.db"}
+    assert what_is_kept(home) == ["index", "howcome.db"]
 
 
 def test_what_cannot_be_deleted_is_named_and_the_rest_goes(tmp_path: Path) -> None:
     """The error counts both, and is not waited for."""
-    put(tmp_path, {"recollect.db": b"", "hook-errors.log": b"", "spool/key": b""})
+    put(tmp_path, {"howcome.db": b"", "hook-errors.log": b"", "spool/key": b""})
     (tmp_path / "spool").chmod(0o500)
     program = (
         "import sys; from pathlib import Path\n"
-        "from recollect.present.lifecycle.purge import plan_purge, purge\n"
+        "from howcome.present.lifecycle.purge import plan_purge, purge\n"
         "purge(plan_purge(Path(sys.argv[1])), wait_s=600)\n"
     )
     words = [*python(WITHOUT_OVERRIDE), sys.executable, "-c", program, str(tmp_path)]
@@ -157,7 +157,7 @@ def test_what_a_worker_writes_while_it_ends_is_deleted_too(tmp_path: Path) -> No
     put(home, OURS)
 
     def work(over: threading.Event) -> None:
-        while (home / "recollect.db").exists():
+        while (home / "howcome.db").exists():
             over.wait(0.01)
         over.wait(0.3)
         put(home, {"index/lexical-1/late.store": b"words", "hook-errors.log": b"l"})
@@ -190,11 +190,11 @@ def test_what_comes_again_and_again_is_named(tmp_path: Path) -> None:
 def test_where_nothing_can_be_deleted_nothing_is_begun() -> None:
     """The folder is named before an agent is disconnected or a file is gone."""
     with tempfile.TemporaryDirectory() as name:  # pytest's own folders can be entered by their owner only
-        put(Path(name), {"recollect.db": b"", "spool/key": b""})
+        put(Path(name), {"howcome.db": b"", "spool/key": b""})
         os.chmod(name, 0o500)
         program = (
             "import os, sys; from pathlib import Path\n"
-            "from recollect.present.lifecycle.purge import plan_purge, require_deletable\n"
+            "from howcome.present.lifecycle.purge import plan_purge, require_deletable\n"
             "if os.geteuid() == 0:\n"
             "    for place in ('', 'spool'): os.chown(os.path.join(sys.argv[1], place), 65534, -1)\n"
             "    os.seteuid(65534)\n"
@@ -216,7 +216,7 @@ def test_records_of_agents_that_stay_connected_stay(home: Path, shell: CliRunner
     said = done(shell.invoke(uninstall, ["--agent", "codex", "--purge", "--yes"]))
     assert "Claude Code would stay connected" in said
     assert "Claude Code stays connected" in said
-    assert not (home / ".recollect/recollect.db").exists()
+    assert not (home / ".howcome/howcome.db").exists()
     assert recorded_owners() == [Owner("claude-code")]
     done(shell.invoke(uninstall, ["--purge", "--yes"]))
     assert (home / ".claude/settings.json").read_bytes() == b'{"model": "x"}'
@@ -233,19 +233,19 @@ def test_no_backup_is_named_that_is_deleted_then(home: Path, shell: CliRunner) -
         path.write_text(json.dumps({**json.loads(path.read_text()), "theme": "dark"}))
         said = done(shell.invoke(uninstall, ["--yes", *options]))
         assert (".original" in said) is is_there
-        assert (home / ".recollect/installs").exists() is is_there
+        assert (home / ".howcome/installs").exists() is is_there
 
 
 def test_settings_stay_for_agents_that_stay_connected(home: Path, shell: CliRunner) -> None:
     """What was to be left out must not be read again by those that go on; it is said, before and after."""
-    put(home, {".recollect/config.toml": b'exclude = ["/home/mara/secret"]\n'})
+    put(home, {".howcome/config.toml": b'exclude = ["/home/mara/secret"]\n'})
     done(shell.invoke(init, ["--agent", "claude-code", "--agent", "codex", "--yes"]))
     said = done(shell.invoke(uninstall, ["--agent", "codex", "--purge", "--yes"]))
     assert "would stay connected, and begin an empty memory with the settings in config.toml" in said
     assert "Claude Code stays connected, and config.toml stays for it" in said
-    assert (home / ".recollect/config.toml").read_bytes() == b'exclude = ["/home/mara/secret"]\n'
+    assert (home / ".howcome/config.toml").read_bytes() == b'exclude = ["/home/mara/secret"]\n'
     done(shell.invoke(uninstall, ["--purge", "--yes"]))
-    assert not (home / ".recollect").exists()
+    assert not (home / ".howcome").exists()
 
 
 def test_only_the_memory_is_counted_as_the_memory(home: Path, shell: CliRunner) -> None:
@@ -256,7 +256,7 @@ def test_only_the_memory_is_counted_as_the_memory(home: Path, shell: CliRunner) 
     assert "memory, deleted" not in said
     assert "There was no memory" in said
     assert files(home) == {".claude/settings.json"}
-    put(home, {f".recollect/{name}": data for name, data in OURS.items()})
+    put(home, {f".howcome/{name}": data for name, data in OURS.items()})
     said = done(shell.invoke(uninstall, ["--purge", "--yes"]))
     number = sum(not name.startswith("installs/") for name in OURS)
     assert f"({number} files, " in said
@@ -276,7 +276,7 @@ def test_a_no_to_either_question_leaves_everything_as_it_was(home: Path, shell: 
         assert files(home) == before
     said = done(shell.invoke(uninstall, ["--purge"], input="y\ny\n"))
     assert "Disconnect Claude Code?" in said
-    assert f"Delete the whole memory in {home / '.recollect'}, with no way back?" in said
+    assert f"Delete the whole memory in {home / '.howcome'}, with no way back?" in said
     assert files(home) == set()
 
 
@@ -288,7 +288,7 @@ def test_a_dry_run_names_the_memory_that_would_go(home: Path, shell: CliRunner) 
     assert "memory, stays" in done(shell.invoke(uninstall, ["--dry-run"]))
     report: dict[str, Any] = json.loads(shell.invoke(uninstall, ["--purge", "--dry-run", "--json"]).stdout)
     assert report["dry_run"] is True
-    assert "recollect.db" in report["purged"]
+    assert "howcome.db" in report["purged"]
     assert files(home) == before
 
 
@@ -320,8 +320,8 @@ def test_only_the_users_scope_names_the_slash_commands(
     """A project has none of them."""
     (home / "shop").mkdir()
     monkeypatch.chdir(home / "shop")
-    assert "/recollect:recall" not in done(shell.invoke(init, ["--scope", "project", "--yes"]))
-    assert "Or type /recollect:recall" in done(shell.invoke(init, ["--yes"]))
+    assert "/howcome:recall" not in done(shell.invoke(init, ["--scope", "project", "--yes"]))
+    assert "Or type /howcome:recall" in done(shell.invoke(init, ["--yes"]))
 
 
 @pytest.mark.parametrize("command", [init, uninstall, upgrade])
@@ -346,7 +346,7 @@ def test_without_a_terminal_the_exit_code_is_that_of_wrong_usage(home: Path, std
     words = ["sh", "-c", 'exec "$@" <&-', "sh", *words] if stdin == "closed" else words
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr == "recollect: not a terminal, so nobody can be asked: add --yes\n"
+    assert done.stderr == "howcome: not a terminal, so nobody can be asked: add --yes\n"
     assert os.listdir(home) == []
 
 

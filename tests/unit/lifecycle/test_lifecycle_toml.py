@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import LifecycleError
-from recollect.present.lifecycle import Owner, engine
-from recollect.present.lifecycle.install_record import Entry
-from recollect.present.lifecycle.parts import Merged
-from recollect.present.lifecycle.toml_entries import TABLE, TomlEntries
+from howcome.errors import LifecycleError
+from howcome.present.lifecycle import Owner, engine
+from howcome.present.lifecycle.install_record import Entry
+from howcome.present.lifecycle.parts import Merged
+from howcome.present.lifecycle.toml_entries import TABLE, TomlEntries
 
 OWNER = Owner("codex")
-OURS = {"command": "/usr/bin/python", "args": ["-I", "/x y/recollect/present/launch.py", "mcp"]}
-MOVED = {**OURS, "command": '/opt/it\'s "new"\\python', "env": {"RECOLLECT_HOME": "/mem"}}
+OURS = {"command": "/usr/bin/python", "args": ["-I", "/x y/howcome/present/launch.py", "mcp"]}
+MOVED = {**OURS, "command": '/opt/it\'s "new"\\python', "env": {"HOWCOME_HOME": "/mem"}}
 
 TEXTS: dict[str, bytes] = {
     "no bytes": b"",
@@ -25,8 +25,8 @@ TEXTS: dict[str, bytes] = {
     "CRLF": b'model = "x"\r\n[tui]\r\nnotifications = true\r\n',
     "byte order mark": b'\xef\xbb\xbfmodel = "x"\n',
     "lists of tables": b'[[skills]]\nname = "a"\n\n[[skills]]\nname = "b"\n',
-    "our header in a string": b'text = """\n[mcp_servers.recollect]\ncommand = 1\n"""\n',
-    "our header and another in a string": b'text = """\n[mcp_servers.recollect]\ncommand = 1\n[x]\n"""\n',
+    "our header in a string": b'text = """\n[mcp_servers.howcome]\ncommand = 1\n"""\n',
+    "our header and another in a string": b'text = """\n[mcp_servers.howcome]\ncommand = 1\n[x]\n"""\n',
     "numbers and dates": b"a = 1_000\nb = nan\nc = 1979-05-27T07:32:00Z\nd = +inf\n",
     "an explicit parent": b'[mcp_servers]\n\n[mcp_servers."o.t"]\ncommand = "y"\n',
 }
@@ -34,7 +34,7 @@ TEXTS: dict[str, bytes] = {
 
 def part(path: Path, value: object = OURS) -> Merged:
     """A server's table."""
-    return Merged(path, (Entry(TABLE, ("mcp_servers", "recollect"), value),), TomlEntries())
+    return Merged(path, (Entry(TABLE, ("mcp_servers", "howcome"), value),), TomlEntries())
 
 
 def read(path: Path) -> dict[str, object]:
@@ -53,11 +53,11 @@ def test_every_original_comes_back_byte_for_byte(config: Path, tmp_path: Path, t
     """Installed, refreshed, changed by somebody else, undone."""
     config.write_bytes(text)
     engine.install(OWNER, [part(config)], tmp_path / "state")
-    assert read(config)["mcp_servers"]["recollect"] == OURS  # type: ignore[index]
+    assert read(config)["mcp_servers"]["howcome"] == OURS  # type: ignore[index]
     assert config.read_bytes().startswith(text)
     assert engine.install(OWNER, [part(config)], tmp_path / "state")[0].outcome == "unchanged"
     engine.install(OWNER, [part(config, MOVED)], tmp_path / "state")
-    assert read(config)["mcp_servers"]["recollect"] == MOVED  # type: ignore[index]
+    assert read(config)["mcp_servers"]["howcome"] == MOVED  # type: ignore[index]
     assert engine.uninstall([(OWNER, [part(config)])], tmp_path / "state")[0].outcome == "restored"
     assert config.read_bytes() == text
 
@@ -87,28 +87,28 @@ def test_a_file_of_ours_is_gone_again(config: Path, tmp_path: Path) -> None:
 def test_what_the_user_added_to_our_table_stays(config: Path, tmp_path: Path) -> None:
     """A moved interpreter changes its own lines only."""
     engine.install(OWNER, [part(config)], tmp_path / "state")
-    added = b'startup_timeout_sec = 20 # slow disk\n\n[mcp_servers.recollect.tools.forget]\napproval_mode = "prompt"\n'
+    added = b'startup_timeout_sec = 20 # slow disk\n\n[mcp_servers.howcome.tools.forget]\napproval_mode = "prompt"\n'
     config.write_bytes(config.read_bytes() + added)
     assert engine.inspect(OWNER, [part(config)], tmp_path / "state")[0].state == "edited"
     assert engine.install(OWNER, [part(config)], tmp_path / "state")[0].outcome == "unchanged"
     engine.install(OWNER, [part(config, {**OURS, "command": "/new"})], tmp_path / "state")
     assert config.read_bytes().endswith(added)
-    assert read(config)["mcp_servers"]["recollect"]["command"] == "/new"  # type: ignore[index]
+    assert read(config)["mcp_servers"]["howcome"]["command"] == "/new"  # type: ignore[index]
     engine.uninstall([(OWNER, [part(config)])], tmp_path / "state")
     assert not config.exists()
 
 
-@pytest.mark.parametrize("form", ['env = { PORT = 8080, RECOLLECT_HOME = "/mem", "a b" = true }', "args_note = 1"])
+@pytest.mark.parametrize("form", ['env = { PORT = 8080, HOWCOME_HOME = "/mem", "a b" = true }', "args_note = 1"])
 def test_a_users_own_variables_stay_in_our_table(config: Path, tmp_path: Path, form: str) -> None:
     """Where the memory was moved, only the word that says so is another."""
     engine.install(OWNER, [part(config, MOVED)], tmp_path / "state")
-    line = 'env = { RECOLLECT_HOME = "/mem" }'
+    line = 'env = { HOWCOME_HOME = "/mem" }'
     config.write_text(config.read_text().replace(line, form if form.startswith("env") else f"{line}\n{form}"))
-    elsewhere = {**MOVED, "env": {"RECOLLECT_HOME": "/other"}}
+    elsewhere = {**MOVED, "env": {"HOWCOME_HOME": "/other"}}
     engine.install(OWNER, [part(config, elsewhere)], tmp_path / "state")
     text = config.read_text()
-    assert read(config)["mcp_servers"]["recollect"]["env"]["RECOLLECT_HOME"] == "/other"  # type: ignore[index]
-    kept = 'env = { PORT = 8080, RECOLLECT_HOME = "/other", "a b" = true }' if form.startswith("env") else form
+    assert read(config)["mcp_servers"]["howcome"]["env"]["HOWCOME_HOME"] == "/other"  # type: ignore[index]
+    kept = 'env = { PORT = 8080, HOWCOME_HOME = "/other", "a b" = true }' if form.startswith("env") else form
     assert kept in text
     engine.uninstall([(OWNER, [part(config, elsewhere)])], tmp_path / "state")
     assert not config.exists()
@@ -118,7 +118,7 @@ REFUSED = {
     "not TOML": (b"a = 1\nb = \n", "line 2, column 5"),
     "not UTF-8": (b'a = "\xe9"', "line 1, column 6: not UTF-8"),
     "a server of the same name": (
-        b'a = 1\n[mcp_servers.recollect]\ncommand = "theirs"\n',
+        b'a = 1\n[mcp_servers.howcome]\ncommand = "theirs"\n',
         "line 2, column 1.*another name",
     ),
     "an inline parent": (b'mcp_servers = { other = { command = "x" } }\n', "cannot be edited beside what stands there"),

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from recollect.present.lifecycle import FileReport, Owner, install, parts_of, uninstall, wired_parts
-from recollect.present.lifecycle.json_text import JsonText
+from howcome.present.lifecycle import FileReport, Owner, install, parts_of, uninstall, wired_parts
+from howcome.present.lifecycle.json_text import JsonText
 
 
 def put(home: Path, files: dict[str, bytes]) -> None:
@@ -20,20 +20,20 @@ def put(home: Path, files: dict[str, bytes]) -> None:
 
 def files(home: Path) -> dict[str, bytes | None]:
     """Every file and folder of the home, but the memory's."""
-    found = [path for path in home.rglob("*") if ".recollect" not in path.relative_to(home).parts[:1]]
+    found = [path for path in home.rglob("*") if ".howcome" not in path.relative_to(home).parts[:1]]
     return {str(path.relative_to(home)): path.read_bytes() if path.is_file() else None for path in found}
 
 
 def wire(agent: str, **options: Any) -> list[FileReport]:
     """Connect one agent."""
     owner = Owner(agent, **options)
-    return install(owner, parts_of(owner), Path(os.environ["HOME"]) / ".recollect")
+    return install(owner, parts_of(owner), Path(os.environ["HOME"]) / ".howcome")
 
 
 def unwire(agent: str, **options: Any) -> list[FileReport]:
     """Disconnect it."""
     owner = Owner(agent, **options)
-    return uninstall([(owner, wired_parts(owner))], Path(os.environ["HOME"]) / ".recollect")
+    return uninstall([(owner, wired_parts(owner))], Path(os.environ["HOME"]) / ".howcome")
 
 
 def values(path: Path) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import events
-from recollect.domain.rationales import MAX_TEXT_CHARS
-from recollect.domain.stored import StoredEvent
-from recollect.ingest.distil.base import Exchange, stream_of
-from recollect.ingest.rationale.rules import LOOKBACK, by_rules
+from howcome.domain import events
+from howcome.domain.rationales import MAX_TEXT_CHARS
+from howcome.domain.stored import StoredEvent
+from howcome.ingest.distil.base import Exchange, stream_of
+from howcome.ingest.rationale.rules import LOOKBACK, by_rules
 
 ROOT = "/home/mara/harbour"
 KINDS = {

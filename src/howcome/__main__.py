@@ -1,0 +1,35 @@
+"""The command `howcome`, and `python -m howcome`.
+
+Hooks and the MCP server are told apart before anything expensive is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Runs the command line; `howcome hook EVENT` and `howcome mcp` go to their own entries.
+
+    Both end the process at once: what is to be written is written, taking Python down costs a prompt 2 ms, and the
+    server's threads may be in the middle of C code.
+    """
+    if len(sys.argv) > 1 and sys.argv[1] in ("hook", "mcp") and not {"--help", "-h"} & set(sys.argv):
+        if sys.argv[1] == "mcp":
+            from howcome.present.mcp import main as serve
+
+            os._exit(serve(sys.argv[2:]))
+        from howcome.present.hooks import main as hook_main
+
+        os._exit(hook_main(sys.argv[2:]))
+    import signal
+
+    from howcome.present.cli import main as cli_main
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `howcome timeline … | head` ends as any other command does
+    return cli_main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Codex CLI rollouts into events: `{timestamp, type, payload}` lines, and the older lines without an envelope.
+
+`response_item` is what the model saw and said; `event_msg` repeats it for display and is ignored by rule. The session
+and its folder are named once, by `session_meta` (a fork copies its parent's lines after its own first one), and the
+folder again by each `turn_context`. Records have no id of their own: their time and content identify them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from howcome.capture.decode import decode_embedded
+from howcome.capture.records import ReaderState, exit_code, parse_time_ms, text_field, without_own_blocks
+from howcome.domain import events
+from howcome.domain.events import Event, call_file
+from howcome.errors import RecordError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.capture.records import Record
+
+CLIENT = "codex"
+MAX_EXIT_CODE = 2**32
+"""Windows has codes of 32 bits; a larger number is none."""
+
+_NOT_A_PERSONS = (
+    "<environment_context>", "<user_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions for",
+    "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
+    "<subagent_notification>", "<personality_spec>", "<model_switch>",
+)  # fmt: skip
+_ITEM_TYPES = frozenset({
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+    "local_shell_call", "web_search_call", "tool_search_call", "tool_search_output", "compaction", "ghost_snapshot",
+    "image_generation_call", "other",
+})  # fmt: skip
+_PROCESS_EXIT = re.compile(r"(?:Process exited with code|Exit code:) (-?\d{1,6})")
+
+
+def read_record(record: Record, state: ReaderState) -> list[Event] | None:
+    """The events of one line, [] when it is ignored by rule, None when its type is unknown."""
+    kind, payload = record.get("type"), record.get("payload")
+    if isinstance(payload, dict):
+        if kind == "session_meta":
+            return _session_meta(payload, state)
+        if kind == "turn_context":
+            state.cwd = text_field(payload, "cwd") or state.cwd
+            return []
+        if kind == "response_item":
+            return _item(record, payload, state)
+        if kind == "compacted":
+            return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
+        return [] if kind in ("event_msg", "world_state", "inter_agent_communication") else None
+    if isinstance(kind, str) and kind in _ITEM_TYPES:
+        return _item(record, record, state)
+    if "record_type" in record:
+        return []
+    if kind is None and "id" in record and "timestamp" in record:
+        return _session_meta(record, state)
+    return None
+
+
+def _session_meta(payload: Record, state: ReaderState) -> list[Event]:
+    if state.session_id:  # a fork's copy of its parent's head: the file is the first one's
+        return []
+    state.session_id = text_field(payload, "id") or text_field(payload, "session_id") or ""
+    state.cwd = text_field(payload, "cwd") or state.cwd
+    git = payload.get("git")
+    state.branch = text_field(git, "branch") if isinstance(git, dict) else None
+    return []
+
+
+def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
+    return Event(
+        client=CLIENT, kind=kind, record_id=text_field(record, "timestamp") or "", block=0,
+        session_id=state.session_id, text=without_own_blocks(text), ts_ms=parse_time_ms(record.get("timestamp")),
+        cwd=state.cwd, branch=state.branch, **fields,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _item(record: Record, item: Record, state: ReaderState) -> list[Event] | None:
+    kind = item.get("type")
+    if kind == "message":
+        return _message(record, item, state)
+    if kind == "reasoning":
+        text = "\n".join(_texts(item.get("summary")) + _texts(item.get("content")))
+        thought = _event(record, state, events.ASSISTANT_THINKING, text, origin=events.ORIGIN_ASSISTANT)
+        return [thought] if text.strip() else []
+    if kind in ("function_call", "custom_tool_call", "local_shell_call", "web_search_call"):
+        return [_call(record, item, state)]
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        return [_output(record, item, state)]
+    return [] if isinstance(kind, str) and kind in _ITEM_TYPES else None
+
+
+def _message(record: Record, item: Record, state: ReaderState) -> list[Event]:
+    role = item.get("role")
+    text = "\n".join(_texts(item.get("content"))).strip()
+    if not text:
+        return []
+    if role == "assistant":
+        return [_event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)]
+    if role == "user" and not text.startswith(_NOT_A_PERSONS):
+        return [_event(record, state, events.USER_PROMPT, text, origin=events.ORIGIN_USER)]
+    return []
+
+
+def _texts(content: object) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else []
+    return [text for block in blocks if isinstance(block, dict) and (text := text_field(block, "text"))]
+
+
+def _call(record: Record, item: Record, state: ReaderState) -> Event:
+    kind = item.get("type")
+    tool = text_field(item, "name") or ("shell" if kind == "local_shell_call" else "web_search")
+    values = _call_input(item)
+    call_id = text_field(item, "call_id") or text_field(item, "id")
+    file = call_file(values)
+    if call_id:
+        state.open_call(call_id, tool, file)
+    return _event(
+        record, state, events.TOOL_CALL, "", origin=events.ORIGIN_ASSISTANT, tool=tool, tool_use_id=call_id,
+        file=file, input=values,
+    )  # fmt: skip
+
+
+def _call_input(item: Record) -> dict[str, object]:
+    raw = item.get("arguments", item.get("input", item.get("action")))
+    if isinstance(raw, str):
+        try:
+            raw = decode_embedded(raw)
+        except RecordError:
+            return {"input": raw}
+    values = dict(raw) if isinstance(raw, dict) else {"input": raw}
+    command = values.get("command", values.get("cmd"))
+    if isinstance(command, list):  # ["bash", "-lc", "make test"]: the last word is what was run
+        words = [str(word) for word in command]
+        is_shell = len(words) == 3 and words[1] in ("-lc", "-c")
+        values["command"] = words[2] if is_shell else " ".join(words)
+    elif isinstance(command, str):
+        values["command"] = command
+    return values
+
+
+def _output(record: Record, item: Record, state: ReaderState) -> Event:
+    call_id = text_field(item, "call_id")
+    tool, file = state.close_call(call_id) if call_id else (None, None)
+    text, code, success = _output_text(item.get("output"))
+    if code is None:
+        code = exit_code(text)
+    if code is None and (match := _PROCESS_EXIT.search(text[:400])):
+        code = int(match.group(1))
+    failed = code not in (None, 0) or success is False
+    origin = events.ORIGIN_EXTERNAL if tool is None or "__" in tool or "web" in tool else events.ORIGIN_TOOL
+    return _event(
+        record, state, events.TOOL_RESULT, text, origin=origin, tool=tool, tool_use_id=call_id, file=file,
+        failed=failed, exit_code=code,
+    )  # fmt: skip
+
+
+def _output_text(output: object) -> tuple[str, int | None, bool | None]:
+    """Text, exit code and success of an output: plain text, JSON text with metadata, or an object."""
+    if isinstance(output, str) and output.startswith("{"):
+        try:
+            output = decode_embedded(output)
+        except RecordError:
+            return str(output), None, None
+    if isinstance(output, str):
+        return output, None, None
+    if isinstance(output, dict):
+        details = output.get("metadata")
+        code = details.get("exit_code") if isinstance(details, dict) else None
+        success = output.get("success")
+        text = output.get("output", output.get("content"))
+        text = text if isinstance(text, str) else json.dumps(output if text is None else text, ensure_ascii=False)
+        is_code = isinstance(code, int) and abs(code) <= MAX_EXIT_CODE
+        return text, code if is_code else None, success if isinstance(success, bool) else None
+    if isinstance(output, list):
+        return "\n".join(_texts(output)), None, None
+    return "", None, None

@@ -1,0 +1,129 @@
+"""OpenCode sessions into events: the lines that `opencode_store` unfolds from the client's database or its JSON files.
+
+A line is the head of a session or one part of a message. Forks copy messages under new ids but keep their times, and
+the database took over what the JSON files held: so a part is known by when its message was made, when it began itself,
+and what it says, which no copy changes.
+"""
+
+from __future__ import annotations
+
+from howcome.capture.claude_code import persons_words
+from howcome.capture.records import parse_time_ms, text_field, without_own_blocks
+from howcome.domain import events
+from howcome.domain.events import Event, call_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.capture.records import ReaderState, Record
+
+CLIENT = "opencode"
+MAX_EXIT_CODE = 2**32
+"""Windows has codes of 32 bits; a larger number is none."""
+
+_OVER = ("completed", "error")
+_IGNORED = frozenset({
+    "agent", "agent-switched", "file", "idle", "location-switched", "model-switched", "patch", "retry", "skill",
+    "snapshot", "step-finish", "step-start", "subtask", "synthetic", "system",
+})  # fmt: skip
+_INTERNAL_TOOLS = frozenset({
+    "apply_patch", "bash", "batch", "edit", "glob", "grep", "invalid", "list", "lsp", "multiedit", "patch",
+    "plan_enter", "plan_exit", "question", "read", "shell", "skill", "task", "todoread", "todowrite", "write",
+})  # fmt: skip
+_FIELD_NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
+"""The client's names of what other clients' tools call so: a call is found by its file, not by what it wrote."""
+
+
+def read_record(record: Record, state: ReaderState) -> list[Event] | None:
+    """The events of one line, [] when it is ignored by rule, None when its type is unknown."""
+    kind = record.get("type")
+    if kind == "session":
+        own, parent = text_field(record, "id"), text_field(record, "parent")
+        state.session_id, state.agent_id = parent or own or "", own if parent else None
+        state.cwd = text_field(record, "directory") or state.cwd
+        return []
+    part = record.get("part")
+    if kind != "part" or not isinstance(part, dict):
+        return [] if kind == "unfinished" else None
+    state.cwd = text_field(record, "cwd") or state.cwd
+    return _part(record, part, state)
+
+
+def _part(record: Record, part: Record, state: ReaderState) -> list[Event] | None:
+    kind = part.get("type")
+    if kind == "text":
+        return _text(record, part, state)
+    if kind == "reasoning":
+        text = without_own_blocks(text_field(part, "text") or "")
+        thought = _event(record, part, state, events.ASSISTANT_THINKING, text, origin=events.ORIGIN_ASSISTANT)
+        return [thought] if text.strip() else []
+    if kind == "tool":
+        return _tool(record, part, state)
+    if kind == "shell":  # what a person ran in the session
+        typed = text_field(part, "command")
+        ran = _event(record, part, state, events.USER_PROMPT, f"! {typed}", origin=events.ORIGIN_USER)
+        return [ran] if typed else []
+    if kind == "compaction":
+        how = "auto" if part.get("auto") else "manual"
+        text = f"Conversation compacted ({how})"
+        return [_event(record, part, state, events.COMPACTION, text, origin=events.ORIGIN_TOOL)]
+    return [] if isinstance(kind, str) and kind in _IGNORED else None
+
+
+def _event(record: Record, part: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
+    made, began = parse_time_ms(record.get("at")), parse_time_ms(_inside(part, "time").get("start"))
+    index = record.get("index")
+    values: dict[str, object] = {"ts_ms": began or made, **fields}
+    return Event(
+        client=CLIENT, kind=kind, record_id=f"{made}.{began or 0}" if made else text_field(record, "message") or "",
+        block=index if isinstance(index, int) else 0, session_id=state.session_id, text=text, cwd=state.cwd,
+        agent_id=state.agent_id, **values,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _inside(record: Record, name: str) -> Record:
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(record: Record, part: Record, state: ReaderState) -> list[Event]:
+    """What was said; not what the client adds in a person's name, nor the summary that a compaction leaves."""
+    text = text_field(part, "text") or ""
+    if part.get("synthetic") or part.get("ignored") or record.get("summary"):
+        return []
+    if record.get("role") == "user":
+        text = persons_words(text)
+        if text and not state.agent_id:
+            return [_event(record, part, state, events.USER_PROMPT, text, origin=events.ORIGIN_USER)]
+    else:
+        text = without_own_blocks(text).strip()
+    if not text or record.get("role") not in ("user", "assistant"):
+        return []
+    said = events.ORIGIN_ASSISTANT if record.get("role") == "assistant" else events.ORIGIN_TASK  # a subagent's
+    return [_event(record, part, state, events.ASSISTANT_TEXT, text, origin=said)]
+
+
+def _tool(record: Record, part: Record, state: ReaderState) -> list[Event]:
+    doing = _inside(part, "state")
+    values = doing.get("input")
+    values = values if isinstance(values, dict) else {"input": values}
+    values = {_FIELD_NAMES.get(name, name): value for name, value in values.items()}
+    tool, time = text_field(part, "tool"), _inside(doing, "time")
+    named = {"tool": tool, "tool_use_id": text_field(part, "callID"), "file": call_file(values)}
+    began = parse_time_ms(time.get("start")) or parse_time_ms(record.get("at"))
+    found = [
+        _event(
+            record, part, state, events.TOOL_CALL, "", origin=events.ORIGIN_ASSISTANT, input=values, ts_ms=began,
+            **named,
+        )
+    ]  # fmt: skip
+    if doing.get("status") in _OVER:
+        text = text_field(doing, "output") or text_field(doing, "error") or ""
+        code = _inside(doing, "metadata").get("exit")
+        code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
+        found.append(_event(
+            record, part, state, events.TOOL_RESULT, without_own_blocks(text), exit_code=code,
+            failed=doing.get("status") == "error" or code not in (None, 0),
+            origin=events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL,
+            ts_ms=parse_time_ms(time.get("end")) or began, **named,
+        ))  # fmt: skip
+    return found

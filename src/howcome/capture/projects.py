@@ -1,0 +1,109 @@
+"""Which project a folder belongs to: the repository behind it, whatever worktree or subfolder it is.
+
+The identity of a project is the real path of its repository's root (the parent of git's common directory), found
+without starting git. A path that no longer exists (another machine's transcripts, a deleted worktree) stands for
+itself, with the usual worktree folders folded into the repository that they were made from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+_WORKTREE_FOLDER = re.compile(
+    r"^(?P<root>(?:[A-Z]:)?/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$"
+)
+_SIBLING_WORKTREES = re.compile(r"^(?P<root>(?:[A-Z]:)?/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
+MAX_PATH_CHARS = 4096
+_HOME_FOLDER = re.compile(r"^(?:[A-Z]:)?/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
+"""Nobody's repository: an agent's worktrees in there are of many."""
+
+
+def project_root(cwd: str) -> str:
+    """The root of the project that `cwd` belongs to; always an absolute, normalised path for an absolute `cwd`."""
+    foreign = _foreign_path(cwd)
+    if foreign is not None:
+        return fold_worktree(foreign)
+    cwd = os.path.normpath(cwd[:MAX_PATH_CHARS]) if cwd else os.sep
+    if not os.path.isabs(cwd):
+        return cwd
+    try:
+        found = _repository_root(os.path.realpath(cwd)) if os.path.isdir(cwd) else None
+        if found is None and os.path.isdir(cwd):
+            return os.path.realpath(cwd)
+    except (OSError, ValueError):  # a name no file system holds: it stands for itself
+        found = None
+    return found or fold_worktree(cwd)
+
+
+def _foreign_path(path: str) -> str | None:
+    """A Windows machine's path as it is written here; None for any other, and where this system has such a folder."""
+    is_plain = path.startswith("/") and path[2:3] != "/" and not path.startswith(("//", "/cygdrive/"))
+    if is_plain or not path:
+        return None
+    from howcome.domain.windows import windows_path
+
+    top = path.split("/")[1] if path.startswith("/") else ""
+    return None if top and os.path.isdir("/" + top) else windows_path(path)
+
+
+def is_repository(root: str) -> bool:
+    """Whether a project's root is a repository's; a plain folder's subfolders may belong to it or not."""
+    return os.path.exists(os.path.join(root, ".git"))
+
+
+def fold_worktree(path: str) -> str:
+    """A path inside a worktree folder that names its repository becomes that repository.
+
+    Folders that hold worktrees of many repositories (`~/worktrees`, an agent's own in the home folder) name none of
+    them: what was in there stands for itself, or unrelated projects would become one.
+    """
+    path = path[:MAX_PATH_CHARS]
+    match = _WORKTREE_FOLDER.match(path) or _SIBLING_WORKTREES.match(path)
+    return match.group("root") if match and not _HOME_FOLDER.match(match.group("root")) else path
+
+
+def _repository_root(folder: str) -> str | None:
+    while True:
+        git = os.path.join(folder, ".git")
+        if os.path.isdir(git):
+            return folder
+        if os.path.isfile(git):
+            return _linked_root(folder, git)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _linked_root(folder: str, git_file: str) -> str:
+    """The root behind a `.git` file: of a worktree its repository's, of a submodule its own folder.
+
+    A worktree is believed only when its repository names it too, as git itself writes it: anybody can unpack a `.git`
+    file that points at another project, and would so be shown that project's past.
+    """
+    line = _first_line(git_file)
+    if not line.startswith("gitdir:"):
+        return folder
+    git_dir = os.path.normpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))
+    try:
+        common_dir = os.path.realpath(os.path.join(git_dir, _first_line(os.path.join(git_dir, "commondir"))))
+        back = os.path.realpath(os.path.join(git_dir, _first_line(os.path.join(git_dir, "gitdir"))))
+    except OSError:
+        return folder
+    is_listed = os.path.dirname(os.path.realpath(git_dir)) == os.path.join(common_dir, "worktrees")
+    if not is_listed or back != os.path.realpath(git_file):
+        return folder
+    return os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else common_dir
+
+
+def _first_line(path: str) -> str:
+    """The first line of one of git's small files; a FIFO in its place is not waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.readline(MAX_PATH_CHARS).strip()
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether `path` is `root` or below it."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)

@@ -1,0 +1,105 @@
+"""What every reader shares: the state it carries from record to record, and small decoders of record fields."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from howcome.domain.events import Event
+
+    Record = Mapping[str, object]
+    Reader = Callable[[Record, "ReaderState"], list[Event] | None]
+    """One record in, its events out; [] when ignored by rule, None when its type is unknown (also ignored)."""
+
+MAX_PENDING_CALLS = 200
+"""Tool calls remembered until their result comes; a call that never got one must not grow the state for ever."""
+
+OWN_BLOCK = re.compile(r"<howcome-memory\b[^<>]{0,200}>.*?(?:</howcome-memory[^<>]{0,200}>|\Z)", re.DOTALL)
+"""What howcome itself injected: never taken for anybody's words (it would feed the memory with its echo)."""
+
+_EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code:? (-?\d{1,6})\b")
+
+
+class ReaderState:
+    """What a reader must remember between records of one file; kept with the cursor, in the same transaction.
+
+    `calls` maps an open tool call's id to [tool, file]; the other fields are for formats that name the session,
+    the folder, the branch or the subagent only once, at the head of the file.
+    """
+
+    __slots__ = ("agent_id", "branch", "calls", "cwd", "session_id")
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        values = values or {}
+        self.session_id = str(values.get("session_id") or "")
+        self.cwd = _text_or_none(values.get("cwd"))
+        self.branch = _text_or_none(values.get("branch"))
+        self.agent_id = _text_or_none(values.get("agent_id"))
+        calls = values.get("calls")
+        self.calls: dict[str, list[str | None]] = dict(calls) if isinstance(calls, dict) else {}
+
+    def to_values(self) -> dict[str, object]:
+        """The state as JSON values, empty parts left out."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in values.items() if value}
+
+    def open_call(self, call_id: str, tool: str | None, file: str | None) -> None:
+        """Remembers a call until its result names it."""
+        if len(self.calls) >= MAX_PENDING_CALLS:
+            del self.calls[next(iter(self.calls))]
+        self.calls[call_id] = [tool, file]
+
+    def close_call(self, call_id: str) -> tuple[str | None, str | None]:
+        """The tool and file of the call that this result answers; (None, None) when it was never seen."""
+        found = self.calls.pop(call_id, None)
+        return (found[0], found[1]) if found else (None, None)
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def text_field(record: Record, name: str) -> str | None:
+    """A string field, or None when it is missing, empty or something else."""
+    return _text_or_none(record.get(name))
+
+
+def parse_time_ms(value: object) -> int | None:
+    """UTC milliseconds of an ISO 8601 text or of a number of seconds or milliseconds; None when it is neither."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        milliseconds = round(moment.timestamp() * 1000)
+        return milliseconds if milliseconds >= 0 else None  # no client is older than 1970, and no index holds less
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e14:
+        return int(value if value > 1e11 else value * 1000)
+    return None
+
+
+def exit_code(text: str) -> int | None:
+    """The exit code that a failed command's result starts with."""
+    match = _EXIT_CODE.match(text)
+    return int(match.group(1)) if match else None
+
+
+def without_own_blocks(text: str) -> str:
+    """`text` without anything howcome injected into it."""
+    return OWN_BLOCK.sub("", text) if "<howcome-memory" in text else text
+
+
+def describe_media(block: Record) -> str:
+    """A short stand-in for an image or document: its bytes are counted, not kept."""
+    source = block.get("source")
+    source = source if isinstance(source, dict) else {}
+    data = source.get("data")
+    size = len(data) * 3 // 4 if isinstance(data, str) else 0
+    kind = source.get("media_type") or block.get("type") or "media"
+    return f"[{kind}, {size} bytes]"

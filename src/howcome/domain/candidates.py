@@ -1,0 +1,87 @@
+"""Candidates: what one exchange of a session taught, before it is weighed against what is known already."""
+
+from __future__ import annotations
+
+from howcome.domain import events, memories
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MIN_TEXT_CHARS = 20
+MAX_TEXT_CHARS = memories.MAX_TEXT_CHARS
+
+NOISE, TOO_SHORT, TOO_LONG, NOT_TECHNICAL = "noise", "too_short", "too_long", "not_technical"
+NOT_SELF_CONTAINED, NO_REASON, NO_FIX = "not_self_contained", "no_reason", "no_fix"
+SECRET, QUESTION, HYPOTHETICAL, QUOTED, RECORDING = "secret", "question", "hypothetical", "quoted", "recording"
+PERSONAL, ONE_OFF, REPEATED, UNSURE = "personal", "one_off", "repeated", "unsure"
+REASONS = (
+    NOISE, TOO_SHORT, TOO_LONG, NOT_TECHNICAL, NOT_SELF_CONTAINED, NO_REASON, NO_FIX, SECRET, QUESTION, HYPOTHETICAL,
+    QUOTED, RECORDING, PERSONAL, ONE_OFF, REPEATED, UNSURE,
+)  # fmt: skip
+"""Why something that was said became no memory.
+
+noise: thanks, a yes, a greeting; not_technical: nothing in it that a project has (a file, a name, a setting);
+not_self_contained: it hangs on a "this" that nothing nearby names; no_reason: a choice without its why; no_fix: a
+failure that nobody is seen to mend; recording: it tells of the work or of taking notes, not of what was learned;
+personal: it is somebody's words about somebody, and nothing is left without them; one_off: an order for now, no rule;
+repeated: the same exchange says it already; unsure: whoever said it doubted it.
+"""
+
+TRUST = (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL, events.ORIGIN_TASK, events.ORIGIN_ASSISTANT, events.ORIGIN_USER)
+"""Whose words are trusted how far, the least first: a memory has the origin of the least trusted of its sources."""
+
+
+class Candidate:
+    """What may become a memory.
+
+    Attributes:
+        type: One of `memories.TYPES`.
+        text: 1 to 3 impersonal sentences of fact that stand by themselves, `MIN_TEXT_CHARS` to `MAX_TEXT_CHARS`.
+        evidence: Ids of the events that bear it out, at most `memories.MAX_EVIDENCE`.
+        origin: The least trusted of its sources'.
+        ts_ms: When it was said, UTC milliseconds.
+        status: One of `memories.STATUSES`; only an open task is resolved by what comes later.
+        subject: A normalised key of what it is about, "" where no rule knows it: a later candidate of the same type
+            and subject takes its place.
+        closes: Subjects of open tasks that are done with it.
+        said: The words it was made from.
+    """
+
+    __slots__ = ("closes", "evidence", "origin", "said", "status", "subject", "text", "ts_ms", "type")
+
+    def __init__(  # noqa: PLR0913 - one row, one constructor
+        self, type: str, text: str, evidence: Iterable[str], origin: str, ts_ms: int, *, status: str = memories.OPEN,  # noqa: A002 - the field's own word
+        subject: str = "", closes: Iterable[str] = (), said: str = "",
+    ) -> None:  # fmt: skip
+        self.type, self.text, self.origin, self.ts_ms, self.status = type, text, origin, ts_ms, status
+        self.evidence = tuple(dict.fromkeys(evidence))[: memories.MAX_EVIDENCE]
+        self.subject, self.closes, self.said = subject, tuple(dict.fromkeys(closes)), said
+
+    def __repr__(self) -> str:
+        """Type and text."""
+        return f"Candidate({self.type}, {self.text!r})"
+
+
+class Distilled:
+    """What distilling an exchange gave: candidates in the order they were said, and how many were rejected, by reason.
+
+    `closes` are subjects of open tasks that the exchange shows done without teaching anything else.
+    """
+
+    __slots__ = ("candidates", "closes", "rejected")
+
+    def __init__(
+        self, candidates: Sequence[Candidate] = (), rejected: dict[str, int] | None = None, closes: Iterable[str] = ()
+    ) -> None:
+        self.candidates, self.rejected = list(candidates), dict(rejected or {})
+        self.closes = tuple(dict.fromkeys(closes))
+
+    def reject(self, reason: str) -> None:
+        """Counts one that became no candidate."""
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+
+def least_trusted(origins: Iterable[str]) -> str:
+    """The origin of what several sources said together; the user's where there is none."""
+    return min(origins, key=TRUST.index, default=events.ORIGIN_USER)

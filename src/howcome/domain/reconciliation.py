@@ -1,0 +1,147 @@
+"""What reconciling works with: candidates as kept, the memories that they give, and what somebody has to look at."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from howcome.domain.candidates import Candidate
+    from howcome.domain.memories import Memory
+
+
+class NewCandidate:
+    """A candidate ready to be stored: admitted and keyed. `key` is that of the memory that says exactly this."""
+
+    __slots__ = ("candidate", "key", "project")
+
+    def __init__(self, key: bytes, project: str, candidate: Candidate) -> None:
+        self.key, self.project, self.candidate = key, project, candidate
+
+
+class Taught:
+    """What one exchange (by the row of its first event) taught: candidates, and closed tasks (root, subject, ms)."""
+
+    __slots__ = ("candidates", "closings", "exchange")
+
+    def __init__(
+        self, exchange: int, candidates: Sequence[NewCandidate], closings: Sequence[tuple[str, str, int]]
+    ) -> None:
+        self.exchange, self.candidates, self.closings = exchange, list(candidates), list(closings)
+
+
+class DueSession:
+    """A session with events that were not distilled: all of them when `after_row` is 0.
+
+    `events` is how many it has itself, `members` how many it shares with the session that it is a fork of.
+    """
+
+    __slots__ = ("after_row", "events", "last_row", "members", "row")
+
+    def __init__(self, row: int, after_row: int, last_row: int, events: int, members: int) -> None:
+        self.row, self.after_row, self.last_row, self.events, self.members = row, after_row, last_row, events, members
+
+
+class StoredCandidate:
+    """A candidate as kept.
+
+    Attributes:
+        key: Of the memory that says exactly this; the same words said again have the same.
+        ts_ms: When it was said. `evidence`: ids of events.
+    """
+
+    __slots__ = ("evidence", "key", "origin", "status", "subject", "text", "ts_ms", "type")
+
+    def __init__(
+        self, key: bytes, type: str, text: str, *, origin: str, status: str, ts_ms: int, subject: str = "",  # noqa: A002 - the field's own word
+        evidence: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.key, self.type, self.text, self.origin, self.status = key, type, text, origin, status
+        self.ts_ms, self.subject, self.evidence = ts_ms, subject, tuple(evidence)
+
+
+class Known:
+    """What a project's memories are to be made from, as it was at one moment.
+
+    Attributes:
+        candidates: Everything that was taught. `closings`: subjects of tasks that were done, and when (ms).
+        kept: The project's memories and those that hold everywhere, whatever became of them, but purged ones.
+        touched: Keys of those that somebody read, was told, or did something to. `derived`: keys of those that come
+            from candidates of this store, as far as whoever reconciles knows.
+        stamp: Tells whether anything of it has changed since.
+    """
+
+    __slots__ = ("candidates", "closings", "derived", "kept", "project_id", "stamp", "touched")
+
+    def __init__(
+        self, project_id: int, candidates: Sequence[StoredCandidate], closings: Sequence[tuple[str, int]] = (),
+        kept: Sequence[Memory] = (), *, touched: Iterable[bytes] = (), derived: Iterable[bytes] = (),
+        stamp: tuple[object, ...] = (),
+    ) -> None:  # fmt: skip
+        self.project_id, self.candidates, self.closings = project_id, list(candidates), list(closings)
+        self.kept, self.touched, self.derived, self.stamp = list(kept), set(touched), set(derived), stamp
+
+    @property
+    def gone(self) -> set[bytes]:
+        """Keys of memories that came from candidates which are no longer there, and that nobody did anything with."""
+        return self.derived - self.touched - {one.key for one in self.candidates}
+
+
+class Wanted:
+    """A memory as the candidates say it: what is stored of it is made to be so.
+
+    Attributes:
+        key: That of the candidate that said it first. `parts`: keys of all that say the same.
+        said: Every time (ms, event id) it was said, in order. `evidence`: ids of events.
+        supersedes: Key of the memory that it takes the place of.
+        digest: Tells equal texts, as `NewMemory.digest` does; whoever stores it gives it.
+    """
+
+    __slots__ = (
+        "digest", "evidence", "key", "origin", "parts", "said", "status", "subject", "supersedes", "text", "type",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913 - one row, one constructor
+        self, key: bytes, type: str, text: str, *, origin: str, status: str, subject: str = "",  # noqa: A002 - the field's own word
+        said: Sequence[tuple[int, str]] = (), evidence: Sequence[str] = (), parts: Sequence[bytes] = (),
+    ) -> None:  # fmt: skip
+        self.key, self.type, self.text, self.origin, self.status = key, type, text, origin, status
+        self.subject, self.said, self.evidence, self.parts = subject, tuple(said), tuple(evidence), tuple(parts)
+        self.supersedes: bytes | None = None
+        self.digest = b""
+
+    @property
+    def first_ms(self) -> int:
+        """When it was said first."""
+        return self.said[0][0]
+
+    @property
+    def last_ms(self) -> int:
+        """When it was said last."""
+        return self.said[-1][0]
+
+
+class Plan:
+    """The memories that a project's candidates give.
+
+    Attributes:
+        wanted: In an order in which what is superseded comes before what supersedes it.
+        same: Key of a candidate → key of the memory, kept otherwise, that says the same.
+        reviews: Pairs of keys (older, newer) that may contradict each other, with the reason.
+    """
+
+    __slots__ = ("reviews", "same", "wanted")
+
+    def __init__(self) -> None:
+        self.wanted: list[Wanted] = []
+        self.same: dict[bytes, bytes] = {}
+        self.reviews: dict[tuple[bytes, bytes], str] = {}
+
+
+class Changes:
+    """How many memories a reconciliation added and changed, and how many contradictions it found."""
+
+    __slots__ = ("added", "contradictions", "removed", "updated")
+
+    def __init__(self) -> None:
+        self.added = self.updated = self.removed = self.contradictions = 0

@@ -1,0 +1,249 @@
+"""Data sets as they lie on disk, told apart by what is in the folder, never by its name.
+
+* transcripts: `transcripts/*.jsonl[.gz]` (native records of an agent) with `questions.jsonl[.gz]`;
+* conversations: `sessions.jsonl[.gz]` (rows: `session`, `ts`, `turns`, perhaps `corpus`) with `questions.jsonl[.gz]`;
+* passages: `docs.jsonl[.gz]` (rows with `id` and `text`) with `questions.jsonl[.gz]`;
+* LongMemEval: one `longmemeval*.json`, as its authors publish it;
+* secrets: `secrets.jsonl[.gz]` and `clean.jsonl[.gz]`: rows with `text` and optional `source`, `rule`.
+
+A question row holds `question` and what answers it: `evidence_sessions`, `evidence_turns`, `evidence` (passages) or
+`answer` (its words). docs/evaluation.md describes every field.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from howcome.capture.records import parse_time_ms
+from howcome.errors import UsageError
+from howcome.evaluate.conversations import Conversation, Turn, write_conversations, written_ms
+
+Row = dict[str, object]
+_HAYSTACK = ("question_id", "question", "haystack_session_ids", "haystack_dates", "haystack_sessions")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question with what answers it.
+
+    Attributes:
+        text: The question.
+        category: Its kind, for the figures by kind.
+        sessions: The sessions that answer it; passages are sessions of one turn.
+        turns: The turns that answer it; empty where the set does not say.
+        answer: The expected answer in words; '' where the set has none.
+        before_ms: Only what is older counts.
+        asking: The session that asks, which is never an answer.
+    """
+
+    text: str
+    category: str
+    sessions: frozenset[str]
+    turns: frozenset[str] = frozenset()
+    answer: str = ""
+    before_ms: int | None = None
+    asking: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One project's history with the questions that are asked of it.
+
+    `write` puts the transcripts into an empty folder where they are not native already, and names all of them;
+    `turns` are the ids of turns by their session and time, where questions ask for turns.
+    """
+
+    name: str
+    questions: Sequence[Asked]
+    write: Callable[[Path], list[Path]]
+    turns: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The corpora of one folder; `is_passages` when the units that are ranked are single passages."""
+
+    name: str
+    corpora: Sequence[Corpus]
+    is_passages: bool = False
+
+
+def read_rows(path: Path, *fields: str) -> Iterator[Row]:
+    """The objects of a JSON Lines file, unpacked when its name says so; each has the fields.
+
+    Raises:
+        UsageError: a line is no such object, or the file is not what its name says; the message says where.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    number = 0
+    try:
+        with opener(path, "rt", encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    yield _checked(json.loads(line), fields, f"{path}, line {number}")
+    except (OSError, EOFError, ValueError) as error:
+        raise UsageError(f"{path}, line {number or 1}: cannot be read: {error}") from error
+
+
+def _checked(row: object, fields: Sequence[str], where: str) -> Row:
+    if not isinstance(row, dict):
+        raise UsageError(f"{where}: is no JSON object")
+    missing = [name for name in fields if name not in row]
+    if missing:
+        raise UsageError(f"{where}: has no {missing[0]!r}; docs/evaluation.md describes the formats")
+    return row
+
+
+def find(folder: Path, stem: str) -> Path | None:
+    """`stem.jsonl` or `stem.jsonl.gz` in a folder, when it is there."""
+    for suffix in (".jsonl", ".jsonl.gz"):
+        path = folder / f"{stem}{suffix}"
+        if path.is_file():
+            return path
+    return None
+
+
+def find_sets(path: Path) -> list[Path]:
+    """The data sets at or below a folder.
+
+    Raises:
+        UsageError: there are none; the message says what was looked for.
+    """
+    folders = [path, *sorted(child for child in path.rglob("*") if child.is_dir())] if path.is_dir() else []
+    found = [folder for folder in folders if kind_of(folder)]
+    if not found:
+        raise UsageError(
+            f"{path}: no data set here: expected questions.jsonl with transcripts/, sessions.jsonl or docs.jsonl,"
+            " a longmemeval*.json, or secrets.jsonl with clean.jsonl"
+        )
+    return found
+
+
+def kind_of(folder: Path) -> str | None:
+    """What a folder is a data set of, by what it holds; None when it is none."""
+    if find(folder, "questions"):
+        if (folder / "transcripts").is_dir():
+            return "sessions"
+        if find(folder, "sessions"):
+            return "conversations"
+        if find(folder, "docs"):
+            return "passages"
+    if find(folder, "secrets") and find(folder, "clean"):
+        return "secrets"
+    return "longmemeval" if next(folder.glob("longmemeval*.json"), None) else None
+
+
+def read_set(folder: Path) -> DataSet:
+    """What a folder asks, of what; never one of kind 'secrets'."""
+    kind = kind_of(folder)
+    if kind == "sessions":
+        return DataSet(folder.name, [Corpus(folder.name, clean_questions(folder), lambda _: _native(folder))])
+    if kind == "passages":
+        return DataSet(folder.name, [_passages(folder)], is_passages=True)
+    return DataSet(folder.name, _haystacks(folder) if kind == "longmemeval" else _conversations(folder))
+
+
+def clean_questions(folder: Path) -> list[Asked]:
+    """The questions of a folder without leaks of either kind."""
+    return [_asked(row) for row in _clean_rows(folder)]
+
+
+def _clean_rows(folder: Path) -> list[Row]:
+    path = find(folder, "questions")
+    rows = read_rows(path, "question") if path else iter(())
+    return [row for row in rows if not row.get("leak") and not row.get("leak_tools")]
+
+
+def _asked(row: Row, within: str = "") -> Asked:
+    """A question; `within` is what its set's sessions are called by in front of their own names."""
+    asking = row.get("self")
+    sessions = _names(row.get("evidence_sessions") or row.get("evidence"))
+    return Asked(
+        text=str(row["question"]), category=str(row.get("category") or "all"),
+        sessions=frozenset(within + name for name in sessions), turns=_names(row.get("evidence_turns")),
+        answer=str(row.get("answer") or ""), before_ms=parse_time_ms(row.get("before")),
+        asking=f"{within}{asking}" if asking else None,
+    )  # fmt: skip
+
+
+def _names(value: object) -> frozenset[str]:
+    return frozenset(str(name) for name in value) if isinstance(value, list) else frozenset()
+
+
+def _native(folder: Path) -> list[Path]:
+    return sorted(path for path in (folder / "transcripts").rglob("*") if path.name.endswith((".jsonl", ".jsonl.gz")))
+
+
+def _passages(folder: Path) -> Corpus:
+    path = find(folder, "docs")
+
+    def write(where: Path) -> list[Path]:
+        rows = read_rows(path, "id", "text") if path else iter(())
+        named = ((_within(folder) + str(row["id"]), str(row["text"])) for row in rows)
+        alone = (Conversation(name, None, [Turn(name, "user", text)]) for name, text in named)
+        return [write_conversations(where / "docs.jsonl", folder.name, alone)]
+
+    return Corpus(folder.name, [_asked(row, _within(folder)) for row in _clean_rows(folder)], write)
+
+
+def _within(folder: Path) -> str:
+    """In front of the names of sessions that are not native: sets in one store may all have a session `s1`."""
+    return f"{folder.name}/"
+
+
+def _conversations(folder: Path) -> list[Corpus]:
+    path = find(folder, "sessions")
+    sessions: dict[str, list[Conversation]] = {}
+    for row in read_rows(path, "session", "turns") if path else ():
+        sessions.setdefault(str(row.get("corpus") or folder.name), []).append(_conversation(row, _within(folder)))
+    questions: dict[str, list[Asked]] = {name: [] for name in sessions}
+    for row in _clean_rows(folder):
+        questions.setdefault(str(row.get("corpus") or folder.name), []).append(_asked(row, _within(folder)))
+    return [_corpus(name, questions[name], found) for name, found in sessions.items()]
+
+
+def _conversation(row: Row, within: str) -> Conversation:
+    turns = row["turns"] if isinstance(row["turns"], list) else []
+    turns = [_checked(turn, ("id", "text"), f"session {row['session']}, turn {at}") for at, turn in enumerate(turns, 1)]
+    session = f"{within}{row['session']}"
+    return Conversation(session, written_ms(row.get("ts")), [Turn.of(turn) for turn in turns])
+
+
+def _corpus(name: str, questions: Sequence[Asked], sessions: Sequence[Conversation]) -> Corpus:
+    def write(where: Path) -> list[Path]:
+        return [write_conversations(where / "sessions.jsonl", name, sessions)]
+
+    turns = {(session.session, at): turn.id for session in sessions for at, turn in session.timed()}
+    return Corpus(name, questions, write, turns)
+
+
+def _haystacks(folder: Path) -> list[Corpus]:
+    """LongMemEval: every question has sessions of its own."""
+    path = next(folder.glob("longmemeval*.json"))
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [_haystack(_checked(row, _HAYSTACK, f"{path}, question {at}")) for at, row in enumerate(rows, 1)]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"{path}: is not as LongMemEval is published: {error}") from error
+
+
+def _haystack(row: Row) -> Corpus:
+    name = str(row["question_id"])
+    asked = Asked(
+        str(row["question"]), str(row.get("question_type") or "all"),
+        frozenset(f"{name}/{session}" for session in _names(row.get("answer_session_ids"))),
+        answer=str(row.get("answer") or ""),
+    )  # fmt: skip
+    columns = (row["haystack_session_ids"], row["haystack_dates"], row["haystack_sessions"])
+    sessions = [
+        Conversation(
+            f"{name}/{session}", written_ms(date),
+            [Turn(f"{name}/{session}/{at}", str(turn["role"]), str(turn["content"])) for at, turn in enumerate(turns)],
+        )
+        for session, date, turns in zip(*columns, strict=True)  # type: ignore[call-overload]
+    ]  # fmt: skip
+    return _corpus(name, [asked], sessions)

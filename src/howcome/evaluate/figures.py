@@ -1,0 +1,157 @@
+"""Measured questions as figures: means with intervals, by level and category, and paired differences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from howcome.evaluate.harness import ANSWER, LEVELS, Measured
+from howcome.evaluate.metrics import interval, mean, paired_difference, percentile
+
+HUMAN_CATEGORIES = ("commit", "pr", "branch")
+"""Questions that people wrote: commit subjects, titles, first prompts."""
+
+_RANKING = ("any@1", "any@5", "any@20", "R@10", "MRR", "nDCG@10")
+COLUMNS = dict.fromkeys(LEVELS, _RANKING) | {ANSWER: ("coverage@5",)}
+_SHOWN = ("any@5", "nDCG@10", "coverage@5")
+Figures = dict[str, Any]
+
+
+def figures_of(measured: Sequence[Measured]) -> Figures:
+    """The figures of one set: by level, and there by category; latency and tokens of what is shown."""
+    times_ms = [item.time_ms for item in measured]
+    shown = [float(item.shown_tokens) for item in measured]
+    levels = [level for level in LEVELS if any(level in item.scores for item in measured)]
+    return {
+        "questions": len(measured),
+        "levels": {level: _groups(measured, level) for level in levels},
+        "latency_ms": {"p50": percentile(times_ms, 0.5), "p95": percentile(times_ms, 0.95)},
+        "work_ms": {"p50": percentile([item.work_ms for item in measured], 0.5)},
+        "shown_tokens": {"p50": percentile(shown, 0.5), "p95": percentile(shown, 0.95)},
+    }
+
+
+def _groups(measured: Sequence[Measured], level: str) -> Figures:
+    asked = [item for item in measured if level in item.scores]
+    groups = {"all": asked}
+    human = [item for item in asked if item.asked.category in HUMAN_CATEGORIES]
+    if human and len(human) < len(asked):
+        groups["human-written"] = human
+    names = sorted({item.asked.category for item in asked})
+    groups |= {name: [item for item in asked if item.asked.category == name] for name in names if name != "all"}
+    return {name: _means([item.scores[level] for item in items]) for name, items in groups.items()}
+
+
+def _means(rows: Sequence[Mapping[str, float]]) -> Figures:
+    figures: Figures = {"n": len(rows)}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        low, high = interval(values)
+        figures[name] = {"mean": round(mean(values), 4), "low": round(low, 4), "high": round(high, 4)}
+    return figures
+
+
+def difference(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Figures:
+    """Ours − theirs on the same questions, by level and metric, with 95 % intervals of the paired differences."""
+    found: Figures = {}
+    for level in LEVELS:
+        pairs = [
+            (mine.scores[level], other.scores[level])
+            for mine, other in zip(ours, theirs, strict=True) if level in mine.scores and level in other.scores
+        ]  # fmt: skip
+        if pairs:
+            found[level] = {name: _difference(pairs, name) for name in COLUMNS[level]}
+    return found
+
+
+def difference_by_category(ours: Sequence[Measured], theirs: Sequence[Measured], level: str) -> Figures:
+    """The same at one level, by category: how many questions, and each metric's difference."""
+    pairs: dict[str, list[tuple[Mapping[str, float], Mapping[str, float]]]] = {}
+    for mine, other in zip(ours, theirs, strict=True):
+        if level in mine.scores and level in other.scores:
+            pairs.setdefault(mine.asked.category, []).append((mine.scores[level], other.scores[level]))
+    return {
+        name: {"n": len(found), **{column: _difference(found, column) for column in COLUMNS[level]}}
+        for name, found in sorted(pairs.items())
+    }
+
+
+def distilled_as_text(sessions: int, types: Mapping[str, int], rejected: Mapping[str, int]) -> str:
+    """What came of distilling for people: how many memories, of which types, and what was left out and why."""
+    count = sum(types.values())
+    shares = ", ".join(f"{name} {number} ({number / count:.0%})" for name, number in types.items())
+    reasons = ", ".join(f"{number} {reason}" for reason, number in sorted(rejected.items(), key=lambda one: -one[1]))
+    return (
+        f"  distilled: {count} memories of {sessions} sessions"
+        + (f", {count / sessions:.2f} a session: {shares}" if count and sessions else "")
+        + (f"; left out: {reasons}" if reasons else "")
+    )
+
+
+def categories_as_text(differences: Figures) -> str:
+    """Differences by category for people: any@5 and nDCG@10, or whatever there is of them."""
+    return "\n".join(
+        f"      {name:<20}{cells['n']:>5}  "
+        + "  ".join(f"{column} {_cell(cells[column], '+')}" for column in _SHOWN if column in cells)
+        for name, cells in differences.items()
+    )
+
+
+def _difference(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]], name: str) -> Figures:
+    middle, low, high = paired_difference([mine[name] for mine, _ in pairs], [other[name] for _, other in pairs])
+    return {"mean": round(middle, 4), "low": round(low, 4), "high": round(high, 4)}
+
+
+def as_text(name: str, figures: Figures) -> str:
+    """The figures of one set for people."""
+    latency, shown = figures["latency_ms"], figures["shown_tokens"]
+    times = f"search p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"
+    cost = f", first passages {shown['p50']:.0f} tokens (p95 {shown['p95']:.0f})" if shown["p95"] else ""
+    lines = [f"{name}: {figures['questions']} questions without leaks, {times}{cost}"]
+    for level, groups in figures["levels"].items():
+        lines.append(f"  {level:<20}{'n':>5}" + "".join(f"{column:>21}" for column in COLUMNS[level]))
+        lines += [_line(group, cells, COLUMNS[level]) for group, cells in groups.items()]
+    return "\n".join(lines)
+
+
+def _line(name: str, cells: Figures, columns: Sequence[str]) -> str:
+    return f"  {name:<20}{cells['n']:>5}" + "".join(f"{_cell(cells[column]):>21}" for column in columns)
+
+
+def _cell(cell: Figures, sign: str = "") -> str:
+    return f"{cell['mean']:{sign}.3f} [{cell['low']:{sign}.3f} {cell['high']:{sign}.3f}]"
+
+
+def difference_as_text(what: str, differences: Figures) -> str:
+    """Paired differences for people."""
+    lines = [f"  {what}, paired:"]
+    for level, cells in differences.items():
+        lines.append(f"    {level:<23}" + "  ".join(f"{name} {_cell(cell, '+')}" for name, cell in cells.items()))
+    return "\n".join(lines)
+
+
+def metric_of(figures: Figures, level: str) -> str:
+    """The metric that stands for a set at a level: for single passages where the first answer is, else the order."""
+    if level == ANSWER:
+        return "coverage@5"
+    return "MRR" if figures["is_passages"] else "nDCG@10"
+
+
+def headline(figures: Figures, differences: Figures) -> str:
+    """One line: how the metric that stands for a set changed, at each level."""
+    return "  ".join(
+        f"{level} {metric_of(figures, level)} {_cell(cells[metric_of(figures, level)], '+')}"
+        for level, cells in differences.items()
+    )
+
+
+def work_difference_ms(ours: Sequence[Measured], theirs: Sequence[Measured]) -> float:
+    """The median over the questions of how much more processor time our search took than theirs."""
+    more_ms = [mine.work_ms - other.work_ms for mine, other in zip(ours, theirs, strict=True)]
+    return round(percentile(more_ms, 0.5), 3)
+
+
+def as_json(configuration: Mapping[str, object], sets: Sequence[Figures]) -> str:
+    """A run's configuration and the figures of its sets for programs."""
+    return json.dumps({"run": configuration, "sets": sets}, ensure_ascii=False)

@@ -1,0 +1,294 @@
+"""Data sets through the façade that the product uses: what they hold is imported, each question is asked there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howcome.app import App, open_app
+from howcome.capture.discover import named_transcripts
+from howcome.domain import events
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Found, Scope, StoredEvent
+from howcome.domain.text import tokens
+from howcome.errors import ProviderError
+from howcome.evaluate.baseline import Baseline
+from howcome.evaluate.datasets import Asked, Corpus, DataSet
+from howcome.evaluate.metrics import coverage, score_ranking
+from howcome.providers.embed import embedding_status
+from howcome.providers.minilm_places import models_folder
+from howcome.providers.rerank import cross_encoders_folder
+from howcome.retrieve.question import Question
+from howcome.settings import FIELDS, home_folder, read_settings
+
+if TYPE_CHECKING:
+    from howcome.ingest.distil.run import DistilReport
+    from howcome.retrieve.ranking import Ranking
+    from howcome.settings import Settings
+
+OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
+"""Of what a question may be asked: of its own project, of everything there, of everything in no project."""
+
+RANKED = 50
+MAX_LISTED = 1_000_000
+SHOWN = 5
+"""What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
+set gives in words."""
+
+_CHOSEN = ("HOWCOME_EMBEDDING", "HOWCOME_RERANK", "HOWCOME_LLM", "HOWCOME_DISTILLER")
+"""What the only settings of the environment that count begin with: by which models, if any, is for the user to say."""
+
+_WARM_UP = "what was said"
+"""Asked before the clock runs: what a process loads once is no part of a search's time."""
+
+SESSION, TURN, ANSWER = "session", "turn", "answer"
+LEVELS = (SESSION, TURN, ANSWER)
+"""What can be right: the sessions, the turns, or the words of the first passages."""
+
+
+@dataclass
+class Measured:
+    """One question's metrics by level, how long its search took, and how many tokens its first passages cost.
+
+    `work_ms` is the processor's time of that search: what a machine that is busy with other things changes little.
+    """
+
+    asked: Asked
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    time_ms: float = 0.0
+    work_ms: float = 0.0
+    shown_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A store that holds some sets; `home` is its HOWCOME_HOME."""
+
+    home: str
+
+    def load(self, sets: Sequence[DataSet], progress: Callable[[str], None]) -> None:
+        """Imports what the sets hold, each corpus as a project of its own."""
+        for data in sets:
+            progress(f"{data.name}: reading")
+            for corpus in data.corpora:
+                root = _root(data, corpus)
+                with tempfile.TemporaryDirectory(prefix="howcome-eval-") as folder, self._open(root) as app:
+                    for found in named_transcripts([str(path) for path in corpus.write(Path(folder))]):
+                        app.ingest_file(found)
+                    app.index_new_rows()
+                    app.store.release_index()
+        with self._open() as app:
+            progress("embedding what was said")
+            app.embed_new_turns(threads=os.cpu_count() or 1)
+
+    def ask(
+        self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
+        of: str = OWN_PROJECT, asked_ms: int | None = None,
+    ) -> list[Measured]:  # fmt: skip
+        """Every question of a set, measured, in their order.
+
+        Args:
+            data: The set; the store holds it.
+            progress: Is told what is done.
+            ranking: Another one than that which ships.
+            of: OWN_PROJECT, EVERYTHING or FROM_NOWHERE.
+            asked_ms: When questions without a time of their own are asked; None: when the newest event was.
+        """
+        progress(f"{data.name}: asking")
+        with self._open(ranking=ranking) as app:
+            _answers(app, Question(_WARM_UP, Scope.everything(), limit=1))
+            asked_ms = app.store.last_ms() if asked_ms is None else asked_ms
+            return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
+
+    def distil(self) -> DistilReport:
+        """Makes memories of what the store holds, as the settings' distiller does."""
+        with self._open() as app:
+            if app.distillation is None:
+                raise ProviderError("nothing distils here: set distiller to rules (HOWCOME_DISTILLER=rules)")
+            report = app.distillation.run()
+            app.store.catch_up_memories()
+            return report
+
+    def memory_types(self) -> dict[str, int]:
+        """How many memories there are of each type, most first."""
+        with self._open() as app:
+            found = app.store.list_memories(Scope.everything(), MemoryFilter(), MAX_LISTED)
+        return dict(Counter(memory.type for memory in found).most_common())
+
+    def ask_shown(self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
+        with_memories: bool,
+    ) -> list[Measured]:  # fmt: skip
+        """Every question by what a search shows, one list of events and memories; a memory stands for what it cites.
+
+        Sessions are ranked as they come up in that list, not by a search of their own.
+        """
+        progress(f"{data.name}: asking {'with' if with_memories else 'without'} memories")
+        types = () if with_memories else events.SEARCHED_KINDS
+        with self._open(ranking=ranking) as app:
+            return [_measure_shown(app, types, *parts) for parts in _questions(app, data, app.store.last_ms())]
+
+    def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
+        """The same questions to FTS5, each of its own project."""
+        progress(f"{data.name}: asking the baseline")
+        with self._open() as app:
+            baseline = Baseline(app)
+            return [
+                _measure_baseline(app, baseline, corpus, asked, _root(data, corpus), before_ms)
+                for corpus, asked, _, before_ms in _questions(app, data, app.store.last_ms())
+            ]
+
+    def last_ms(self) -> int:
+        """The time of the newest event."""
+        with self._open() as app:
+            return app.store.last_ms()
+
+    def model(self) -> tuple[str, str]:
+        """The embedder that is asked, with its version, and how is searched; '' and why by words when there is none."""
+        with self._open() as app:
+            if app.vectors is not None and app.embedder is not None:
+                return app.embedder.name, f"by words and by meaning ({app.embedder.name})"
+            return "", f"by words alone: {embedding_status(app.settings).what}"
+
+    def _lend_models(self) -> None:
+        """Lets the throw-away home have the models that are installed."""
+        installed, lent = models_folder(home_folder(os.environ)), models_folder(self.home)
+        if os.path.isdir(installed) and not os.path.lexists(lent):
+            os.symlink(installed, lent)
+
+    def _open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
+        chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
+        chosen.setdefault("HOWCOME_RERANK_FOLDER", cross_encoders_folder(home_folder(os.environ)))
+        chosen = {**_embedding_of(read_settings(os.environ)), **chosen}
+        self._lend_models()
+        settings = read_settings({**chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
+        app = open_app(settings, fixed_root=root, ranking=ranking)
+        if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
+            app.store.spend_from(open_app(read_settings(os.environ)).store)
+        return app
+
+
+def _embedding_of(settings: Settings) -> dict[str, str]:
+    """What a search embeds with, as variables: an evaluation has a home of its own, and not its own models."""
+    fields = [field for field in FIELDS if field.name.startswith("embedding")]
+    return {field.variable: str(getattr(settings, field.name)) for field in fields}
+
+
+def _root(data: DataSet, corpus: Corpus) -> str:
+    return f"/{data.name}/{corpus.name}"
+
+
+def _questions(
+    app: App, data: DataSet, asked_ms: int, of: str = OWN_PROJECT
+) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
+    """Each question with the scope and the time (exclusive) within which it may be answered."""
+    for corpus in data.corpora:
+        project = app.store.project_of_root(_root(data, corpus))
+        scope = Scope.project(project)
+        if of != OWN_PROJECT:
+            scope = Scope.everything(project if of == EVERYTHING else None)
+        for asked in corpus.questions:
+            yield corpus, asked, scope, asked.before_ms or asked_ms + 1
+
+
+def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
+    measured = Measured(asked)
+    started, worked = time.perf_counter(), time.process_time()
+    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms))
+    measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
+    measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
+    passages = [item.event for item in found if item.event is not None]
+    if asked.sessions:
+        limit = RANKED + bool(asked.asking)
+        by_session = _answers(app, Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
+        ranked = [item.event.session for item in by_session if item.event is not None]
+        measured.scores[SESSION] = _session_scores(asked, ranked)
+    if asked.turns:
+        times = [(event.session, event.ts_ms or 0) for event in passages]
+        measured.scores[TURN] = _turn_scores(corpus, asked, times)
+    elif asked.answer and not _has_evidence(corpus):
+        measured.scores[ANSWER] = _answer_scores(app, asked, [event.row for event in passages[:SHOWN]])
+    return measured
+
+
+def _measure_shown(
+    app: App, types: Sequence[str], corpus: Corpus, asked: Asked, scope: Scope, before_ms: int
+) -> Measured:
+    measured = Measured(asked)
+    started, worked = time.perf_counter(), time.process_time()
+    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
+    measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
+    measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
+    meant = [event for item in found for event in _meant(app, item)]
+    if asked.sessions:
+        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(event.session for event in meant)))
+    if asked.turns:
+        times = dict.fromkeys((event.session, event.ts_ms or 0) for event in meant)
+        measured.scores[TURN] = _turn_scores(corpus, asked, list(times))
+    elif asked.answer and not _has_evidence(corpus):
+        rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
+        said = [item.memory.text for item in found[:SHOWN] if item.memory is not None]
+        measured.scores[ANSWER] = _answer_scores(app, asked, rows, said)
+    return measured
+
+
+def _meant(app: App, item: Found) -> list[StoredEvent]:
+    """The events that an answer leads to."""
+    if item.event is not None:
+        return [item.event]
+    cited = item.memory.evidence if item.memory is not None else []
+    return [event for ident in cited for event in app.store.events_by_prefix(ident, 1)]
+
+
+def _answers(app: App, question: Question) -> list[Found]:
+    """What the product answers.
+
+    Raises:
+        ProviderError: a reranker was chosen and failed: the figures would be of no configuration at all.
+    """
+    found = app.search(question)
+    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    if problem:
+        raise ProviderError(f"not reranked: {problem}")
+    return found
+
+
+def _has_evidence(corpus: Corpus) -> bool:
+    """Whether a corpus says for any question what answers it: then one without evidence has no answer."""
+    return any(asked.sessions for asked in corpus.questions)
+
+
+def _measure_baseline(
+    app: App, baseline: Baseline, corpus: Corpus, asked: Asked, project: str, before_ms: int
+) -> Measured:
+    measured = Measured(asked)
+    started = time.perf_counter()
+    found = baseline.ranked(asked.text, project, before_ms)
+    measured.time_ms = (time.perf_counter() - started) * 1000
+    times = [(session, ts_ms) for _, session, ts_ms in found]
+    if asked.sessions:
+        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(session for session, _ in times)))
+    if asked.turns:
+        measured.scores[TURN] = _turn_scores(corpus, asked, times)
+    elif asked.answer and not _has_evidence(corpus):
+        measured.scores[ANSWER] = _answer_scores(app, asked, [row for row, _, _ in found[:SHOWN]])
+    return measured
+
+
+def _answer_scores(app: App, asked: Asked, rows: Sequence[int], said: Sequence[str] = ()) -> dict[str, float]:
+    found = app.store.events_by_row(rows, with_text=True)
+    return {f"coverage@{SHOWN}": coverage(asked.answer, [*said, *(event.text or "" for event in found.values())])}
+
+
+def _session_scores(asked: Asked, ranked: Sequence[str]) -> dict[str, float]:
+    return score_ranking([session for session in ranked if session != asked.asking][:RANKED], set(asked.sessions))
+
+
+def _turn_scores(corpus: Corpus, asked: Asked, times: Sequence[tuple[str, int]]) -> dict[str, float]:
+    turns = (corpus.turns.get(time, "") for time in times)
+    return score_ranking([turn for turn in turns if turn][:RANKED], set(asked.turns))

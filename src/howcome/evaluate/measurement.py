@@ -1,0 +1,176 @@
+"""One run: sets asked apart, beside the baseline and other rankings, and again in one store that holds all of them."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from howcome.errors import UsageError
+from howcome.evaluate.ablation import named, variants
+from howcome.evaluate.datasets import DataSet
+from howcome.evaluate.figures import (
+    Figures,
+    as_text,
+    categories_as_text,
+    difference,
+    difference_as_text,
+    difference_by_category,
+    distilled_as_text,
+    figures_of,
+    headline,
+    work_difference_ms,
+)
+from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool
+from howcome.retrieve.ranking import SHIPPED, Ranking
+
+_PACKAGES = ("apsw", "tantivy")
+_PACKAGES_OF_MEANING = ("numpy", "onnxruntime")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run measures.
+
+    Attributes:
+        ranking: How is ranked.
+        against: Another ranking to compare with.
+        with_baseline: FTS5 is asked, too.
+        with_ablation: Every variant of the ranking is, too.
+        is_pooled: All sets are asked in one store, too; `is_everywhere`: there also of everything.
+        with_memories: Sessions are distilled, too, and asked with and without what came of it.
+    """
+
+    ranking: Ranking = SHIPPED
+    against: Ranking | None = None
+    with_baseline: bool = False
+    with_ablation: bool = False
+    is_pooled: bool = False
+    is_everywhere: bool = False
+    with_memories: bool = False
+
+
+class Measurement:
+    """Runs a plan; keeps the figures and says each as soon as it is there.
+
+    Attributes:
+        figures: One object a set.
+        model: The embedder that was used; '' when search was by words alone.
+    """
+
+    def __init__(self, plan: Plan, say: Callable[[str], None], progress: Callable[[str], None]) -> None:
+        self._plan, self._say, self._progress = plan, say, progress
+        self.figures: list[Figures] = []
+        self.model = self.mode = ""
+
+    def measure(self, sets: Sequence[DataSet]) -> None:
+        """Asks every set in a store of its own, and then, if the plan says so, in a store of all.
+
+        Raises:
+            UsageError: two sets of one store have the same name.
+        """
+        if self._plan.is_pooled and len({data.name for data in sets}) < len(sets):
+            raise UsageError("two of the sets have the same name: in one store they could not be told apart")
+        apart = [self._apart(data) for data in sets]
+        if not self._plan.is_pooled or not sets:
+            return
+        with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+            pool = Pool(home)
+            pool.load(sets, self._progress)
+            for data, (figures, ours, asked_ms) in zip(sets, apart, strict=True):
+                self._pooled(pool, data, figures, ours, asked_ms)
+
+    def configuration(self) -> dict[str, object]:
+        """What a figure depends on beside the data: versions, model, ranking, how many questions, the day."""
+        packages = _PACKAGES + (_PACKAGES_OF_MEANING if self.model else ())
+        return {
+            "howcome": _version("howcome"), "ranking": named(self._plan.ranking), "model": self.model,
+            "mode": self.mode,
+            "questions": sum(figures.get("questions", 0) for figures in self.figures),
+            "python": platform.python_version(), "packages": {name: _version(name) for name in packages},
+            "measured": datetime.now(UTC).date().isoformat(),
+        }  # fmt: skip
+
+    def _apart(self, data: DataSet) -> tuple[Figures, list[Measured], int]:
+        """A set's figures, its questions, and the time at which they were asked."""
+        with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+            pool = Pool(home)
+            pool.load([data], self._progress)
+            self._say_how(pool)
+            ours = pool.ask(data, self._progress, self._plan.ranking)
+            figures: Figures = {"set": data.name, "is_passages": data.is_passages, **figures_of(ours)}
+            self.figures.append(figures)
+            self._say(as_text(data.name, figures))
+            if self._plan.with_baseline:
+                theirs = pool.ask_baseline(data, self._progress)
+                figures["baseline"] = figures_of(theirs)
+                self._say(as_text("  baseline (FTS5, Porter)", figures["baseline"]))
+                self._compare(figures, "difference from the baseline", ours, theirs)
+            if self._plan.against is not None:
+                theirs = pool.ask(data, self._progress, self._plan.against)
+                self._compare(figures, f"against {named(self._plan.against)}", ours, theirs)
+            if self._plan.with_ablation:
+                self._ablate(pool, data, figures, ours)
+            if self._plan.with_memories:
+                self._remember(pool, data, figures)
+            return figures, ours, pool.last_ms()
+
+    def _say_how(self, pool: Pool) -> None:
+        """Says once by what is searched: figures by words are not those of who has a model."""
+        is_said = bool(self.mode)
+        self.model, self.mode = pool.model()
+        if not is_said:
+            self._say(f"measured {self.mode}")
+
+    def _remember(self, pool: Pool, data: DataSet, figures: Figures) -> None:
+        """What memories change in what a search shows, by level and category."""
+        report, types = pool.distil(), pool.memory_types()
+        self._say(distilled_as_text(report.sessions, types, report.rejected))
+        without = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=False)
+        beside = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=True)
+        figures["memories"] = {
+            "added": report.added, "sessions": report.sessions, "types": types, "rejected": report.rejected,
+            "shown": figures_of(beside),
+        }  # fmt: skip
+        self._compare(figures, f"with {report.added} memories against without", beside, without)
+        for level in figures["memories"]["shown"]["levels"]:
+            found = difference_by_category(beside, without, level)
+            figures["memories"][f"difference, {level}"] = found
+            if found:
+                self._say(f"    by category, {level}\n{categories_as_text(found)}")
+
+    def _ablate(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured]) -> None:
+        figures["ablation"] = {}
+        self._say("  ablation: what changes, and the median processor time of a search")
+        for name, other in variants(self._plan.ranking, has_vectors=bool(self.model)).items():
+            theirs = pool.ask(data, self._progress, other)
+            change, work_ms = difference(theirs, ours), work_difference_ms(theirs, ours)
+            figures["ablation"][name] = {"change": change, "work_ms": work_ms}
+            if change:
+                self._say(f"  {name:<24}{headline(figures, change)}  {work_ms:+.1f} ms")
+
+    def _pooled(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured], asked_ms: int) -> None:
+        """Of its own project a question is asked when its set ended, as apart; of everything, when all had ended."""
+        figures["pooled"] = {}
+        for scope in (OWN_PROJECT, EVERYTHING, FROM_NOWHERE) if self._plan.is_everywhere else (OWN_PROJECT,):
+            when_ms = asked_ms if scope == OWN_PROJECT else None
+            asked = pool.ask(data, self._progress, self._plan.ranking, of=scope, asked_ms=when_ms)
+            figures["pooled"][scope] = figures_of(asked)
+            self._say(as_text(f"{data.name}, pooled, asked of {scope}", figures["pooled"][scope]))
+            self._compare(figures, f"difference from apart: pooled, asked of {scope}", asked, ours)
+
+    def _compare(self, figures: Figures, name: str, ours: Sequence[Measured], theirs: Sequence[Measured]) -> None:
+        found = difference(ours, theirs)
+        figures.setdefault("differences", {})[name] = found
+        if found:
+            self._say(difference_as_text(name, found))
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:  # run from a checkout
+        return "?"

@@ -1,0 +1,172 @@
+"""The figures of a run as Markdown tables, for a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from howcome.evaluate.figures import Figures, metric_of
+from howcome.evaluate.harness import ANSWER, SESSION
+
+COLUMNS = ("any@5", "R@10", "MRR", "nDCG@10")
+COVERAGE = "coverage@5"
+_MINUS = "\N{MINUS SIGN}"
+_ABLATION = (
+    "Ablation: what changes when one thing is different, question by question (bold: the interval does not hold 0), and"
+    " the median change of a search's processor time"
+)
+_LEVELS = {SESSION: "sessions", "turn": "turns", ANSWER: "answers"}
+Cells = Sequence[str]
+
+
+def as_markdown(command: str, configuration: Mapping[str, object], sets: Sequence[Figures]) -> str:
+    """All tables of a run under its command line and its configuration."""
+    retrieval = [figures for figures in sets if "levels" in figures]
+    tables = [_head(command, configuration)]
+    if retrieval:
+        tables.append(_results(retrieval))
+        tables.append(_categories(retrieval))
+    if any("baseline" in figures for figures in retrieval):
+        tables.append(_baseline(retrieval))
+    names = dict.fromkeys(name for figures in retrieval for name in figures.get("differences", {}))
+    tables += [_differences(name, retrieval) for name in names]
+    if any("ablation" in figures for figures in retrieval):
+        tables.append(_ablation(retrieval))
+    tables.append(_secrets([figures for figures in sets if "recall" in figures]))
+    return "\n\n".join(table for table in tables if table)
+
+
+def _head(command: str, configuration: Mapping[str, object]) -> str:
+    packages = configuration["packages"]
+    versions = [f"{name} {found}" for name, found in packages.items()] if isinstance(packages, Mapping) else []
+    parts = [
+        f"howcome {configuration['howcome']}",
+        f"model {configuration['model']}" if configuration["model"] else "no model, by words alone",
+        f"ranking {configuration['ranking']}", f"{configuration['questions']:,} questions",
+        f"Python {configuration['python']}", *versions, f"measured {configuration['measured']}",
+    ]  # fmt: skip
+    return f"`{command}`  \n{_plain(', '.join(parts))}. In brackets 95 % bootstrap intervals."
+
+
+def _results(sets: Sequence[Figures]) -> str:
+    rows = []
+    for figures in sets:
+        latency, shown = figures["latency_ms"], figures["shown_tokens"]
+        cost = [f"{latency['p50']:.1f} / {latency['p95']:.1f}", f"{shown['p50']:.0f} / {shown['p95']:.0f}"]
+        rows += [
+            [*_of(figures, level), *_metrics(groups["all"]), *(("", "") if at else cost)]
+            for at, (level, groups) in enumerate(figures["levels"].items())
+        ]
+    titles = ["set", "n", *COLUMNS, "search p50 / p95, ms", "first passages p50 / p95, tokens"]
+    return _table("Results", titles, rows)
+
+
+def _categories(sets: Sequence[Figures]) -> str:
+    rows = [
+        [_label(figures, level), _plain(name), str(cells["n"]), *_metrics(cells)]
+        for figures in sets
+        for level, groups in figures["levels"].items()
+        for name, cells in groups.items() if name != "all"
+    ]  # fmt: skip
+    return _table("By category", ["set", "category", "n", *COLUMNS], rows)
+
+
+def _baseline(sets: Sequence[Figures]) -> str:
+    rows = [
+        [_label(figures, level), str(groups["all"]["n"]), *_metrics(groups["all"])]
+        for figures in sets
+        for level, groups in figures.get("baseline", {"levels": {}})["levels"].items()
+    ]
+    return _table("Baseline: FTS5 with the Porter stemmer over single turns", ["set", "n", *COLUMNS], rows)
+
+
+def _differences(name: str, sets: Sequence[Figures]) -> str:
+    rows = [
+        [*_of(figures, level), *_metrics(cells, sign="+")]
+        for figures in sets
+        for level, cells in figures.get("differences", {}).get(name, {}).items()
+    ]
+    return _table(f"{name[0].upper()}{name[1:]}, question by question", ["set", "n", *COLUMNS], rows)
+
+
+def _ablation(sets: Sequence[Figures]) -> str:
+    """A column for every set and level; the time stands with a set's first level."""
+    columns = [
+        (figures, level, level == next(iter(figures["levels"])))
+        for figures in sets if "ablation" in figures for level in figures["levels"]
+    ]  # fmt: skip
+    if not columns:
+        return ""
+    titles = [f"{_label(figures, level)}, {metric_of(figures, level)}" for figures, level, _ in columns]
+    rows = [["as it ships", *(_shipped(figures, level, has_time=has_time) for figures, level, has_time in columns)]]
+    names = dict.fromkeys(name for figures, _, _ in columns for name in figures["ablation"])
+    rows += [
+        [name, *(_changed(figures, level, name, has_time=first) for figures, level, first in columns)] for name in names
+    ]
+    return _table(_ABLATION, ["", *titles], rows)
+
+
+def _shipped(figures: Figures, level: str, *, has_time: bool) -> str:
+    cell = figures["levels"][level]["all"][metric_of(figures, level)]
+    return _cell(cell) + (f" {figures['work_ms']['p50']:.1f} ms" if has_time else "")
+
+
+def _changed(figures: Figures, level: str, name: str, *, has_time: bool) -> str:
+    changed = figures["ablation"].get(name, {"change": {}})
+    if level not in changed["change"]:
+        return ""
+    cell = changed["change"][level][metric_of(figures, level)]
+    text = _cell(cell, "+")
+    if cell["low"] > 0 or cell["high"] < 0:
+        text = f"**{text}**"
+    return text + (f" {_number(changed['work_ms'], '+.1f')} ms" if has_time else "")
+
+
+def _secrets(sets: Sequence[Figures]) -> str:
+    rows = [
+        [_plain(figures["set"]), str(figures["secrets"]), _number(figures["recall"], ".3f"), str(figures["clean"]),
+         _number(figures["clean_touched"], ".3f")] for figures in sets
+    ]  # fmt: skip
+    return _table("Redaction", ["set", "secrets", "found", "clean texts", "touched"], rows)
+
+
+def _label(figures: Figures, level: str) -> str:
+    return f"{_plain(figures['set'])}, {'passages' if figures['is_passages'] else _LEVELS[level]}"
+
+
+def _of(figures: Figures, level: str) -> list[str]:
+    return [_label(figures, level), str(figures["levels"][level]["all"]["n"])]
+
+
+def _metrics(cells: Figures, sign: str = "") -> list[str]:
+    """A row's cells; coverage, which has no column of its own, stands in the first with its name."""
+    if COVERAGE in cells:
+        return [f"{COVERAGE} {_cell(cells[COVERAGE], sign)}", *("" for _ in COLUMNS[1:])]
+    return [_cell(cells[name], sign) for name in COLUMNS]
+
+
+def _cell(cell: Figures, sign: str = "") -> str:
+    digits = 3 if sign else 2
+    low, high = (_number(cell[name], f".{digits}f") for name in ("low", "high"))
+    return f"{_number(cell['mean'], f'{sign}.3f')} [{low} {high}]"
+
+
+def _number(value: float, form: str) -> str:
+    """Without the 0 in front of the point, as shares are written; 0 has no sign."""
+    text = format(value, form)
+    if float(text) == 0:
+        text = text.lstrip("+-")
+    text = text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
+    return text.replace("-", _MINUS)
+
+
+def _table(title: str, titles: Cells, rows: Iterable[Cells]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    if not lines:
+        return ""
+    return "\n".join([f"{title}:", "", "| " + " | ".join(titles) + " |", "|" + "---|" * len(titles), *lines])
+
+
+def _plain(text: object) -> str:
+    """A name as a cell: what Markdown would read as something else is not."""
+    words = " ".join(str(text).split())
+    return words.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")

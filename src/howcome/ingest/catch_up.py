@@ -1,0 +1,59 @@
+"""Reading transcripts within a time: a session's own, and whatever else on this machine is unread."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from howcome.capture.discover import known_transcripts, sniff, with_subagents
+from howcome.capture.roots import is_clients
+from howcome.errors import TranscriptError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from howcome.ingest.pipeline import Ingester
+    from howcome.store.base import Store
+
+
+class CatchUp:
+    """Reads what is new; one unreadable file does not keep the others from being read.
+
+    Args:
+        store: Where cursors are.
+        ingester: Gives what reads, when there is something to read.
+        folders: Where transcripts may be, beside the clients' own folders.
+    """
+
+    def __init__(self, store: Store, ingester: Callable[[], Ingester], folders: Sequence[str] = ()) -> None:
+        self._store, self._ingester, self._folders = store, ingester, folders
+        self.refused = 0
+
+    def session(self, paths: Iterable[str], deadline: float) -> None:
+        """What is new in a session's transcripts (its own and its subagents'), within the time.
+
+        `refused` counts files that are no client's: whoever names one to a hook may name any.
+        """
+        for path in with_subagents(paths):
+            if not is_clients(path, self._folders):
+                self.refused += 1
+            elif time.monotonic() < deadline:
+                self._quietly(path, deadline)
+
+    def everything(self, paths: Iterable[str], deadline: float) -> None:
+        """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
+        self.session(paths, deadline)
+        for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
+            if time.monotonic() > deadline:
+                break
+            self._quietly(found.path, deadline, found.client)
+
+    def _quietly(self, path: str, deadline: float, client: str | None = None) -> None:
+        try:
+            known = self._store.source(path)
+            chosen = client or (known.client if known else sniff(path))
+            if chosen:
+                self._ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
+        except (TranscriptError, OSError):
+            return

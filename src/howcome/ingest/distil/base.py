@@ -1,0 +1,98 @@
+"""The port of distillers, and the exchanges that they read."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from howcome.domain import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from howcome.domain.candidates import Distilled
+    from howcome.domain.stored import StoredEvent
+
+LOOKAHEAD = 24
+"""Exchanges after one that a distiller may look at, to see whether what was begun in it was finished, and stayed.
+
+Nine sessions of ten have fewer; of longer ones a change that is undone later than this is taken to have stayed."""
+
+
+class Exchange:
+    """A prompt and everything until the next one of the same session and agent, in its order.
+
+    `prompt` is None where events come before the first prompt; `events` does not hold the prompt. `view` is a
+    distiller's own: what it made of the exchange, to look at it again as one that follows another.
+    """
+
+    __slots__ = ("events", "prompt", "view")
+
+    def __init__(self, prompt: StoredEvent | None, events: Sequence[StoredEvent]) -> None:
+        self.prompt, self.events = prompt, list(events)
+        self.view: object = None
+
+    @property
+    def agent_id(self) -> str | None:
+        """The subagent whose exchange it is, None for the main agent."""
+        return self.first.agent_id if self.prompt or self.events else None
+
+    @property
+    def first(self) -> StoredEvent:
+        """The event that it begins with; an exchange without any is none."""
+        return self.prompt or self.events[0]
+
+    @property
+    def all_events(self) -> list[StoredEvent]:
+        """The prompt, where there is one, and what followed it."""
+        return [self.prompt, *self.events] if self.prompt else self.events
+
+    @property
+    def rows(self) -> list[int]:
+        """The row ids of all its events."""
+        return [event.row for event in self.all_events]
+
+    @property
+    def ts_ms(self) -> int:
+        """When it ended, UTC milliseconds."""
+        return max((event.ts_ms or event.order_ms for event in self.all_events), default=0)
+
+
+def with_following(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, list[Exchange]]]:
+    """Each exchange with the next `LOOKAHEAD` of the same agent: what a distiller is given."""
+    streams: dict[str | None, list[Exchange]] = {}
+    for exchange in exchanges:
+        streams.setdefault(exchange.agent_id, []).append(exchange)
+    places = dict.fromkeys(streams, 0)
+    for exchange in exchanges:
+        places[exchange.agent_id] = place = places[exchange.agent_id] + 1
+        yield exchange, streams[exchange.agent_id][place : place + LOOKAHEAD]
+
+
+class Distiller(Protocol):
+    """Turns an exchange into candidates; a pure function of it and of the `LOOKAHEAD` exchanges after it."""
+
+    name: str
+    version: int
+
+    def distil(self, exchange: Exchange, following: Sequence[Exchange]) -> Distilled:
+        """What an exchange taught."""
+        ...
+
+
+def stream_of(session_events: Iterable[StoredEvent]) -> list[Exchange]:
+    """The exchanges of a session (`store.session_events(…, with_text=True)`), in the order in which they began.
+
+    What the main agent and each subagent did are streams of their own: one's prompt does not end another's exchange.
+    """
+    streams: dict[str | None, list[Exchange]] = {}
+    found: list[Exchange] = []
+    for event in session_events:
+        stream = streams.setdefault(event.agent_id, [])
+        if event.kind == events.USER_PROMPT or not stream:
+            is_prompt = event.kind == events.USER_PROMPT
+            stream.append(Exchange(event if is_prompt else None, [] if is_prompt else [event]))
+            found.append(stream[-1])
+        else:
+            stream[-1].events.append(event)
+    return found

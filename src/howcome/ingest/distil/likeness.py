@@ -1,0 +1,174 @@
+"""Whether two statements say the same, say about the same, or contradict each other: by their words.
+
+Words are the same kind of vector that meaning is: the cosine of two sets of words is what they share over the root of
+the product of their sizes, so the same two thresholds hold for both.
+"""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+
+from howcome.domain.text import STOP_WORDS, coined_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SAME = 0.95
+"""From this cosine of their vectors on, two statements say the same."""
+
+RELATED = 0.80
+"""Above it they say about the same, and may contradict each other."""
+
+_TOKEN = re.compile(r"[\w./#-]+(?:'t)?", re.UNICODE)
+_NUMBER = re.compile(r"v?\d[\d.,:_/-]*(?:[a-z%]{1,3})?")
+_NEGATIONS = frozenset("not no never without cannot neither nor".split())
+_SWITCHES = {"enabled": "disabled", "disabled": "enabled", "on": "off", "off": "on", "allowed": "forbidden",
+             "forbidden": "allowed", "required": "optional", "optional": "required"}  # fmt: skip
+_CHOICE = re.compile(r"\b(?:over|instead of|rather than)\b|, not\b")
+_AFTER_CHOICE = re.compile(r"[,;:.]\s|\b(?:for|because|as|since|in)\b")
+_SENTENCE_END = re.compile(r"(?<=[.;!?])\s")
+_STEM_CHARS = 4
+_SIDE_WORDS = 6
+"""How far before and after an "instead of" the names of what was chosen, and of what was not, are looked for."""
+
+_CHOOSING = frozenset("chosen chose choose picked pick preferred prefer selected use used uses using keep kept".split())
+
+
+class Statement:
+    """What a text says, as far as words tell.
+
+    Attributes:
+        words: Its content words without numbers.
+        numbers: Each number with the content words before and after it ("" where there is none).
+        negated: Stems of the content words right after a "not".
+        chosen: What was chosen, `rejected`: over what; both empty where nothing was.
+        signature: The same for the same words in any order. All but its first part (numbers, denials, choices, names of
+            code) is the same, too, where other words say the same: vectors hardly tell one name or number from another.
+    """
+
+    __slots__ = ("chosen", "negated", "numbers", "rejected", "signature", "words")
+
+    def __init__(self, text: str) -> None:
+        tokens = [token.strip("./-") for token in _TOKEN.findall(text.casefold().replace("\u2019", "'"))]
+        content = [token for token in tokens if token and token not in STOP_WORDS and not _is_negation(token)]
+        self.words = frozenset(token for token in content if not _NUMBER.fullmatch(token))
+        self.numbers = frozenset(
+            (before, token, after)
+            for before, token, after in zip(["", *content], content, [*content[1:], ""], strict=False)
+            if _NUMBER.fullmatch(token)
+        )
+        self.negated = frozenset(_negated(tokens))
+        self.chosen, self.rejected = _choice(text.casefold())
+        values = tuple(sorted(token for token in content if _NUMBER.fullmatch(token)))
+        names = frozenset(coined_names(text))
+        self.signature = (tuple(sorted(content)), values, self.negated, self.chosen, self.rejected, names)
+
+
+def _negated(tokens: Sequence[str]) -> list[str]:
+    found, is_negated = [], False
+    for token in tokens:
+        if _is_negation(token):
+            is_negated = True
+        elif is_negated and token not in STOP_WORDS:
+            found.append(_stem(token))
+            is_negated = False
+    return found
+
+
+def _is_negation(token: str) -> bool:
+    return token in _NEGATIONS or token.endswith("n't")
+
+
+def _stem(word: str) -> str:
+    """A word without its ending: what was not received is what is not receiving."""
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARS:
+            return word.removesuffix(ending)
+    return word
+
+
+def _choice(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names on both sides of the first "over", "instead of" or "rather than" of a sentence that chooses."""
+    for sentence in _SENTENCE_END.split(text):
+        mark = _CHOICE.search(sentence)
+        if mark is None or not _CHOOSING & set(sentence.split()):
+            continue
+        before, after = sentence[: mark.start()], _AFTER_CHOICE.split(sentence[mark.end() :], maxsplit=1)[0]
+        return frozenset(_names(before)[-_SIDE_WORDS:]), frozenset(_names(after)[:_SIDE_WORDS])
+    return frozenset(), frozenset()
+
+
+def _names(text: str) -> list[str]:
+    tokens = [token.strip("./-") for token in _TOKEN.findall(text)]
+    return [token for token in tokens if token and token not in STOP_WORDS and token not in _CHOOSING]
+
+
+def difference(one: Statement, other: Statement) -> str:
+    """Wherein two statements about the same differ: a reason of `memories.REVIEW_REASONS`, "" when in none."""
+    if _chooses_otherwise(one, other) or _chooses_otherwise(other, one):
+        return "choice"
+    if _negates(one, other) or _negates(other, one):
+        return "negation"
+    return "number" if _counts_otherwise(one, other) else ""
+
+
+def _chooses_otherwise(one: Statement, other: Statement) -> bool:
+    if not (one.chosen and other.chosen and one.rejected and other.rejected):
+        return False
+    if one.chosen & other.rejected and other.chosen & one.rejected and not one.chosen & other.chosen:
+        return True
+    return bool(one.rejected & other.rejected) and not one.chosen & other.chosen
+
+
+def _negates(one: Statement, other: Statement) -> bool:
+    """Whether one denies what the other says, or says its opposite."""
+    if one.negated and (one.negated - other.negated) & {_stem(word) for word in other.words}:
+        return True
+    return any(
+        opposite in other.words and word not in other.words and opposite not in one.words
+        for word, opposite in _SWITCHES.items() if word in one.words
+    )  # fmt: skip
+
+
+def _counts_otherwise(one: Statement, other: Statement) -> bool:
+    """Whether the same thing has another number: the word before it, or the one after it, is the same."""
+    mine, theirs = one.numbers - other.numbers, other.numbers - one.numbers
+    values = {number for _, number, _ in one.numbers}, {number for _, number, _ in other.numbers}
+    return any(
+        a not in values[1] and b not in values[0] and ((before and before == left) or (after and after == right))
+        for before, a, after in mine for left, b, right in theirs
+    )  # fmt: skip
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """The cosine of two sets of words, 0 to 1."""
+    return len(one & other) / (len(one) * len(other)) ** 0.5 if one and other else 0.0
+
+
+class WordPairs:
+    """Finds, among statements added so far, those that share enough words with another: RELATED and more.
+
+    To reach a cosine c with a set of n words, another has to share c² n of them at least, so it shares one of its
+    n - c² n + 1 rarest: only those are looked up.
+    """
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        counts: dict[str, int] = {}
+        for statement in statements:
+            for word in statement.words:
+                counts[word] = counts.get(word, 0) + 1
+        self._counts = counts
+        self._by_word: dict[str, list[int]] = {}
+
+    def near(self, number: int, statements: Sequence[Statement]) -> list[tuple[int, float]]:
+        """The numbers of the statements that share words with one, and how many (the cosine); then adds that one."""
+        words = statements[number].words
+        rare = sorted(words, key=lambda word: (self._counts[word], word))
+        rare = rare[: len(rare) - ceil(RELATED**2 * len(rare)) + 1]
+        others = {other for word in rare for other in self._by_word.get(word, ())}
+        for word in rare:
+            self._by_word.setdefault(word, []).append(number)
+        scored = ((other, overlap(words, statements[other].words)) for other in sorted(others))
+        return [(other, score) for other, score in scored if score >= RELATED]

@@ -1,0 +1,60 @@
+"""Where events belong: the project of a folder, and the folders that nobody wants remembered."""
+
+from __future__ import annotations
+
+import os
+
+from howcome.capture.projects import fold_worktree, is_inside, is_repository, project_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REPOSITORY_FILE = ".howcome.toml"
+"""A repository's own file: it may only narrow (`capture = false`), never point anywhere."""
+
+
+class Places:
+    """Projects and exclusions of folders, looked up once each.
+
+    Args:
+        exclude: Folders whose sessions are not stored (absolute; what is below them too).
+        fixed_root: Every event belongs to this project, whatever its folder says (for evaluation).
+    """
+
+    def __init__(self, exclude: Sequence[str] = (), fixed_root: str | None = None) -> None:
+        named = [os.path.normpath(os.path.expanduser(path)) for path in exclude]
+        self._exclude = tuple(dict.fromkeys(named + [os.path.realpath(path) for path in named]))
+        self._fixed_root = fixed_root
+        self._excluded: dict[str, bool] = {}
+        self._roots: dict[str, tuple[str, bool]] = {}
+
+    def root_of(self, cwd: str) -> tuple[str, bool]:
+        """The root of the project that `cwd` belongs to, and whether a repository said so (or only the path)."""
+        if self._fixed_root is not None:
+            return self._fixed_root, True
+        if cwd not in self._roots:
+            root = project_root(cwd)
+            self._roots[cwd] = (root, is_repository(root) or fold_worktree(cwd) != cwd)
+        return self._roots[cwd]
+
+    def is_excluded(self, cwd: str) -> bool:
+        """Whether the user, or the repository itself, wants nothing of this folder stored."""
+        if cwd not in self._excluded:
+            self._excluded[cwd] = self._decide(cwd)
+        return self._excluded[cwd]
+
+    def _decide(self, cwd: str) -> bool:
+        root = self.root_of(cwd)[0]
+        if any(is_inside(os.path.normpath(cwd), path) or is_inside(root, path) for path in self._exclude):
+            return True
+        path = os.path.join(root, REPOSITORY_FILE)
+        if self._fixed_root is not None or not os.path.isfile(path):
+            return False
+        import tomllib
+
+        try:
+            with open(path, "rb") as stream:
+                return tomllib.load(stream).get("capture") is False
+        except (OSError, ValueError, RecursionError):
+            return True  # somebody wanted to say something: store nothing until it can be read

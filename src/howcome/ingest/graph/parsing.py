@@ -1,0 +1,109 @@
+"""Syntax trees by tree-sitter: the nodes of a source that may import something, found within a time.
+
+Trees of a whole source are asked by a query, which runs in C. A source with syntax errors is walked instead: a query
+takes time in the square of what lies in an error (200 kB of brackets: half a minute), a walk does not. A query cannot
+be stopped (its callback ends the process with a fault), so patterns look at a node's first child at most: with more,
+calls within calls cost the square of their depth.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from howcome.errors import ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PARSE_LIMIT_S = 1.0
+"""A megabyte of noise takes two seconds; a large source of people's a tenth of one."""
+
+CHUNK_BYTES = 4096
+"""A source is handed over in pieces, because only so can parsing be stopped; as bytes: a view of them crashes it."""
+
+MAX_NODES = 4_000_000
+GRAMMARS = {
+    "python": ("tree_sitter_python", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "go": ("tree_sitter_go", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "java": ("tree_sitter_java", "language"),
+}
+"""Grammar → its package, and the function in it that gives it."""
+
+MISSING = "the import graph needs tree-sitter: install howcome with its extra `graph`"
+
+
+class TooSlowError(Exception):
+    """A source took longer than it may."""
+
+
+class Grammar:
+    """One language's parser and what is looked for in its trees.
+
+    Args:
+        name: One of GRAMMARS.
+        query: What to look for, as tree-sitter queries write it.
+        kinds: The same as kinds of nodes, for trees that are walked; it may be more than the query gives.
+
+    Raises:
+        ProviderError: its package is not installed.
+    """
+
+    def __init__(self, name: str, query: str, kinds: Sequence[str]) -> None:
+        package, function = GRAMMARS[name]
+        try:
+            binding: Any = importlib.import_module("tree_sitter")
+            language = binding.Language(getattr(importlib.import_module(package), function)())
+        except ImportError as error:
+            raise ProviderError(MISSING) from error
+        self._language = language  # neither the parser nor the query keeps it alive, and without it both crash
+        self._parser, self._query = binding.Parser(language), binding.Query(language, query)
+        self._cursor: Callable[[Any], Any] = binding.QueryCursor
+        self._kinds = frozenset(kinds)
+
+    def nodes(self, data: bytes, limit_s: float = PARSE_LIMIT_S) -> tuple[list[Any], bool]:
+        """The nodes looked for, and whether the source is without syntax errors.
+
+        Raises:
+            TooSlowError: it took longer than `limit_s`.
+        """
+        end = time.monotonic() + limit_s
+
+        def is_late(*_: object) -> bool:
+            return time.monotonic() > end
+
+        try:
+            tree = self._parser.parse(lambda offset, _: data[offset : offset + CHUNK_BYTES], progress_callback=is_late)
+        except ValueError as error:  # what it raises when it was told to stop
+            self._parser.reset()
+            raise TooSlowError from error
+        if tree.root_node.has_error:
+            return self._walked(tree, is_late), False
+        found: dict[str, list[Any]] = self._cursor(self._query).captures(tree.root_node)
+        return [node for nodes in found.values() for node in nodes], True
+
+    def _walked(self, tree: Any, is_late: Callable[[], bool]) -> list[Any]:  # noqa: ANN401 - tree-sitter is optional
+        cursor, found = tree.walk(), []
+        for number in range(MAX_NODES):
+            if number % 4096 == 0 and is_late():
+                break
+            if cursor.node.type in self._kinds:
+                found.append(cursor.node)
+            if cursor.goto_first_child() or cursor.goto_next_sibling():
+                continue
+            while cursor.goto_parent():
+                if cursor.goto_next_sibling():
+                    break
+            else:
+                return found
+        raise TooSlowError
+
+
+def text_of(node: Any) -> str:  # noqa: ANN401 - tree-sitter is optional
+    """The source of a node."""
+    return bytes(node.text).decode("utf-8", "replace")

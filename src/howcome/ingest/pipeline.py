@@ -1,0 +1,301 @@
+"""Transcript files into the store: every complete record on disk is in it exactly once when a pass ends.
+
+The file is the queue. A pass reads from the stored cursor to the last complete line, and commits rows and cursor
+together in small batches, so it can be killed anywhere and run twice anywhere. Readers are at-least-once, keys are
+unique: the effect is exactly-once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+from howcome.capture.decode import decode_record
+from howcome.capture.files import Line, LineReader
+from howcome.capture.unfold import holds_sessions, is_plain, open_lines, sessions_in, status_of
+from howcome.domain.sources import Batch, SourceState
+from howcome.errors import CursorMovedError, TranscriptError
+from howcome.ingest.decoders import fast_decoder
+from howcome.ingest.file_pass import FilePass
+from howcome.ingest.generations import position
+from howcome.ingest.held import HeldBatches
+from howcome.ingest.prepare import Preparer
+from howcome.ingest.reader_memory import at_hand, remembered
+from howcome.ingest.reports import FileReport
+from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from howcome.capture.unfold import Status
+    from howcome.ingest.exclusion import Places
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+
+TORN_IDLE_MS = 24 * 3600 * 1000
+"""An unfinished last line of a file that nobody has touched for a day will not be finished."""
+
+MAX_RETRIES = 20
+"""How often a pass gives way to another process on the same file before it leaves the file to it."""
+
+
+class Ingester:
+    """Reads transcript files into one store.
+
+    Args:
+        store: Where rows and cursors go.
+        places: Decides the project of a folder, and whether it is excluded.
+        now_ms: The clock, UTC milliseconds.
+        on_rows: Called after each commit with the search texts of the new rows by row id.
+        meet: Called with the root of a repository before anything of it is stored, where there is time for that.
+    """
+
+    def __init__(
+        self, store: Store, places: Places, *, now_ms: Callable[[], int],
+        on_rows: Callable[[dict[int, str]], None] | None = None, meet: Callable[[str], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
+        self._preparer: Preparer | None = None
+        self._is_ended_then = False
+        self._held: HeldBatches | None = None
+        self._met: set[str] = set()
+        self._decoders: dict[str, Callable[[bytes], object] | None] = {}
+
+    def ingest_file(
+        self, path: str, client: str, *, deadline: float | None = None,
+        on_progress: Callable[[int], None] | None = None, is_ended_then: bool = False,
+        report: FileReport | None = None,
+    ) -> FileReport:  # fmt: skip
+        """Reads what is new in one file.
+
+        Args:
+            path: The transcript.
+            client: Whose format it is (a key of READERS).
+            deadline: `time.monotonic()` after which the pass stops at the next record (of a packed file: batch); the
+                cursor keeps its place. What stops has read something, so that passes without any time left come to an
+                end too.
+            on_progress: Called with the unpacked bytes of each committed batch.
+            is_ended_then: Somebody ends the process soon after the deadline: a costly record is not begun just before.
+            report: One to add to.
+
+        Raises:
+            TranscriptError: the file cannot be read (or on); what was committed stays.
+            StoreError: the store failed; what was committed stays.
+        """
+        report = report or FileReport()
+        self._is_ended_then = is_ended_then and deadline is not None
+        read = self._pass_over_sessions if holds_sessions(path, client) else self._pass
+        for _ in range(MAX_RETRIES):
+            try:
+                read(path, client, report, deadline, on_progress)
+                break
+            except CursorMovedError:
+                continue
+        return report
+
+    @contextlib.contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """While this is entered, files that are read to their end in one batch are committed together with others.
+
+        Their reports are filled in when they are committed, at the end at the latest.
+        """
+        held = self._held = HeldBatches(self._store, self._hand_on)
+        try:
+            yield
+        finally:
+            self._held = None
+        held.commit()
+
+    def commit_held(self) -> None:
+        """Commits what waits for others."""
+        if self._held is not None:
+            self._held.commit()
+
+    def write(self, batch: Batch, settle: Callable[[dict[str, int]], None], again: Callable[[], object] | None) -> None:
+        """Commits a batch and tells what was counted: now, or with others where its source can be read `again`."""
+        if self._held is not None and again is not None:
+            self._held.add(batch, settle, again)
+            return
+        self.commit_held()
+        settle(self.store_batch(batch))
+
+    def _pass_over_sessions(
+        self, path: str, client: str, report: FileReport, deadline: float | None,
+        on_progress: Callable[[int], None] | None,
+    ) -> None:  # fmt: skip
+        """A database of many sessions: each is a source, and the database's own row only says when all were read."""
+        status = status_of(path, client)
+        state = self._known(path, client)
+        if state is not None and self._is_read(state, status):
+            report.is_complete = True
+            return
+        state, failed = state or SourceState(path, client), None
+        state.size_bytes, state.mtime_ns, state.tail_bytes = status.size_bytes, status.mtime_ns, 0
+        sessions = sessions_in(path)
+        if deadline is not None:  # time is short: what is newest is asked for first
+            sessions.reverse()
+        for session, session_status in sessions:
+            before_bytes = report.bytes_read
+            try:
+                self._pass(session, client, report, deadline, on_progress, session_status)
+            except TranscriptError as error:  # one that cannot be read must not keep the others from being read
+                failed = failed or error
+            if deadline is not None and time.monotonic() > deadline and report.bytes_read > before_bytes:
+                report.is_complete = False
+                return
+            known = self._store.source(session)
+            state.tail_bytes += known.tail_bytes if known else 0
+        if failed is not None:
+            raise failed
+        self.store_batch(Batch(state, [], {}, self._now_ms()))
+        report.is_complete = True
+
+    def _known(self, path: str, client: str) -> SourceState | None:
+        """The cursor of a source; of one that was read as another client's before nothing is known yet."""
+        state = self._store.source(path)
+        return state if state is None or state.client == client else state.next_generation(client)
+
+    def _pass(
+        self, path: str, client: str, report: FileReport, deadline: float | None,
+        on_progress: Callable[[int], None] | None, status: Status | None = None,
+    ) -> None:  # fmt: skip
+        is_session, status = status is not None, status or status_of(path, client)
+        state = self._known(path, client)
+        if state is not None and self._is_read(state, status):
+            report.is_complete = True
+            return
+        is_idle = self._is_idle(status)
+        with open_lines(path, client, is_idle=is_idle) as stream:
+            state, head, window = position(self._store, state, path, client, stream)
+            reader = LineReader(stream, state.offset)
+            memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
+            work = FilePass(self, state, memory, head, window, report, on_progress)
+            work.is_unhurried = deadline is None
+            try:
+                for line in reader:
+                    if not self._add(work, line, deadline):
+                        work.commit(None)
+                        return
+            except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
+                work.commit(None)
+                raise
+            if reader.tail_bytes and (is_idle or path.endswith(".gz")):
+                self._add(work, _last_line(state, reader), None, is_whole=False)
+            else:
+                work.state.tail_bytes = reader.tail_bytes
+            work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
+        report.is_complete = True
+
+    def _add(self, work: FilePass, line: Line, deadline: float | None, *, is_whole: bool = True) -> bool:
+        """One line to what is to be committed; False when the pass has to stop, because its time is over.
+
+        A costly one is committed by itself, behind a note that it is tried.
+        """
+        if line.data is None or len(line.data) < COSTLY_BYTES:
+            work.add(line, is_whole=is_whole)
+        else:
+            work.commit(None)
+            self.commit_held()
+            if self._is_ended_then and time.monotonic() > (deadline or 0) - LEAST_S:
+                return False
+            trial = Trial(self._store, work.state, line.start, self._now_ms())
+            if trial.is_hopeless():
+                work.set_aside(line)
+                return True
+            with trial:
+                work.add(line, is_whole=is_whole)
+                work.commit(None)
+        is_late = deadline is not None and time.monotonic() > deadline
+        if work.is_full or (is_late and is_plain(work.state.path)):
+            work.commit(None)
+            return not is_late
+        return True
+
+    def _is_read(self, state: SourceState, status: Status) -> bool:
+        """Whether a pass would find nothing new; an unfinished part of a session changes without a sign of it."""
+        if (state.size_bytes, state.mtime_ns) != (status.size_bytes, status.mtime_ns):
+            return False
+        if not state.tail_bytes:
+            return True
+        return not self._is_idle(status) and (is_plain(state.path) or holds_sessions(state.path, state.client))
+
+    def _is_idle(self, status: Status) -> bool:
+        return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
+
+    def preparer(self) -> Preparer:
+        """The preparer with the store's key, made on first use (it loads the secret rules)."""
+        if self._preparer is None:
+            key = self._store.meta("key")
+            self._preparer = Preparer(bytes(key), self._store.gate)  # type: ignore[call-overload]
+        return self._preparer
+
+    def ask_second_opinion(self, settings: Settings) -> None:
+        """Lets the scanner that the settings name look at what is read from now on, too.
+
+        Raises:
+            SettingsError: its package is not there.
+        """
+        if settings.second_opinion != "off":
+            from howcome.ingest.second_opinion import kingfisher
+
+            cache_folder = os.path.join(settings.home, "models", "kingfisher")
+            self.preparer().gate.redactor.ask_too(kingfisher(cache_folder))
+
+    def decode(self, data: bytes, client: str) -> dict[str, object]:
+        """One line as a record."""
+        if client not in self._decoders:
+            self._decoders[client] = fast_decoder(client)
+        return decode_record(data, self._decoders[client])
+
+    def store_batch(self, batch: Batch) -> dict[str, int]:
+        """Commits a batch, its folders as its events name them; hands the new rows on to the index."""
+        gated = self.preparer().gate.text
+        batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
+        counts, new_rows = self._store.add_batch(batch)
+        self._hand_on(new_rows)
+        return counts
+
+    def _hand_on(self, new_rows: dict[int, str]) -> None:
+        if self._on_rows is not None and new_rows:
+            self._on_rows(new_rows)
+
+    def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
+        """A record at a place that was passed before, with its rows in the order of their own times."""
+        memory = at_hand(state.reader_state, state.path, state.client)
+        work = FilePass(self, state, memory, b"", b"", FileReport(), None)
+        work.state.order_ms = 0
+        record = work.read(offset, size_bytes, data)
+        work.prepare()
+        return Batch(state, [record], work.roots, self._now_ms())
+
+    def store_again(self, batch: Batch) -> dict[str, int]:
+        """Commits a record that was set aside; hands its rows on to the index."""
+        counts, new_rows = self._store.readmit(batch)
+        self._hand_on(new_rows)
+        return counts
+
+    def root_of(self, cwd: str) -> tuple[str, bool]:
+        """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
+        root, is_certain = self._places.root_of(cwd)
+        if is_certain and self._meet is not None and not self._is_ended_then and root not in self._met:
+            self._met.add(root)
+            if not self._places.is_excluded(cwd):
+                self._meet(root)
+        return root, is_certain
+
+    @property
+    def places(self) -> Places:
+        """Where events belong."""
+        return self._places
+
+    def now_ms(self) -> int:
+        """The clock."""
+        return self._now_ms()
+
+
+def _last_line(state: SourceState, reader: LineReader) -> Line:
+    """An unfinished last line: without its line break, and without its content when that is too long."""
+    data = None if reader.tail_oversize else reader.tail
+    return Line(state.offset, state.offset + reader.tail_bytes, data, reader.tail_digest)

@@ -1,0 +1,53 @@
+"""What a reader remembers between passes, beside the cursor: as it is, or not at all when it holds a secret."""
+
+from __future__ import annotations
+
+from howcome.capture.discover import READERS
+from howcome.capture.files import LineReader
+from howcome.capture.records import ReaderState
+from howcome.capture.unfold import place_of
+from howcome.errors import RecordError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import BinaryIO
+
+    from howcome.ingest.gate import Gate
+
+WITHHELD = "withheld"
+"""Stands for what must not rest: the next pass reads it in the file again, so that ids and keys are the same."""
+
+
+def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
+    """What may rest of a reader's state."""
+    names = [state.session_id, state.cwd, state.branch, state.agent_id]
+    names += [name for call_id, call in state.calls.items() for name in (call_id, *call)]
+    is_clean = all(not name or gate.text(name) == name for name in names)
+    return state.to_values() if is_clean else {WITHHELD: True}
+
+
+def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState:
+    """A reader's state without a look into its file: what was withheld is as at the beginning."""
+    return ReaderState(values if values and WITHHELD not in values else place_of(path, client))
+
+
+def remembered(
+    values: Mapping[str, object], path: str, client: str, decode: Callable[[bytes, str], Mapping[str, object]],
+    stream: BinaryIO, offset: int,
+) -> ReaderState:  # fmt: skip
+    """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
+    state = at_hand(values, path, client)
+    if WITHHELD not in values:
+        return state
+    stream.seek(0)
+    for line in LineReader(stream, 0):
+        if line.end > offset:
+            break
+        try:
+            if line.data and not line.data.isspace():
+                READERS[client](decode(line.data, client), state)
+        except (RecordError, RecursionError):
+            continue
+    stream.seek(offset)
+    return state

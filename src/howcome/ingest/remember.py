@@ -1,0 +1,376 @@
+"""Memories by hand: what a person or an agent wants kept, redacted like everything else, before it is stored."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+
+from howcome.capture.decode import clean_text
+from howcome.capture.projects import project_root
+from howcome.domain import events, memories
+from howcome.domain.events import squeeze
+from howcome.domain.memories import NewMemory
+from howcome.domain.ranking import STALE_READS, facts_of, is_stale
+from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
+from howcome.ingest.gate import Gate
+from howcome.ingest.memory_backup import purge_from_backups
+from howcome.ingest.memory_reports import ImportReport, PurgeReport
+from howcome.ingest.memory_text import cleaned, owner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from howcome.domain.memories import Memory, MemoryFilter, Review
+    from howcome.domain.stored import Scope
+    from howcome.store.base import Store
+
+INDEX_WAIT_S = 2.0
+MIN_TEXT_CHARS = 6
+"""Shorter texts are in any file by chance: a purge does not look for them."""
+
+
+class Memories:
+    """Every way in which memories are written and read by hand.
+
+    Args:
+        store: Where they are kept.
+        now_ms: The clock, UTC milliseconds.
+        root_of: The root of the project that a folder belongs to, as searches find it.
+    """
+
+    def __init__(
+        self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root
+    ) -> None:
+        self._store, self._now_ms, self._root_of = store, now_ms, root_of
+        own = store.gate if isinstance(store.gate, Gate) else None
+        self._gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+    def add(
+        self, text: str, *, type: str = memories.DEFAULT_TYPE, project: str | None, agent: str | None = None,  # noqa: A002 - the field's own word
+        evidence: Sequence[str] = (), status: str = memories.OPEN, origin: str = events.ORIGIN_USER,
+    ) -> tuple[Memory, bool]:  # fmt: skip
+        """Keeps a memory: it, and whether it is new (else the one that says the same in the same scope).
+
+        Args:
+            text: At most `memories.MAX_TEXT_CHARS`; secrets in it are redacted.
+            type: One of `memories.TYPES`.
+            project: A folder of the project it holds in; None: everywhere.
+            agent: Who owns it.
+            evidence: Ids of events (any unique beginning) that bear it out.
+            status: One of `memories.STATUSES`.
+            origin: Whose words it is.
+
+        Raises:
+            UsageError: an argument that cannot be used.
+            NotFoundError: evidence that is not there.
+        """
+        new = NewMemory(
+            key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type, memories.TYPES), text=text,
+            project=None if project is None else self._root_of(clean_text(project)), agent=self._owner(agent),
+            origin=origin, status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
+            evidence=self._evidence(evidence),
+        )  # fmt: skip
+        return self._keep(new)
+
+    def update(
+        self, prefix: str, *, text: str | None = None, type: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
+        agent: str | None = None, is_person: bool = False,
+    ) -> Memory:  # fmt: skip
+        """A memory with another text or type is a new one that supersedes it; another status is set in place.
+
+        A new text is open whatever the old one was. Where another memory says the same already, that one is given back
+        and nothing is superseded: only what `supersedes` the old one's row has taken its place.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            OwnerError: another agent owns it.
+            UsageError: it is not live, or there is nothing to change.
+        """
+        found = self._owned(prefix, agent, is_person=is_person)
+        if not found.is_live:
+            raise UsageError(f"{found.id} is {found.state}: {self._instead(found)}")
+        status = status if status is None else _known("status", status, memories.STATUSES)
+        if text is None and type is None:
+            if status is None:
+                raise UsageError("nothing to change: give a new text, a type or a status")
+            self._store.set_memory_status(found.row, status, self._now_ms())
+            self._index()
+            return self._store.memories_by_row([found.row])[found.row]
+        if found.is_outside and not is_person:
+            raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
+        status = status or (found.status if text is None else memories.OPEN)
+        new = NewMemory(
+            key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
+            text=found.text if text is None else text, project=found.project, agent=found.agent,
+            origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
+            status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
+            subject=found.subject,
+        )  # fmt: skip
+        return self._keep(new)[0]
+
+    def forget(self, prefix: str, *, agent: str | None = None, is_person: bool = False) -> Memory:
+        """Takes a memory out of every search; `restore` brings it back.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            OwnerError: another agent owns it.
+        """
+        found = self._owned(prefix, agent, is_person=is_person)
+        if found.deleted_ms is None:
+            self._store.set_memory_deleted(found.row, self._now_ms())
+            self._index()
+        return self._store.memories_by_row([found.row])[found.row]
+
+    def restore(self, prefix: str) -> Memory:
+        """Brings a forgotten memory back.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            UsageError: it was purged, or one that says the same is live.
+        """
+        found = self.get(prefix)
+        if found.purged_ms is not None:
+            raise UsageError(f"{found.id} was purged: its text is gone")
+        if found.deleted_ms is not None:
+            twin = self._store.live_twin(found.row)
+            if twin is not None:
+                raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
+            self._store.set_memory_deleted(found.row, None)
+            self._index()
+        return self._store.memories_by_row([found.row])[found.row]
+
+    def purge(self, prefix: str) -> PurgeReport:
+        """Takes a memory's text out of everything that is the memory's on disk, and looks for what is left of it.
+
+        Its id stays as a stone. Events that said the same words stay as they are and are named.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
+        """
+        found = self.get(prefix)
+        self._store.purge_memory(found.row, self._now_ms())
+        report = PurgeReport(found.id)
+        try:
+            purge_from_backups(os.path.dirname(self._store.path), self._store.memories_by_row([found.row])[found.row])
+            self._look_for(found.text, report)
+        except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
+            report.is_gone, report.problem = None, str(error)
+        return report
+
+    def _look_for(self, text: str, report: PurgeReport) -> None:
+        if len(text) < MIN_TEXT_CHARS:
+            self._store.vacuum()
+            report.was_compacted = True
+            report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
+            return
+        if self._store.files_with(text):  # an unused part of a page, or words that somebody else said, too
+            self._store.vacuum()
+            report.was_compacted = True
+        report.files = self._store.files_with(text)
+        report.events, report.memories = self._store.events_with(text), self._store.memories_with(text)
+        report.is_gone = not (report.files or report.events or report.memories)
+
+    def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
+        """Stores a memory and makes it searchable."""
+        added = self._store_new(new)
+        if added[1]:
+            self._index()
+        return added
+
+    def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
+        if new.purged_ms is not None:
+            new.text, new.digest = "", bytes(16)
+            return self._store.add_memory(new)
+        new.text = self._clean(new.text)
+        words = memories.normalized(new.text).encode()
+        key = bytes(self._store.meta("key"))  # type: ignore[call-overload]
+        new.digest = blake2b(words + b"\0" + new.type.encode(), digest_size=16, key=key).digest()
+        return self._store.add_memory(new)
+
+    def _clean(self, text: str) -> str:
+        return cleaned(text, self._gate.redactor)
+
+    def _owner(self, agent: str | None) -> str | None:
+        return self._gate.name(owner(agent))
+
+    def _evidence(self, ids: Sequence[str]) -> list[str]:
+        if len(ids) > memories.MAX_EVIDENCE:
+            raise UsageError(f"at most {memories.MAX_EVIDENCE} events may bear a memory out")
+        found = []
+        for event_id in ids:
+            matches = self._store.events_by_prefix(clean_text(event_id), limit=2)
+            if len(matches) != 1:
+                how_many = "several events" if matches else "no event"
+                raise NotFoundError(f"{how_many} {event_id}; a search prints ids (ev-…)")
+            found.append(matches[0].id)
+        return found
+
+    def _index(self) -> None:
+        self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    def get(self, prefix: str) -> Memory:
+        """The memory whose id begins so, whatever has become of it.
+
+        Raises:
+            NotFoundError: none, or several (the message names them).
+        """
+        found = self._store.memories_by_prefix(clean_text(prefix))
+        if not found:
+            raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
+        if len(found) > 1:
+            some = ", ".join(memory.id for memory in found)
+            raise NotFoundError(f"several ids begin with {prefix}: {some}; write more of it")
+        return found[0]
+
+    def chain(self, prefix: str) -> list[Memory]:
+        """A memory with all that it superseded and all that superseded it, oldest first."""
+        middle = self.get(prefix)
+        return [*self._walk(middle, "supersedes")[::-1], middle, *self._walk(middle, "superseded_by")]
+
+    def _walk(self, memory: Memory, way: str) -> list[Memory]:
+        found: list[Memory] = []
+        row = getattr(memory, way)
+        while row is not None and row not in {memory.row, *(one.row for one in found)}:
+            found += self._store.memories_by_row([row]).values()
+            row = getattr(found[-1], way)
+        return found
+
+    def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
+        """Memories of a scope, newest first."""
+        wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
+        return self._store.list_memories(scope, wanted, limit)
+
+    def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
+        found, agent = self.get(prefix), self._owner(agent)
+        if found.agent is not None and agent != found.agent and not (is_person and agent is None):
+            raise OwnerError(
+                f"{found.id} belongs to {squeeze(found.agent, 60)}: only its owner changes or forgets it"
+                " (or a person at the command line)"
+            )
+        return found
+
+    def _instead(self, memory: Memory) -> str:
+        if memory.state == "forgotten":
+            return f"`howcome restore {memory.id}` brings it back"
+        if memory.state == "purged":
+            return "its text is gone"
+        return f"update {self._walk(memory, 'superseded_by')[-1].id} instead"
+
+    # -- life ------------------------------------------------------------------------------------------------------
+    def pin(self, prefix: str) -> Memory:
+        """A memory that does not fade, and that no distiller supersedes.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            UsageError: it is not live.
+        """
+        found = self.get(prefix)
+        if not found.is_live:
+            raise UsageError(f"{found.id} is {found.state}: {self._instead(found)}")
+        return self._pinned(found, self._now_ms())
+
+    def unpin(self, prefix: str) -> Memory:
+        """Lets a memory fade again.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+        """
+        return self._pinned(self.get(prefix), None)
+
+    def _pinned(self, found: Memory, pinned_ms: int | None) -> Memory:
+        if (found.pinned_ms is None) != (pinned_ms is None):
+            self._store.set_memory_pinned(found.row, pinned_ms)
+            self._index()
+        return self._store.memories_by_row([found.row])[found.row]
+
+    def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
+        """Live memories that have faded and that hardly anybody asked for, those said longest ago first.
+
+        Of `wanted` what would show others than live ones is not looked at.
+        """
+        now_ms, wanted = self._now_ms(), wanted or memories.MemoryFilter()
+        wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
+        fading = self._store.fading_memories(scope, STALE_READS - 1)
+        return [one for one in fading if _is_wanted(one, wanted) and is_stale(facts_of(one), now_ms)][:limit]
+
+    def settle(self, number: int, keep: str) -> Review:
+        """Settles two memories that may contradict each other: `both` stay, or the `older` or the `newer` one only.
+
+        The other one is forgotten; it can be restored.
+
+        Raises:
+            NotFoundError: there is no such pair.
+            UsageError: it is settled already, or what is to stay is not live: then both would be gone.
+        """
+        review = self._store.review(number)
+        if review is None:
+            raise NotFoundError(f"no pair {number}; `howcome memories --review` lists them")
+        if review.settled_ms is not None:
+            raise UsageError(f"pair {number} is settled already")
+        if review.reason == memories.IMPORTED:
+            return self._settle_import(review, keep)
+        for kept in {"older": [review.older], "newer": [review.newer]}.get(keep, [review.older, review.newer]):
+            if not kept.is_live:
+                raise UsageError(f"{kept.id} is {kept.state}, it cannot stay: {self._instead(kept)}")
+        is_one = review.older.row == review.newer.row  # does it still hold? Then it is forgotten for `newer` only
+        if keep == "newer" or (keep == "older" and not is_one):
+            other = review.newer if keep == "older" else review.older
+            self.forget(other.key.hex(), is_person=True)
+        self._store.settle_review(number, self._now_ms())
+        return self._store.review(number) or review
+
+    def _settle_import(self, review: Review, keep: str) -> Review:
+        """Accepts what a file brought (`newer`: in the place of the older one), or forgets it until it is restored."""
+        new = review.newer
+        if not new.is_live:
+            raise UsageError(f"{new.id} is {new.state}, it cannot stay: {self._instead(new)}")
+        if keep == "older":
+            self.forget(new.key.hex(), is_person=True)
+        elif (twin := self._store.live_twin(new.row)) is not None:
+            raise UsageError(f"{twin.id} says the same and is live: `--keep older` leaves it at that")
+        else:
+            self._store.accept_memory(review, self._now_ms(), supersedes=keep == "newer")
+            self._index()
+        return self._store.review(review.row) or review
+
+    # -- moving ----------------------------------------------------------------------------------------------------
+    def export(self, scope: Scope) -> Iterator[dict[str, object]]:
+        """Every memory of a scope as JSON values; see `memory_export.exported`."""
+        from howcome.ingest.memory_export import exported
+
+        return exported(self._store, scope)
+
+    def import_values(
+        self, values: Iterable[tuple[int, object]], *, is_trial: bool = False, is_mine: bool = False
+    ) -> ImportReport:
+        """Adds exported memories (line number, decoded JSON); keys that are known already are left as they are.
+
+        Those that this store did not write wait for review, unless `is_mine`: then they are believed.
+
+        Raises:
+            UsageError: it is no export, or one of a newer version; nothing was written.
+        """
+        from howcome.ingest.memory_import import MemoryImport
+
+        one = MemoryImport(
+            self._store, self._clean, self._store_new, now_ms=self._now_ms(), is_trial=is_trial, is_mine=is_mine
+        )
+        return one.run(values)
+
+
+def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:
+    """Whether a filter lets a live memory pass."""
+    narrowed = all(
+        getattr(wanted, name) in (None, getattr(memory, name)) for name in ("type", "status", "source", "agent")
+    )
+    return narrowed and not (wanted.is_global_only if memory.project is not None else wanted.is_own_only)
+
+
+def _known(name: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
+    return value

@@ -1,0 +1,61 @@
+"""Tokens that something cuts in two: the width of a page or a terminal, or a program that joins strings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from howcome.ingest.secret_view import MASK, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from howcome.ingest.secret_rules import Rule
+
+_TOKEN = "[A-Za-z0-9+/=_.-]"
+# A line break with the number of the next line or its indentation, or the quotes of two strings with what joins them.
+_CUT = (
+    r"(?:[ ]?\n[ \t>+|-]{0,16}(?:[0-9]{1,6}(?:[:|\t?-]|[^ -~\t\r\n])[ \t]?)?"
+    r"|[\"'`][ \t]{0,12}[+.&]?[ \t\n]{0,20}[+.&]?[ \t]{0,12}[\"'`])"
+)
+_MOST_PARTS = 60
+_LEAST_HEAD_CHARS = 3
+_MOST_HEAD_CHARS = 30
+_CUTS = re.compile(_CUT)
+_RUN = re.compile(rf"(?<!{_TOKEN}){_TOKEN}++({_CUT}{_TOKEN}{{4,}}+){{1,{_MOST_PARTS}}}")
+_NOT_A_WORD = re.compile(r"[^a-z]")
+
+
+class Cuts:
+    """Finds the cuts in tokens that begin as the formats of some rules do."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        heads = sorted({head for rule in rules for head in _heads(rule)})
+        either = "|".join(re.escape(head).replace(r"\-", "-").replace(r"\ ", " ") for head in heads)
+        self.pattern = rf"\b(?:{either}){_TOKEN}{{0,200}}(?:{_CUT}{_TOKEN}{{4,200}}){{1,{_MOST_PARTS}}}"
+        self.literals = tuple({head.lower() for head in heads})
+        self._head = rf"\b(?:{either})"
+        self._compiled: re.Pattern[str] | None = None
+
+    def joined(self, text: str, begin: int, end: int) -> Iterator[tuple[int, View]]:
+        """Each token of a part of a normal view's text that may be cut, put together, and where it begins."""
+        if self._compiled is None:
+            self._compiled = re.compile(self._head, re.ASCII)
+        place = begin
+        while run := _RUN.search(text, place, end):  # all that goes on over cuts, in one go: heads come in dense rows
+            place = run.start(1)  # its last part may begin another
+            heads = self._compiled.finditer(text, max(begin, run.start() - _MOST_HEAD_CHARS), run.end())
+            if head := next((head for head in heads if head.end() >= run.start()), None):
+                token = text[head.start() : run.end()]
+                yield head.start(), View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
+
+
+def _heads(rule: Rule) -> Iterator[str]:
+    """How the tokens of a format begin, as they are written: letters alone are words, too, and are left out."""
+    if rule.before != (0, 0):
+        return
+    for sample in rule.samples:
+        for literal in rule.literals:
+            head = sample[: len(literal)]
+            if head.lower() == literal and len(head) >= _LEAST_HEAD_CHARS and _NOT_A_WORD.search(head):
+                yield head

@@ -1,0 +1,113 @@
+"""What people type, as the store holds text."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from howcome.app import App, open_app
+from howcome.domain.memories import MAX_TEXT_CHARS
+from howcome.domain.stored import Scope
+from howcome.errors import UsageError
+from howcome.present.terminal import echo
+from howcome.settings import current_folder, read_settings
+
+MAX_INPUT_BYTES = 1 << 20
+_STANDARD_INPUT = ("-",)
+_ALL, _FOLDER = "or --all-projects", "or a folder that is there"
+_EVERY = "or leave out --project: then it is every project's sessions"
+UNKNOWN = "Nothing is stored of this project yet: `howcome import` reads its sessions."
+
+
+def clean_argument(argument: str) -> str:
+    """An argument as the store holds text: bytes that are not UTF-8 are replaced, as they are in transcripts."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
+def open_to_read() -> App:
+    """The façade of a command that only reads: it leaves no store where there was none.
+
+    Raises:
+        StoreError: the store cannot be opened; StoreMissingError when there is none.
+    """
+    return open_app(read_settings(os.environ), create=False)
+
+
+def check_scope(project: str | None, *, all_projects: bool) -> None:
+    """Nobody can mean both.
+
+    Raises:
+        click.UsageError: both were given.
+    """
+    if all_projects and project is not None:
+        raise click.UsageError("choose one of --all-projects and --project")
+
+
+def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
+    """Whose events and memories a command reads: this folder's project's, a named one's (its folder, its name), or all.
+
+    Raises:
+        UsageError: no project has that name, or several have it.
+    """
+    here = clean_argument(current_folder(os.environ))
+    if all_projects:
+        return Scope.everything(app.scope_of(here).project_id)
+    if project is None:
+        return app.scope_of(here)
+    return Scope.project(app.project_named(clean_argument(project), here, _ALL)[0])
+
+
+def sessions_of(app: App, project: str | None) -> Scope:
+    """Whose sessions a command works on: a named project's (its folder, its name), or everybody's.
+
+    Raises:
+        UsageError: no project has that name, or several have it.
+    """
+    if project is None:
+        return Scope.everything()
+    here = clean_argument(current_folder(os.environ))
+    return Scope.project(app.project_named(clean_argument(project), here, _EVERY)[0])
+
+
+def is_unknown(scope: Scope) -> bool:
+    """Whether it is a folder's of which nothing is stored."""
+    return not scope.is_everything and scope.project_id is None
+
+
+def root_of(app: App, project: str | None) -> str:
+    """The folder for what a command keeps: this one, a named project's root, or a folder that is there.
+
+    Raises:
+        UsageError: there is no such project, and no such folder.
+    """
+    here = clean_argument(current_folder(os.environ))
+    if project is None:
+        return here
+    folder = os.path.normpath(os.path.join(here, os.path.expanduser(project)))
+    try:
+        return app.project_named(clean_argument(project), here, _FOLDER)[1]
+    except UsageError:
+        if os.path.isdir(folder):
+            return clean_argument(folder)
+        raise
+
+
+def memory_text(given: tuple[str, ...]) -> str:
+    """The words of a memory: the arguments, or (`-`) standard input.
+
+    Raises:
+        UsageError: standard input is no text, or far too long.
+    """
+    if given != _STANDARD_INPUT:
+        return clean_argument(" ".join(given))
+    if sys.stdin.isatty():
+        echo("Type the memory, then end with Ctrl-D:", err=True)
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    if len(data) > MAX_INPUT_BYTES:
+        raise UsageError(f"a memory is at most {MAX_TEXT_CHARS} characters, not a whole file")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is not UTF-8 (byte {error.start + 1})") from error

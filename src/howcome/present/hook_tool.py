@@ -1,0 +1,43 @@
+"""The MCP tool `hook`: an agent's hook event, answered by the running server word for word as the command does."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from howcome.present.hook_handlers import CLAUDE_CODE, answer, deadline_setting
+from howcome.present.hooks import GUARD, MAX_PAYLOAD_BYTES, guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from howcome.present.shared_embedder import SharedEmbedder
+    from howcome.settings import Settings
+
+_UNSET = "${"
+"""What a client leaves of a field that its payload does not have."""
+
+
+def hook_tool(arguments: Mapping[str, object], settings: Settings, embedder: SharedEmbedder | None = None) -> str:
+    """The answer to a hook event, as JSON text; '' for nothing to say. Never raises; what goes wrong is logged.
+
+    Args:
+        arguments: The payload's fields, `hook_event_name` among them, as the client substituted them; `agent` when it
+            is not Claude Code.
+        settings: Of the server.
+        embedder: Of the server.
+    """
+    event, agent = arguments.get("hook_event_name"), arguments.get("agent", CLAUDE_CODE)
+    if not isinstance(event, str) or not isinstance(agent, str) or settings.disable or os.environ.get(GUARD):
+        return ""
+    setting = deadline_setting(event, agent)
+    payload = {name: value for name, value in arguments.items() if _is_given(value)}
+    if not setting or sum(len(value) for value in payload.values() if isinstance(value, str)) > MAX_PAYLOAD_BYTES:
+        return ""
+    deadline = time.monotonic() + getattr(settings, setting) / 1000
+    return guarded(event, lambda: answer(event, payload, settings, deadline, agent, embedder), settings.home) or ""
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and not (isinstance(value, str) and value.startswith(_UNSET) and value.endswith("}"))

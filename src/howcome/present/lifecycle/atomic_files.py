@@ -1,0 +1,235 @@
+"""Replace a user's file in one step, or leave it exactly as it was."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypeVar
+
+from howcome.errors import LifecycleError
+
+PRIVATE_DIRECTORY = 0o700
+_ATTEMPTS = 10
+_SUFFIX = ".howcome-tmp"
+_TOML_PLACE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
+_Report = TypeVar("_Report")
+
+
+class FileChangedError(LifecycleError):
+    """Somebody else wrote the file between our read and our write; nothing was written, read it again."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a file held when it was read; `data` and `mode` are None when there was no file.
+
+    `target` is `path` with links followed: a settings file that is a link into a dotfiles repository is edited
+    there, and the link stays.
+    """
+
+    path: Path
+    target: Path
+    data: bytes | None
+    mode: int | None
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Read a regular file, or note that there is none."""
+    target = Path(os.path.realpath(path))
+    try:
+        # O_NONBLOCK: a FIFO in this place must give an error, not a wait without end.
+        descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Snapshot(path, target, None, None)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(target))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return Snapshot(path, target, file.read(), stat.S_IMODE(mode))
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(before: Snapshot, data: bytes) -> None:
+    """Write `data` in place of `before` by rename; an existing file's mode, owner and attributes stay.
+
+    Raises:
+        FileChangedError: The file is no longer what `before` says.
+    """
+    with _beside(before.target) as file:
+        _write_through(file, data)
+        if before.data is not None:
+            _copy_attributes(before.target, file.name)
+        _require_unchanged(before)
+        os.rename(file.name, before.target)
+    _sync_directory(before.target.parent)
+
+
+def remove_file(before: Snapshot) -> None:
+    """Remove the file that `before` describes (the target of a link, never the link).
+
+    Raises:
+        FileChangedError: The file is no longer what `before` says.
+    """
+    _require_unchanged(before)
+    os.unlink(before.target)
+    _sync_directory(before.target.parent)
+
+
+def require_writable(before: Snapshot) -> None:
+    """Refuse a place where the file cannot be made or replaced, before anything is written anywhere.
+
+    Raises:
+        OSError: A folder on the way is none, or a link that leads nowhere; the folder may not be written; the file is
+            another user's, and could not be given back to them.
+    """
+    above = next(path for path in before.path.parents if os.path.lexists(path))
+    if not above.is_dir():
+        what = "This link leads nowhere" if above.is_symlink() else os.strerror(errno.ENOTDIR)
+        raise NotADirectoryError(errno.ENOTDIR, what, str(above))
+    if before.path.is_symlink() and not before.target.parent.is_dir():
+        what = f"This link leads into {before.target.parent}, which is not there"
+        raise FileNotFoundError(errno.ENOENT, what, str(before.path))
+    folder = next(path for path in before.target.parents if os.path.lexists(path))
+    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    if before.data is not None and os.geteuid() not in (0, os.stat(before.target).st_uid):
+        raise PermissionError(errno.EPERM, "The file belongs to another user", str(before.target))
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file of our own, 0600, whole or not at all."""
+    with _beside(path) as file:
+        _write_through(file, data)
+        os.rename(file.name, path)
+    _sync_directory(path.parent)
+
+
+def edit_safely(settings: Path, once: Callable[[], _Report]) -> _Report:
+    """Run one read-and-replace of a user's file; again if somebody else was faster.
+
+    Raises:
+        LifecycleError: The file cannot be read, understood or written; it is as it was.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            return once()
+        except FileChangedError:
+            continue
+        except (OSError, ValueError, RecursionError) as error:
+            raise LifecycleError(f"{_reason(settings, error)} Nothing was written to {settings}.") from error
+    raise LifecycleError(f"{settings} keeps changing. Close the program that writes it and try again.")
+
+
+def _reason(settings: Path, error: Exception) -> str:
+    remedy = "Correct it there, or move the file away, and try again."
+    match error:
+        case OSError():
+            return f"{error.filename or settings}: {error.strerror or error}."
+        case json.JSONDecodeError():
+            return f"{settings}, line {error.lineno}, column {error.colno}: {error.msg}. {remedy}"
+        case UnicodeDecodeError():
+            start, data = error.start, error.object
+            line, column = data.count(b"\n", 0, start) + 1, start - data.rfind(b"\n", 0, start)
+            return f"{settings}, line {line}, column {column}: not UTF-8 text. {remedy}"
+        case UnicodeEncodeError():
+            return (
+                "The path of the interpreter, of howcome or of HOWCOME_HOME is not UTF-8; settings cannot hold it."
+            )
+        case _ if place := _TOML_PLACE.fullmatch(str(error)):
+            return f"{settings}, line {place[2]}, column {place[3]}: {place[1]}. {remedy}"
+        case _:
+            kind = "TOML" if settings.suffix == ".toml" else "JSON"
+            return f"{settings} cannot be read as {kind}: {error}. {remedy}"
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of a file's content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def missing_directories(directory: Path) -> list[str]:
+    """What has to be created for `directory`, outermost first."""
+    missing = [str(path) for path in (directory, *directory.parents) if not os.path.lexists(path)]
+    return missing[::-1]
+
+
+def remove_empty(directories: Iterable[str]) -> None:
+    """Remove directories, innermost first, as far as they are empty."""
+    for directory in sorted(directories, key=len, reverse=True):
+        with suppress(OSError):  # somebody uses it meanwhile
+            os.rmdir(directory)
+
+
+def decoded(data: bytes) -> tuple[bytes, str]:
+    """The byte order mark, if any, and the text after it."""
+    body = data.removeprefix(codecs.BOM_UTF8)
+    return data[: len(data) - len(body)], body.decode()
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a killed process of ours left beside a file."""
+    folder = Path(os.path.realpath(path)).parent
+    with suppress(OSError):  # no such folder, or not ours to change
+        for name in os.listdir(folder):
+            if name.startswith(f".{path.name}.") and name.endswith(_SUFFIX):
+                (folder / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[IO[bytes]]:
+    """A private file in the same directory, gone at the end unless it was renamed into place."""
+    directory = target.parent
+    try:
+        temporary = tempfile.NamedTemporaryFile(prefix=f".{target.name}.", suffix=_SUFFIX, dir=directory, delete=False)  # noqa: SIM115
+    except OSError as error:  # named after the directory: the temporary name says nothing to its user
+        raise OSError(error.errno, error.strerror, str(directory)) from error
+    with temporary as file:
+        try:
+            yield file
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(file.name)
+
+
+def _write_through(file: IO[bytes], data: bytes) -> None:
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _copy_attributes(source: Path, copy: str) -> None:
+    """Give `copy` the mode, owner, access lists and extended attributes of `source`, but a fresh time."""
+    status = os.stat(source)
+    if status.st_uid != os.geteuid():
+        os.chown(copy, status.st_uid, -1)
+    with suppress(PermissionError):  # a group that we are not in: the owner still has the file
+        os.chown(copy, -1, status.st_gid)
+    shutil.copystat(source, copy)
+    os.utime(copy)  # watchers go by it
+
+
+def _require_unchanged(before: Snapshot) -> None:
+    if read_snapshot(before.path) != before:
+        raise FileChangedError(f"{before.path} was changed by somebody else at the same moment.")
+
+
+def _sync_directory(directory: Path) -> None:
+    with suppress(OSError):  # some file systems refuse it; the rename itself is done
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

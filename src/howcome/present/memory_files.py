@@ -1,0 +1,111 @@
+"""Files of exported memories: JSON Lines, written at once, read line by line whatever is in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO
+
+from howcome.capture.decode import decode_record
+from howcome.errors import HowcomeError, RecordError, UsageError
+from howcome.present.render import json_line
+
+MAX_LINE_BYTES = 1 << 20
+"""Many times what a memory may be: a longer line is none, and is not read into memory."""
+
+
+def write_export(file: str | None, values: Sequence[Mapping[str, object]], *, force: bool) -> int:
+    """Writes values to a file (0600, in one step) or to standard output; how many lines.
+
+    Raises:
+        UsageError: the file is something else that would be lost, or cannot be written there.
+    """
+    data = b"".join(json_line(value).encode("utf-8", "replace") + b"\n" for value in values)
+    if file in (None, "-"):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return len(values)
+    path = os.path.realpath(str(file))
+    if os.path.isdir(path):
+        raise UsageError(f"{file}: a folder; name a file in it")
+    if os.path.exists(path) and not force and not _is_export(path):
+        raise UsageError(f"{file}: holds something else; name another file, or say --force")
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        os.rename(part, path)
+    except OSError as error:
+        if os.path.lexists(part):
+            os.unlink(part)
+        raise UsageError(f"{file}: {error.strerror or error}") from error
+    return len(values)
+
+
+def _is_export(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            head = stream.readline(1000)
+        return not head or "howcome" in decode_record(head, None)
+    except (OSError, RecordError):
+        return False
+
+
+def read_export(file: str, bad: list[tuple[int, str]]) -> Iterator[tuple[int, object]]:
+    """The lines of a file (`-`: standard input) as decoded JSON with their numbers; `bad` gets those that are none.
+
+    Raises:
+        UsageError: there is no such file, or it is a folder.
+        HowcomeError: it cannot be read on, or its first line is no JSON.
+    """
+    if file == "-":
+        yield from _values(sys.stdin.buffer, bad)
+        return
+    try:
+        with open(file, "rb") as stream:
+            yield from _values(stream, bad)
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise HowcomeError(f"{file}: cannot be read: {error}") from error
+
+
+def _values(stream: BinaryIO, bad: list[tuple[int, str]]) -> Iterator[tuple[int, object]]:
+    is_first = True
+    for number, line in _lines(stream):
+        if line.isspace():
+            continue
+        try:
+            value = _decoded(line)
+        except UsageError as error:
+            if is_first:
+                raise UsageError("this is no export of memories: `howcome export` writes one") from error
+            bad.append((number, str(error)))
+        else:
+            yield number, value
+        is_first = False
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines; of one that is too long only so much as shows that it is."""
+    number = 0
+    while line := stream.readline(MAX_LINE_BYTES + 2):
+        number += 1
+        rest = line
+        while not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
+            pass
+        yield number, line
+
+
+def _decoded(line: bytes) -> object:
+    if len(line) > MAX_LINE_BYTES + 1:
+        raise UsageError(f"longer than {MAX_LINE_BYTES >> 20} MB")
+    try:
+        line.decode()
+        return decode_record(line, None)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"not UTF-8 (byte {error.start + 1})") from error
+    except RecordError as error:
+        raise UsageError(error.reason) from error

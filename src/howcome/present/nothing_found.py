@@ -1,0 +1,68 @@
+"""Why a search found nothing, and what to try: the same words at the command line and over MCP."""
+
+from __future__ import annotations
+
+from howcome.domain.events import squeeze
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.present.render import counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from howcome.app import App
+    from howcome.retrieve.question import Question
+
+MAX_AGENT_CHARS = 60
+MAX_AGENTS = 10
+
+
+def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> str:
+    """What is said instead of answers.
+
+    Args:
+        app: The façade that found nothing.
+        question: What was asked.
+        narrowed: The options that narrowed it, as this door writes them.
+        hints: What else may be tried.
+    """
+    if is_empty(app):
+        return EMPTY
+    if not app.store.analyze("\n".join(question.concepts)):
+        return "Nothing found: only very common words. Add a name or a topic."
+    if question.agent is not None and not _is_known(app, question.agent):
+        known = ", ".join(agents(app)) or "none"
+        agent = squeeze(question.agent, MAX_AGENT_CHARS)
+        return f"Nothing found: no agent {agent} has sessions or memories here (sessions are of: {known})."
+    is_new = not question.scope.is_everything and question.scope.project_id is None
+    what = "Nothing is stored of this project yet" if is_new else "Nothing found. Other words may find it"
+    more = [f"leave out {', '.join(narrowed)}"] if narrowed else []
+    more += ["ask for fewer concepts"] if len(question.concepts) > 1 and not is_new else []
+    return what + "".join(f"; {hint}" for hint in (*more, *hints)) + "."
+
+
+EMPTY = (
+    "Nothing is stored yet. `howcome init` connects your agent and reads the sessions that are on this machine;"
+    " `howcome import` only reads them."
+)
+
+
+def is_empty(app: App) -> bool:
+    """Whether there is nothing that could be found: no event and no memory."""
+    return app.store.last_row() == 0 and not app.store.memory_counts()["by_state"]
+
+
+def agents(app: App) -> list[str]:
+    """The agents that sessions are of, as short words: anybody can name one to `howcome observe`."""
+    return [squeeze(name, MAX_AGENT_CHARS) for name in app.store.clients()[:MAX_AGENTS]]
+
+
+def not_searchable(lag: int) -> str:
+    """What is said of events that no search finds yet; '' when every one is found."""
+    return f"{counted(lag, 'event is', 'events are')} not searchable yet: `howcome doctor --fix`" if lag else ""
+
+
+def _is_known(app: App, agent: str) -> bool:
+    wanted = MemoryFilter(agent=agent, with_superseded=True)
+    return agent in app.store.clients() or bool(app.store.list_memories(Scope.everything(), wanted, 1))

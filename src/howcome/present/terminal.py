@@ -1,0 +1,35 @@
+"""The only way to a person's terminal: nothing that is printed moves the cursor, or makes a line of its own."""
+
+from __future__ import annotations
+
+import click
+
+from howcome.present.render import plain, plain_line
+from howcome.present.unsaid import without_secrets
+
+
+def echo(line: str = "", *, err: bool = False) -> None:
+    """Prints one line: control, direction and zero-width characters are left out, line breaks in names are blanks.
+
+    What goes to the error stream may quote what was given, and says no secrets of it.
+    """
+    click.echo(plain_line(without_secrets(line) if err else line), err=err)
+
+
+def echo_text(text: str, *, err: bool = False) -> None:
+    """Prints a text of several lines: the words of howcome itself, or a whole text that was asked for."""
+    click.echo(plain(without_secrets(text) if err else text), err=err)
+
+
+def echo_finding(level: str, color: str, text: str) -> None:
+    """Prints a word in a color, and a text behind it."""
+    click.echo(click.style(level, fg=color) + plain(text))
+
+
+def confirm(question: str, *, err: bool = False) -> None:
+    """Asks at a terminal.
+
+    Raises:
+        click.Abort: Somebody said no.
+    """
+    click.confirm(plain_line(question), abort=True, err=err)

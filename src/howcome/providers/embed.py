@@ -1,0 +1,200 @@
+"""Which embedder the settings mean, and what is missing for it. Cheap to import, and to ask when the answer is none."""
+
+from __future__ import annotations
+
+import os
+
+from howcome.errors import ProviderError
+from howcome.providers.minilm_places import MODEL_NAME, model_folder, package_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.providers.base import Embedder
+    from howcome.providers.minilm_weights import Weights
+    from howcome.settings import Settings
+
+RUNNING = {"numpy": "numpy", "onnxruntime": "onnxruntime", "tokenizers": "tokenizers"}
+BUILDING = {"onnx": "onnx", "safetensors": "safetensors"}
+"""Module → distribution: what a built model needs, and what building one needs beside it."""
+
+CHECK_LIMIT_S = 5.0
+"""How long `embedding_status` waits for an endpoint."""
+
+
+class EmbeddingStatus:
+    """Whether texts can be embedded, and what is missing.
+
+    `state`: off · ready · packages (some are `missing`) · model (it is not here) · damaged (it is, but not whole) ·
+    broken (an endpoint does not answer, a setting is wrong). `what` says it, `model` is the embedder's name when known.
+    """
+
+    __slots__ = ("missing", "model", "state", "what")
+
+    def __init__(self, state: str, what: str, *, model: str = "", missing: tuple[str, ...] = ()) -> None:
+        self.state, self.what, self.model, self.missing = state, what, model, missing
+
+
+def open_embedder(
+    settings: Settings, *, threads: int = 1, build: bool = True, limit_s: float = 60.0
+) -> Embedder | None:
+    """The embedder of the settings; None when it is off, or `auto` and something is missing (then nothing is raised).
+
+    Args:
+        settings: Which one.
+        threads: Cores it may use: 1 for questions, more for many texts.
+        build: Whether a model whose weights are here may be built (3 seconds, once); else it counts as missing.
+        limit_s: How long an endpoint may take for a batch.
+
+    Raises:
+        ProviderError: the chosen one cannot be had; the message names the next step.
+    """
+    choice = settings.embedding
+    if choice == "off":
+        return None
+    if choice == "http":
+        return _http(settings, limit_s)
+    if choice == "fastembed":
+        return _fastembed(settings, threads)
+    if choice == "minilm":
+        return _minilm(settings, threads, build=build)
+    if missing_packages():
+        return None
+    try:
+        return _minilm(settings, threads, build=build)
+    except ProviderError:  # `embedding_status` says why
+        return None
+
+
+def missing_packages(*, build: bool = False) -> tuple[str, ...]:
+    """The distributions that MiniLM needs and that are not installed; none of them is imported."""
+    from importlib.util import find_spec
+
+    wanted = {**RUNNING, **BUILDING} if build else RUNNING
+    return tuple(name for module, name in wanted.items() if find_spec(module) is None)
+
+
+def _needs(missing: tuple[str, ...]) -> None:
+    if missing:
+        named = ", ".join(missing)
+        raise ProviderError(f"search by meaning needs packages that are not installed: {named}; run `howcome doctor`")
+
+
+def _minilm(settings: Settings, threads: int, *, build: bool) -> Embedder:
+    _needs(missing_packages())
+    if not _may_be_here(settings):
+        raise ProviderError(f"the model {_name(settings)} is not here; run `howcome model install`")
+    from howcome.providers import minilm_cache
+
+    weights = _weights_of(settings)
+    name = minilm_cache.name_of(weights, settings.home) if settings.embedding_weights and weights else _name(settings)
+    model = minilm_cache.read_model(settings.home, name)
+    if model is None:
+        if weights is None or not build:
+            raise ProviderError(f"the model {name} is not here; run `howcome model install`")
+        _needs(missing_packages(build=True))
+        if minilm_cache.name_of(weights, settings.home) != name:
+            raise ProviderError(f"{weights.place} does not hold the weights of {name}; run `howcome model install`")
+        model = minilm_cache.build(weights, settings.home)
+    try:
+        from howcome.providers.embed_minilm import MiniLmEmbedder
+
+        return MiniLmEmbedder(model, threads)
+    except ImportError as error:
+        raise ProviderError(f"search by meaning cannot start: {error}; install {error.name} anew") from error
+
+
+def _may_be_here(settings: Settings) -> bool:
+    """Whether it is worth importing what looks closer."""
+    is_kept = os.path.isdir(model_folder(settings.home, _name(settings)))
+    return is_kept or bool(settings.embedding_weights) or package_folder() is not None
+
+
+def _name(settings: Settings) -> str:
+    return settings.embedding_model or MODEL_NAME
+
+
+def _weights_of(settings: Settings) -> Weights | None:
+    """The weights that the settings name, else the installed package's, which make one model only."""
+    from howcome.providers.minilm_weights import Weights
+
+    if settings.embedding_weights:
+        folder = os.path.expanduser(settings.embedding_weights)
+        if not os.path.isabs(folder):
+            raise ProviderError(f"embedding_weights has to begin with / or ~, unlike {folder!r}")
+        return Weights(folder)
+    found = package_folder() if _name(settings) == MODEL_NAME else None
+    return Weights(found) if found else None
+
+
+def _fastembed(settings: Settings, threads: int) -> Embedder:
+    from importlib.util import find_spec
+
+    _needs(tuple(name for name in ("numpy", "fastembed") if find_spec(name) is None))
+    from howcome.providers.embed_fastembed import FastembedEmbedder
+
+    folder = os.path.join(settings.home, "models", "fastembed")
+    return FastembedEmbedder(settings.embedding_model, folder, threads)
+
+
+def _http(settings: Settings, limit_s: float) -> Embedder:
+    from importlib.util import find_spec
+
+    _needs(("numpy",) if find_spec("numpy") is None else ())
+    from howcome.providers.embed_http import HttpEmbedder
+
+    variable = settings.embedding_key_env
+    key = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not key:
+        raise ProviderError(f"the variable {variable}, which embedding_key_env names, is not set here: export it")
+    return HttpEmbedder(settings.embedding_url, settings.embedding_model, key, limit_s)
+
+
+def embedding_status(settings: Settings) -> EmbeddingStatus:
+    """Whether texts can be embedded as the settings say. Builds and downloads nothing; an endpoint is really asked."""
+    if settings.embedding == "off":
+        return EmbeddingStatus("off", "embedding is off: search is by words only")
+    if settings.embedding in ("auto", "minilm"):
+        return _minilm_status(settings)
+    try:
+        return _asked_status(settings)
+    except ProviderError as error:
+        return EmbeddingStatus("broken", str(error))
+
+
+def _asked_status(settings: Settings) -> EmbeddingStatus:
+    """Of what has to be tried to be known."""
+    if settings.embedding == "fastembed":  # opening it would download
+        from importlib.util import find_spec
+
+        missing = tuple(name for name in ("numpy", "fastembed") if find_spec(name) is None)
+        if missing:
+            return EmbeddingStatus("packages", f"fastembed needs packages: {', '.join(missing)}", missing=missing)
+        return EmbeddingStatus("ready", "fastembed is installed; it downloads its model when first used")
+    opened = _http(settings, CHECK_LIMIT_S)
+    what = f"{settings.embedding_url} answers: {opened.dimensions} dimensions"
+    return EmbeddingStatus("ready", what, model=opened.name)
+
+
+def _minilm_status(settings: Settings) -> EmbeddingStatus:
+    missing = missing_packages()
+    if missing:
+        return EmbeddingStatus("packages", f"packages are not installed: {', '.join(missing)}", missing=missing)
+    from howcome.providers import minilm_cache
+
+    try:
+        weights = _weights_of(settings)
+        own = settings.embedding_weights and weights
+        name = minilm_cache.name_of(weights, settings.home) if own and weights else _name(settings)
+    except ProviderError as error:
+        return EmbeddingStatus("broken", str(error))
+    if minilm_cache.read_model(settings.home, name) is not None:
+        return EmbeddingStatus("ready", f"{name} is here", model=name)
+    if weights is not None:
+        missing = missing_packages(build=True)
+        if missing:
+            what = f"{name} cannot be built without packages: {', '.join(missing)}"
+            return EmbeddingStatus("packages", what, model=name, missing=missing)
+        return EmbeddingStatus("ready", f"{name} will be built from {weights.place} at its first use", model=name)
+    if os.path.lexists(model_folder(settings.home, name)):
+        return EmbeddingStatus("damaged", f"{name} is damaged", model=name)
+    return EmbeddingStatus("model", f"{name} is not here", model=name)

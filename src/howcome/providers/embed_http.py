@@ -1,0 +1,148 @@
+"""Any endpoint that embeds over HTTP: OpenAI's form (`/v1/embeddings`) or Ollama's (`/api/embed`)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from howcome.domain.personal_data import without_personal_data
+from howcome.errors import ProviderError
+from howcome.providers.base import readable, safe_name, unit_rows
+from howcome.providers.http_post import Endpoint, RefusedError, TryLaterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from howcome.providers.base import FloatMatrix
+
+BATCH_TEXTS = 64
+"""A request of some 100 kB; the answer at 1,024 dimensions is 1.5 MB of JSON."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S, ATTEMPTS = 0.5, 20.0, 5
+BLANK = "."
+"""Stands for an empty text, which endpoints refuse."""
+
+
+class HttpEmbedder:
+    """Embeds texts by asking an endpoint.
+
+    A busy or failing one (429, 5xx, no connection) is asked five times at most, with growing pauses or those that it
+    asks for, within the time limit. A redirect is never followed: texts and key go where the settings say, or nowhere.
+
+    Args:
+        url: The endpoint; a path that ends in `/api/embed` is Ollama's, one in `/v1` is completed.
+        model: The model's name there.
+        key: Sent as a bearer token when not empty; shown nowhere.
+        limit_s: A call of `embed` ends by then for each batch, all attempts included.
+
+    Raises:
+        ProviderError: the address or the key cannot be used.
+    """
+
+    def __init__(self, url: str, model: str, key: str = "", limit_s: float = 60.0) -> None:
+        if not model:
+            raise ProviderError('embedding = "http" needs a model: set embedding_model to its name at the endpoint')
+        self.name, self.model, self.limit_s = safe_name("http", model), model, limit_s
+        self._endpoint = Endpoint(_complete(url), key)
+        self._dimensions = 0
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has; asked of the endpoint once.
+
+        Raises:
+            ProviderError: it does not answer.
+        """
+        if not self._dimensions:
+            self.embed(["howcome"])
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """One unit row a text, in their order.
+
+        Raises:
+            ProviderError: the endpoint refuses, does not answer in time, or answers something else.
+        """
+        if not texts:
+            return np.empty((0, self.dimensions), np.float32)
+        batches = (texts[at : at + BATCH_TEXTS] for at in range(0, len(texts), BATCH_TEXTS))
+        rows = ([without_personal_data(readable(text)).strip() or BLANK for text in batch] for batch in batches)
+        return np.concatenate([self._embed(batch) for batch in rows])
+
+    def _embed(self, texts: list[str]) -> FloatMatrix:
+        rows = self._rows(self._ask({"model": self.model, "input": texts}), len(texts))
+        if self._dimensions not in (0, rows.shape[1]):
+            what = f"{self._endpoint.shown} gave {rows.shape[1]} dimensions, before it were {self._dimensions}"
+            raise ProviderError(f"{what}; does another model answer as {self.model!r}?")
+        vectors = unit_rows(rows, self._endpoint.shown)
+        self._dimensions = rows.shape[1]
+        return vectors
+
+    def _ask(self, question: Mapping[str, object]) -> object:
+        deadline, pause_s = time.monotonic() + self.limit_s, FIRST_PAUSE_S
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return json.loads(self._endpoint.post(question, deadline))
+            except ValueError as error:  # no JSON, no UTF-8
+                raise ProviderError(f"{self._endpoint.shown} does not answer in JSON; check embedding_url") from error
+            except RecursionError as error:
+                raise ProviderError(f"{self._endpoint.shown} answers something else; check embedding_url") from error
+            except RefusedError as refusal:
+                raise ProviderError(str(refusal)) from refusal
+            except TryLaterError as failure:
+                pause_s = min(max(pause_s, failure.wait_s), LONGEST_PAUSE_S)
+                if attempt == ATTEMPTS or time.monotonic() + pause_s >= deadline:
+                    raise ProviderError(f"{failure}; tried {attempt} times: is it running?") from failure
+                time.sleep(pause_s)
+                pause_s *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _rows(self, answer: object, count: int) -> NDArray[np.float64]:
+        try:
+            rows = _matrix(_vectors_of(answer))
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # not this form; rows of several lengths
+            what = f"{self._endpoint.shown} does not answer as an embedder"
+            raise ProviderError(f"{what}; check embedding_url") from error
+        if len(rows) != count:
+            what = f"{self._endpoint.shown} gave {len(rows)} vectors for {count} texts"
+            raise ProviderError(f"{what}; choose another model in embedding_model")
+        return rows
+
+
+def _complete(url: str) -> str:
+    """The whole address, by the two forms that are known."""
+    plain = url.strip().rstrip("/")
+    if plain.endswith(("/api/embed", "/embeddings")):
+        return plain
+    if plain.endswith("/v1"):
+        return plain + "/embeddings"
+    example = "http://localhost:11434/api/embed or https://api.example.com/v1/embeddings"
+    raise ProviderError(f"the embedder `http` needs the endpoint's whole address in embedding_url, such as {example}")
+
+
+def _matrix(vectors: list[list[float]]) -> NDArray[np.float64]:
+    """Vectors as rows; none give no row.
+
+    Raises:
+        ValueError: they differ in length, are empty, or hold what is no number (TypeError, too).
+    """
+    rows = np.array(vectors, np.float64)
+    if vectors and (rows.ndim != 2 or not rows.shape[1]):
+        raise ValueError("no vectors of numbers")
+    return rows
+
+
+def _vectors_of(answer: Any) -> list[list[float]]:  # noqa: ANN401 - what an endpoint says
+    """The vectors in the order of the texts; OpenAI's form numbers them."""
+    if "embeddings" in answer:
+        return list(answer["embeddings"])
+    found = list(answer["data"])
+    if all("index" in item for item in found):
+        found.sort(key=lambda item: item["index"])
+        if [item["index"] for item in found] != list(range(len(found))):
+            raise ValueError("not numbered from 0 up")
+    return [item["embedding"] for item in found]

@@ -1,0 +1,221 @@
+"""One POST of JSON to one address: http(s) only, no redirects, limits in time and size, the key never shown."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from email.message import Message
+from typing import IO, Any, TypeAlias
+from urllib.parse import urlsplit
+
+from howcome.errors import ProviderError
+
+MAX_ANSWER_BYTES = 32 << 20
+CLOSE_S = 0.05
+MAX_SHOWN_CHARS, CHUNK_BYTES = 200, 1 << 16
+CONNECT_LIMIT_S = 10.0
+"""Who is there takes a connection at once; the answer may take all the time that there is."""
+
+Headers: TypeAlias = Message | Mapping[str, str]
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class RefusedError(ProviderError):
+    """The endpoint will not answer this, now or later; `status` is the one of HTTP (0: it is not about that)."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TryLaterError(ProviderError):
+    """The endpoint does not answer now; `wait_s` is how long it asks to be left alone (0: it does not say)."""
+
+    def __init__(self, message: str, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What is sent is private: it goes to no address that the settings do not name."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> None:  # fmt: skip
+        """None: the redirect is raised as an error."""
+
+
+class _Response(http.client.HTTPResponse):
+    """Knows its socket, so that each wait can be bounded by what is left of the time."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the base
+        super().__init__(sock, *arguments, **named)
+        self.socket = sock
+
+
+class _Connection(http.client.HTTPConnection):
+    """Waits less for a connection than for an answer."""
+
+    response_class = _Response
+
+    def connect(self) -> None:
+        """Connects within CONNECT_LIMIT_S."""
+        whole_s = self.timeout or CONNECT_LIMIT_S
+        self.timeout = min(whole_s, CONNECT_LIMIT_S)
+        super().connect()
+        self.timeout = whole_s
+        self.sock.settimeout(whole_s)
+
+
+class _SecureConnection(_Connection, http.client.HTTPSConnection):
+    """The same, encrypted."""
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureConnection, req)
+
+
+class Endpoint:
+    """An address that JSON is posted to.
+
+    Args:
+        url: http or https, without a user's name in it.
+        key: Sent when not empty: as a bearer token, or as the password of `user`.
+        user: Whom a password is of.
+        setting: What the settings begin with that name the endpoint, for messages: `<setting>_url` and so on.
+
+    Raises:
+        ProviderError: the address or the key cannot be used.
+    """
+
+    def __init__(self, url: str, key: str = "", *, user: str = "", setting: str = "embedding") -> None:
+        self._setting, self._key_setting = setting, f"{setting}_{'password' if user else 'key'}_env"
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise ProviderError(f"{setting}_url is no address: {error}") from error
+        if parts.scheme not in ("http", "https") or not host:
+            raise ProviderError(f"{setting}_url has to begin with http:// or https:// and name a host, unlike {url!r}")
+        if parts.username is not None or parts.query or not url.isascii() or not url.isprintable() or " " in url:
+            where = f"the variable of {self._key_setting}"
+            raise ProviderError(f"{setting}_url is a plain address; a key belongs in {where}")
+        if not key.isascii() or not key.isprintable():
+            raise ProviderError(f"what is in the variable of {self._key_setting} is not one line of plain characters")
+        self.shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
+        self._url, self._key, self._authorization = url, key, _authorization(user, key)
+        proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
+        self._opener = urllib.request.build_opener(_NoRedirect, _Http, _Https, proxies)
+
+    def post(self, value: Mapping[str, object], deadline: float) -> bytes:
+        """The whole answer to a value.
+
+        Args:
+            value: Sent as JSON.
+            deadline: `time.monotonic()` by which the answer has to be here.
+
+        Raises:
+            RefusedError: it says no, redirects, or says more than 32 MB.
+            TryLaterError: it is busy, fails, cannot be reached, or does not answer in time: the message says which.
+        """
+        started = time.monotonic()
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "howcome"}
+        if self._authorization:
+            headers["Authorization"] = self._authorization
+        request = urllib.request.Request(self._url, json.dumps(value).encode(), headers, method="POST")  # noqa: S310 - http(s) by the constructor
+        try:
+            with self._opener.open(request, timeout=seconds_left(deadline)) as answer:
+                return self._read(answer, deadline)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._failure(error, deadline) from error
+        except (OSError, http.client.HTTPException) as error:  # no connection, no answer in time, no HTTP
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError) and time.monotonic() >= deadline - CLOSE_S:
+                reason = f"it was given {deadline - started:.0f} s"
+            raise TryLaterError(f"{self.shown} does not answer ({reason or type(error).__name__})") from error
+
+    def _read(self, answer: http.client.HTTPResponse | urllib.error.HTTPError, deadline: float) -> bytes:
+        parts, size_bytes = [], 0
+        response = answer.fp if isinstance(answer, urllib.error.HTTPError) else answer
+        while part := answer.read1(CHUNK_BYTES):
+            if isinstance(response, _Response):
+                response.socket.settimeout(seconds_left(deadline))
+            parts.append(part)
+            size_bytes += len(part)
+            if size_bytes > MAX_ANSWER_BYTES:
+                what = f"{self.shown} answers more than {MAX_ANSWER_BYTES >> 20} MB"
+                raise RefusedError(f"{what}; check {self._setting}_url")
+            if time.monotonic() > deadline:
+                raise TimeoutError("the answer takes too long")
+        return b"".join(parts)
+
+    def _failure(self, error: urllib.error.HTTPError, deadline: float) -> ProviderError:
+        said = "" if error.code < 400 else self._said(error, deadline)
+        return status_error(error.code, error.headers, said, self.shown, self._setting, self._key_setting)
+
+    def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
+        """The beginning of what it says, in one line, without the key."""
+        try:
+            text = self._read(error, deadline).decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException, ProviderError):
+            return "no reason given"
+        if self._key:
+            text = text.replace(self._key, "(key)")
+        return in_one_line(text)
+
+
+def status_error(status: int, headers: Headers, said: str, shown: str, setting: str, key_setting: str) -> ProviderError:
+    """What a status of 300 and more means.
+
+    Args:
+        status: Of HTTP.
+        headers: Of the answer.
+        said: The beginning of its body, in one line, without the key.
+        shown: The address, as messages show it.
+        setting: What the settings begin with that name the endpoint.
+        key_setting: The setting that names the variable of its key.
+    """
+    if 300 <= status < 400:
+        target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
+        return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
+    if status in (408, 425, 429) or status >= 500:
+        return TryLaterError(f"{shown} fails with {status}", _wait_s(headers.get("Retry-After")))
+    is_key = status in (401, 403)
+    step = f"check the key ({key_setting})" if is_key else f"check {setting}_url and what belongs to it"
+    return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
+
+
+def in_one_line(text: str) -> str:
+    """The beginning of what somebody else says, in one line of plain characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_SHOWN_CHARS]).split())
+
+
+def _authorization(user: str, key: str) -> str:
+    """The header of that name; "" for none."""
+    if not user:
+        return f"Bearer {key}" if key else ""
+    return "Basic " + base64.b64encode(f"{user}:{key}".encode()).decode()
+
+
+def seconds_left(deadline: float) -> float:
+    """Seconds that one step of a connection may take: 0 would mean without waiting."""
+    return max(deadline - time.monotonic(), CLOSE_S)
+
+
+def _wait_s(said: str | None) -> float:
+    """Retry-After in seconds; its other form, a date, counts as not said."""
+    return float(said) if said and said.isascii() and said.isdigit() else 0.0

@@ -1,0 +1,117 @@
+"""Which language model and which graph server the settings mean. Cheap to import, and to ask when there is none.
+
+A model comes with its meter: there is no other way to ask one (`providers.spending`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from howcome.errors import ProviderError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from howcome.providers.graph_neo4j import Neo4jGraph
+    from howcome.providers.llm_adapter import ModelAdapter
+    from howcome.providers.spending import Ledger, MeteredModel
+    from howcome.settings import Settings
+
+ACTIVE = "HOWCOME_ACTIVE"
+"""Set for every agent that howcome itself starts: within it no model is asked, whatever the settings say."""
+
+LIMIT_SETTING = "llm_deadline_s"
+SEARCH_LIMIT_S = 6.0
+"""What somebody who searches waits for a model at most, once a day and question."""
+
+GRAPH_LIMIT_S = 2.0
+"""What a search waits for one question to a graph server; it asks two."""
+
+
+class OverBudgetError(ProviderError):
+    """The ledger does not allow the call; it was not made. Asking again is pointless before somebody changes that."""
+
+
+class WrongShapeError(ProviderError):
+    """The model was asked twice and said something of another shape each time: it will do so again."""
+
+
+def open_model(
+    settings: Settings, ledger: Ledger, purpose: str, *, limit_s: float = SEARCH_LIMIT_S, limit_setting: str = ""
+) -> MeteredModel | None:
+    """The language model of the settings; None when it is off. It is not asked for anything yet.
+
+    Args:
+        settings: Which one, and what it may spend a day.
+        ledger: Where each call is reserved: the store.
+        purpose: What it is asked for: one of `domain.spending.PURPOSES`.
+        limit_s: How long one `complete` may take.
+        limit_setting: The setting that says so, for messages.
+
+    Raises:
+        ProviderError: a setting is missing or wrong; the message names it.
+    """
+    adapter = open_adapter(settings)
+    if adapter is None:
+        return None
+    from howcome.domain.spending import Caps
+    from howcome.providers.spending import MeteredModel
+
+    caps = Caps(settings.llm_daily_calls, settings.llm_daily_tokens)
+    return MeteredModel(adapter, ledger, purpose, caps, limit_s, limit_setting=limit_setting)
+
+
+def open_adapter(settings: Settings) -> ModelAdapter | None:
+    """How the model of the settings is asked; None when it is off, and within an agent that howcome itself started.
+
+    Raises:
+        ProviderError: a setting is missing or wrong, or a package or program is not here.
+    """
+    if settings.llm == "off" or os.environ.get(ACTIVE):
+        return None
+    if settings.llm == "claude":
+        from howcome.providers.llm_claude import ClaudeLanguageModel
+
+        return ClaudeLanguageModel(settings.llm_command, settings.llm_model, settings.home, settings.llm_answer_tokens)
+    key = _secret(settings.llm_key_env, "llm_key_env")
+    if settings.llm == "anthropic":
+        from howcome.providers.llm_anthropic import AnthropicLanguageModel
+
+        return AnthropicLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
+    from howcome.providers.llm_http import HttpLanguageModel
+
+    return HttpLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
+
+
+def open_graph(
+    settings: Settings, root_of: Callable[[int], str], *, limit_s: float = GRAPH_LIMIT_S
+) -> Neo4jGraph | None:
+    """The graph server of the settings; None when there is none. It is not asked for anything yet.
+
+    Args:
+        settings: Which one.
+        root_of: The root of a project, by its row id; '' when there is no such project.
+        limit_s: How long it may take for one question.
+
+    Raises:
+        ProviderError: a setting is missing or wrong; the message names it.
+    """
+    if not settings.graph_url:
+        return None
+    from howcome.providers.graph_neo4j import Neo4jGraph
+
+    password = _secret(settings.graph_password_env, "graph_password_env")
+    return Neo4jGraph(settings.graph_url, settings.graph_user, password, root_of, limit_s)
+
+
+def _secret(variable: str, setting: str) -> str:
+    """What a variable holds; '' when none is named.
+
+    Raises:
+        ProviderError: it is named and holds nothing.
+    """
+    found = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not found:
+        raise ProviderError(f"the variable {variable}, which {setting} names, is not set here: export it")
+    return found

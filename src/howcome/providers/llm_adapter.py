@@ -1,0 +1,135 @@
+"""What every language model's adapter is: one call, its words and what it used. Who asks goes through `MeteredModel`.
+
+An adapter has no `complete`: it is no `LanguageModel`, so that nobody can ask one past the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from howcome.domain.spending import Usage
+from howcome.errors import ProviderError
+from howcome.providers.http_post import RefusedError
+from howcome.providers.schema import problem_with
+
+MAX_ANSWER_CHARS = 1 << 20
+MOST_ANSWER_TOKENS = 4096
+"""What an answer may have unless the settings say otherwise; ours are objects of some hundred."""
+
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+
+INSTRUCTION = (
+    "Answer with one JSON object and nothing else: no explanation, no code fence. It has to satisfy this JSON schema:\n"
+)
+
+
+class Turn(NamedTuple):
+    """One side's words in a conversation: the prompt, then perhaps an answer and what was wrong with it."""
+
+    role: str
+    text: str
+
+
+class Reply(NamedTuple):
+    """What a model said, and what that used."""
+
+    said: str
+    usage: Usage
+
+
+class ModelAdapter(Protocol):
+    """One provider's way to ask one model. Safe to be asked by several threads."""
+
+    provider: str
+    model: str
+    overhead_tokens: int
+    """What the provider adds to our words, at most or nearly so: reserved with each call."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model."""
+        ...
+
+    @property
+    def shown(self) -> str:
+        """Where it is, as messages show it: without a key."""
+        ...
+
+    def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
+        """One call: nothing is asked twice.
+
+        Args:
+            turns: The conversation; the first is the prompt, the last is the user's.
+            schema: What the answer's shape has to be; asked for, and checked by the caller.
+            deadline: `time.monotonic()` by which it has ended.
+
+        Raises:
+            FormRefusedError: it may answer when it is asked again at once.
+            RefusedError: it says no; DeclinedError when the model itself does, having read the prompt.
+            TryLaterError: it is busy, fails, or does not answer in time.
+            ProviderError: what it says is no answer at all.
+        """
+        ...
+
+
+class FormRefusedError(RefusedError):
+    """It was the form of the question that was refused, perhaps: the next call is asked in a plainer one."""
+
+
+class DeclinedError(RefusedError):
+    """The model will not answer this; `usage` is what reading it cost.
+
+    `is_about_question`: another question may be answered; not where nobody is logged in, or a subscription is used up.
+    """
+
+    def __init__(self, message: str, usage: Usage, *, is_about_question: bool = True) -> None:
+        super().__init__(message)
+        self.usage, self.is_about_question = usage, is_about_question
+
+
+class CutShortError(DeclinedError):
+    """The answer reached the limit of its tokens before it was whole; asked again it would do so again."""
+
+    def __init__(self, model: str, most_tokens: int, usage: Usage) -> None:
+        what = f"{model} reached the {most_tokens} tokens of llm_answer_tokens in mid-answer"
+        super().__init__(f"{what}: raise it", usage)
+
+
+def require_whole(reply: Reply, schema: Mapping[str, object], model: str, most_tokens: int) -> None:
+    """Refuses an answer that was cut at its limit and is no whole object.
+
+    Raises:
+        CutShortError: it is none.
+    """
+    if answer_in(reply.said, schema)[0] is None:
+        raise CutShortError(model, most_tokens, reply.usage)
+
+
+def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object] | None, str]:
+    """The object in what a model says, and what is wrong with it: its thoughts and a fence around it are not."""
+    plain = _THOUGHT.sub("", said[:MAX_ANSWER_CHARS])
+    start, end = plain.find("{"), plain.rfind("}")
+    try:
+        value: Any = json.loads(plain[start : end + 1]) if start >= 0 else None
+    except (ValueError, RecursionError):
+        return None, "that is no JSON"
+    problem = problem_with(value, schema) if isinstance(value, dict) else "that is no JSON object"
+    return (None, problem) if problem else (value, "")
+
+
+def object_in(data: bytes, whose: str, setting: str) -> dict[str, Any]:
+    """The JSON object that an answer is.
+
+    Raises:
+        ProviderError: it is none: nobody who answers so is a language model.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ProviderError(f"{whose} does not answer as a language model; check {setting}") from error
+    if not isinstance(value, dict):
+        raise ProviderError(f"{whose} does not answer as a language model; check {setting}")
+    return value

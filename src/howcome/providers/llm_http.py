@@ -1,0 +1,138 @@
+"""Any endpoint that completes chats in OpenAI's form: Ollama, llama.cpp, vLLM, OpenAI and others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from howcome.domain.spending import Usage, as_cost, as_count
+from howcome.errors import ProviderError
+from howcome.providers.http_post import Endpoint, RefusedError, in_one_line
+from howcome.providers.llm_adapter import (
+    INSTRUCTION,
+    MOST_ANSWER_TOKENS,
+    DeclinedError,
+    FormRefusedError,
+    Reply,
+    Turn,
+    object_in,
+    require_whole,
+)
+
+if TYPE_CHECKING:
+    from howcome.providers.llm_adapter import ModelAdapter
+
+_LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+_UNKNOWN_FORM = (400, 404, 415, 422)
+"""What endpoints say to a `response_format` that they do not know; some say it to a wrong model or path, too."""
+
+
+class HttpLanguageModel:
+    """Asks an endpoint; the answer's shape is asked for in the request where that is known.
+
+    A failing or busy endpoint is not asked again: who asks can do without, or comes back later. A redirect is never
+    followed: prompt and key go where the settings say, or nowhere.
+
+    Args:
+        url: The endpoint: a path that ends in `/v1` is completed.
+        model: The model's name there.
+        key: Sent as a bearer token when not empty; shown nowhere.
+        most_tokens: What an answer may have at most.
+
+    Raises:
+        ProviderError: the address or the key cannot be used.
+    """
+
+    provider = "http"
+    overhead_tokens = 100
+
+    def __init__(self, url: str, model: str, key: str = "", most_tokens: int = MOST_ANSWER_TOKENS) -> None:
+        if not model:
+            raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
+        self.name, self.model = f"http:{model}", model
+        self._endpoint = Endpoint(_complete(url), key, setting="llm")
+        self._is_strict, self._is_doubtful = True, False
+        self._most_tokens, self._limit_name = most_tokens, "max_tokens"
+
+    @property
+    def shown(self) -> str:
+        """The address, as messages show it."""
+        return self._endpoint.shown
+
+    def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
+        """One call; an endpoint that does not know how to hold it to a schema is asked without the next time.
+
+        Raises:
+            ProviderError: as the port says.
+        """
+        messages = [{"role": "system", "content": INSTRUCTION + json.dumps(schema)}]
+        messages += [{"role": turn.role, "content": turn.text} for turn in turns]
+        question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
+        question[self._limit_name] = self._most_tokens
+        if not self._is_strict or self._is_doubtful:
+            return self._plainly(question, schema, deadline)
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+        try:
+            return self._reply(self._endpoint.post({**question, "response_format": form}, deadline), schema)
+        except RefusedError as refusal:
+            if refusal.status not in _UNKNOWN_FORM:
+                raise
+            if _LIMIT_NAMES[0] in str(refusal) and self._limit_name == _LIMIT_NAMES[0]:
+                self._limit_name = _LIMIT_NAMES[1]  # OpenAI's newer models take no other, and say so
+            else:
+                self._is_doubtful = True
+            raise FormRefusedError(str(refusal), refusal.status) from refusal
+
+    def _plainly(self, question: Mapping[str, object], schema: Mapping[str, object], deadline: float) -> Reply:
+        """Without the form: when that works, it was the form that was refused before, not the question."""
+        self._is_doubtful = False
+        answer = self._endpoint.post(question, deadline)
+        self._is_strict = False
+        return self._reply(answer, schema)
+
+    def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
+        """The message of an answer, and what it used.
+
+        Raises:
+            ProviderError: there is none: it is no such endpoint, or the model declines.
+        """
+        answer = object_in(data, self.shown, "llm_url")
+        usage = _usage(answer.get("usage"))
+        try:
+            choice = answer["choices"][0]
+            message = choice["message"]
+            content, refusal = message.get("content"), message.get("refusal")
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url") from error
+        if isinstance(refusal, str) and refusal:
+            raise DeclinedError(f"{self.model} declines to answer: {in_one_line(refusal)}", usage)
+        if choice.get("finish_reason") == "content_filter":
+            raise DeclinedError(f"{self.model} declines to answer: its filter says no", usage)
+        reply = Reply(content if isinstance(content, str) else "", usage)
+        if choice.get("finish_reason") == "length":
+            require_whole(reply, schema, self.model, self._most_tokens)
+        return reply
+
+
+def _usage(said: Any) -> Usage:  # noqa: ANN401 - any JSON
+    """What an answer says that it used; some endpoints name the cost, most do not."""
+    if not isinstance(said, dict):
+        return Usage()
+    tokens_in, tokens_out = as_count(said.get("prompt_tokens")), as_count(said.get("completion_tokens"))
+    return Usage(tokens_in, tokens_out, as_cost(said.get("cost")))
+
+
+def _complete(url: str) -> str:
+    """The whole address."""
+    plain = url.strip().rstrip("/")
+    if plain.endswith("/chat/completions"):
+        return plain
+    if plain.endswith("/v1"):
+        return plain + "/chat/completions"
+    example = "http://localhost:11434/v1 or https://api.example.com/v1"
+    raise ProviderError(f'llm = "http" needs an address that ends in /v1 in llm_url, such as {example}')
+
+
+if TYPE_CHECKING:
+    _: type[ModelAdapter] = HttpLanguageModel

@@ -1,0 +1,253 @@
+"""Every setting, read once: the environment over `config.toml` over the default.
+
+A field is one row of FIELDS: its name gives the environment variable (`HOWCOME_` and the name in capitals) and the
+key in `config.toml`. No dataclass and no toml parser unless the file is there: a hook reads this on every prompt.
+"""
+
+from __future__ import annotations
+
+import os
+
+from howcome.errors import SettingsError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG_NAME = "config.toml"
+_YES = frozenset(("1", "true", "yes", "on"))
+_NO = frozenset(("", "0", "false", "no", "off"))
+
+
+class Field:
+    """One setting: its default (which also gives its type), its bounds, and what it is for."""
+
+    __slots__ = ("choices", "default", "help", "high", "low", "name")
+
+    def __init__(
+        self, name: str, default: object, help_text: str, low: float = 0, high: float = 1e9,
+        choices: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.name, self.default, self.help, self.low, self.high = name, default, help_text, low, high
+        self.choices = choices
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return "HOWCOME_" + self.name.upper()
+
+
+EMBEDDERS = ("auto", "off", "minilm", "fastembed", "http")
+_EMBEDDING = "Search by meaning: `off`, `minilm`, `fastembed`, `http`; `auto`: minilm where its packages and model are."
+
+SECOND_OPINIONS = ("off", "kingfisher")
+_SECOND_OPINION = "Another scanner for secrets that looks at what `import` stores: `off`, `kingfisher`."
+DISTILLERS = ("rules", "llm", "off")
+_DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (the language model beside them), or `off`."
+LANGUAGE_MODELS = ("off", "http", "anthropic", "claude")
+_LANGUAGE_MODEL = (
+    "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program)."
+)
+RERANKED = 20
+"""How many of a search's first answers a reranker reads."""
+
+_RERANK = f"What reads the first {RERANKED} answers of a search again: `off`, `llm`, or a cross-encoder of fastembed's."
+_WEIGHT = "What {} counts in a search whose other tiers are not sure: 0 (never asked) to 1."
+
+FIELDS = (
+    Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
+    Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
+    Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
+    Field("second_opinion", "off", _SECOND_OPINION, choices=SECOND_OPINIONS),
+    Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
+    Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
+    Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
+    Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
+    Field("prompt_deadline_ms", 1200, "A prompt hook ends by then, with or without an answer.", 50, 20000),
+    Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
+    Field("start_deadline_ms", 1500, "A SessionStart or SessionEnd hook ends by then.", 50, 20000),
+    Field("embedding", "auto", _EMBEDDING, choices=EMBEDDERS),
+    Field("embedding_model", "", "The model: its name at the endpoint, in fastembed, or in `howcome model show`."),
+    Field("embedding_url", "", "The endpoint of `http`: `…/v1/embeddings` (as OpenAI's) or `…/api/embed` (Ollama's)."),
+    Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
+    Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
+    Field("distiller", "rules", _DISTILLER, choices=DISTILLERS),
+    Field("llm", "off", _LANGUAGE_MODEL, choices=LANGUAGE_MODELS),
+    Field("llm_url", "", "Endpoint of `http`: `…/v1` (OpenAI, Ollama, llama.cpp, vLLM); of `anthropic`, if another."),
+    Field("llm_model", "", "The model's name there; for `claude` it may be left out."),
+    Field("llm_key_env", "", "The environment variable that holds the key for `http` or `anthropic`."),
+    Field("llm_command", "claude", "The program of `claude`: a name on PATH, or a path."),
+    Field("llm_deadline_s", 300, "Seconds that a call may take for which nobody waits.", 5, 3600),
+    Field("llm_answer_tokens", 4096, "Tokens that one answer may have at most.", 256, 65536),
+    Field("llm_daily_calls", 0, "Calls of the language model that may be made a day (UTC); 0: none."),
+    Field("llm_daily_tokens", 0, "Tokens that they may use a day, in and out; 0: none."),
+    Field("classifier_weight", 0.0, _WEIGHT.format("the classifier (rules, or the language model)"), 0, 1),
+    Field("graph_weight", 0.0, _WEIGHT.format("the import graph"), 0, 1),
+    Field("rerank", "off", _RERANK),
+    Field("rerank_weight", 0.5, "What its word counts beside the score of the search: 0 (never asked) to 1.", 0, 1),
+    Field("rerank_deadline_ms", 5000, "It answers by then, or the order stays as it was.", 100, 600_000),
+    Field("rerank_folder", "", "Where cross-encoders are, instead of `models/fastembed` in `HOWCOME_HOME`."),
+    Field("graph_url", "", "A Neo4j that holds import graphs: `http://host:7474`, or `…/db/NAME`."),
+    Field("graph_user", "neo4j", "Its user; one that may only read is enough."),
+    Field("graph_password_env", "", "The environment variable that holds that user's password."),
+)
+
+
+class Settings:
+    """The settings of one run; attributes are the names of FIELDS, and `home`, where everything is kept."""
+
+    home: str
+    disable: bool
+    exclude: tuple[str, ...]
+    redact_personal: bool
+    second_opinion: str
+    transcript_folders: tuple[str, ...]
+    recall_limit: int
+    recall_chars: int
+    recall_threshold: float
+    prompt_deadline_ms: int
+    ingest_deadline_ms: int
+    start_deadline_ms: int
+    embedding: str
+    embedding_model: str
+    embedding_url: str
+    embedding_key_env: str
+    embedding_weights: str
+    distiller: str
+    llm: str
+    llm_url: str
+    llm_model: str
+    llm_key_env: str
+    llm_command: str
+    llm_deadline_s: int
+    llm_answer_tokens: int
+    llm_daily_calls: int
+    llm_daily_tokens: int
+    classifier_weight: float
+    graph_weight: float
+    rerank: str
+    rerank_weight: float
+    rerank_deadline_ms: int
+    rerank_folder: str
+    graph_url: str
+    graph_user: str
+    graph_password_env: str
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"settings are read once: {name} cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"settings are read once: {name} cannot be removed")
+
+
+def home_folder(environment: Mapping[str, str]) -> str:
+    """Where the store is: HOWCOME_HOME, or ~/.howcome."""
+    chosen = environment.get("HOWCOME_HOME")
+    if chosen:
+        return os.path.abspath(os.path.expanduser(chosen))
+    return os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".howcome")
+
+
+def current_folder(environment: Mapping[str, str]) -> str:
+    """The folder that this process was started in, also when it is gone: a worktree that was removed was a project.
+
+    Raises:
+        UsageError: it is gone, and nobody knows how it was called.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError as error:
+        name = environment.get("PWD", "")
+        if not os.path.isabs(name):
+            raise UsageError("the folder that you are in is gone: go to another one") from error
+        return name
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings of this run.
+
+    Raises:
+        SettingsError: `config.toml` or a variable cannot be read; the message names it.
+    """
+    home = home_folder(environment)
+    path = os.path.join(home, CONFIG_NAME)
+    configured = _read_config(path) if os.path.isfile(path) else {}
+    unknown = set(configured) - {field.name for field in FIELDS}
+    if unknown:
+        raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")
+    values: dict[str, object] = {"home": home}
+    for field in FIELDS:
+        if field.variable in environment:
+            values[field.name] = _parse(field, environment[field.variable], field.variable)
+        elif field.name in configured:
+            values[field.name] = _check(field, configured[field.name], f"{path}: {field.name}")
+        else:
+            values[field.name] = field.default
+    return Settings(values)
+
+
+def _read_config(path: str) -> dict[str, object]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as stream:
+            return tomllib.load(stream)
+    except (OSError, ValueError) as error:  # TOML's own errors and bytes that are no UTF-8 are both ValueErrors
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def _parse(field: Field, text: str, place: str) -> object:
+    if isinstance(field.default, bool):
+        word = text.strip().lower()
+        if word not in _YES | _NO:
+            raise SettingsError(f"{place}: expected yes or no, not {text!r}")
+        return word in _YES
+    if isinstance(field.default, tuple):
+        return _check(field, tuple(part for part in text.split(os.pathsep) if part), place)
+    if isinstance(field.default, str):
+        return _check(field, text, place)
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise SettingsError(f"{place}: {text!r} is not a number") from error
+    return _check(field, number, place)
+
+
+def _check(field: Field, value: object, place: str) -> object:
+    if isinstance(field.default, bool):
+        if not isinstance(value, bool):
+            raise SettingsError(f"{place}: expected true or false")
+        return value
+    if isinstance(field.default, tuple):
+        return _check_folders(value, place)
+    if isinstance(field.default, str):
+        return _check_text(field, value, place)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SettingsError(f"{place}: expected a number")
+    if not field.low <= value <= field.high:
+        raise SettingsError(f"{place}: expected {field.low:g} to {field.high:g}, not {value:g}")
+    if isinstance(field.default, int):
+        if value != int(value):
+            raise SettingsError(f"{place}: expected a whole number, not {value:g}")
+        return int(value)
+    return value
+
+
+def _check_text(field: Field, value: object, place: str) -> str:
+    if not isinstance(value, str) or not value.strip().isprintable():
+        raise SettingsError(f"{place}: expected a line of text")
+    if field.choices and value.strip() not in field.choices:
+        raise SettingsError(f"{place}: expected one of {', '.join(field.choices)}, not {value.strip()!r}")
+    return value.strip()
+
+
+def _check_folders(value: object, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise SettingsError(f"{place}: expected a list of folders")
+    for folder in value:
+        if not folder.startswith(("/", "~")):  # relative to what, in a hook?
+            raise SettingsError(f"{place}: {folder!r} is no absolute folder; begin it with / or ~")
+    return tuple(value)

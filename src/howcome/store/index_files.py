@@ -1,0 +1,137 @@
+"""The files of a lexical index as they lie on disk: which of them count, what a killed writer left, what is broken.
+
+A segment's files are named after it and never change; `meta.json` names the segments that count. Each ends in a footer
+with the checksum of what stands before it, which Tantivy writes and does not look at again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+
+from howcome.errors import StoreMissingError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+META = "meta.json"
+_SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\..+")
+_LEFT_BEHIND = re.compile(r"\.tmp\w+")
+LEFT_BEHIND_S = 60.0
+"""A file that is being written is renamed at once."""
+
+_MAGIC = 1337
+_TAIL_BYTES = 8
+_READ_BYTES = 1 << 20
+
+
+def living_segments(folder: str) -> dict[str, int | None]:
+    """The segments that count, each with the number of the file that says which of its documents are gone."""
+    try:
+        with open(os.path.join(folder, META), encoding="utf-8") as stream:
+            segments = json.load(stream)["segments"]
+        return {
+            each["segment_id"].replace("-", ""): each["deletes"]["opstamp"] if each["deletes"] else None
+            for each in segments
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # opening the index says what it is
+        return {}
+
+
+def sweep(folder: str) -> None:
+    """Takes away what a killed writer left behind. Only for whoever holds the index's lock, with `meta.json` readable.
+
+    Tantivy would not write a file whose name is taken: one that says which documents are gone has the number of the
+    commit, which the next writer counts again.
+    """
+    living = living_segments(folder)
+    for name in os.listdir(folder):
+        found = _SEGMENT_FILE.fullmatch(name)
+        if found:
+            is_left = found[1] not in living or (found[2] is not None and int(found[2]) != living[found[1]])
+        else:
+            is_left = _LEFT_BEHIND.fullmatch(name) is not None and _is_old(os.path.join(folder, name))
+        if is_left:
+            os.unlink(os.path.join(folder, name))
+
+
+def _is_old(path: str) -> bool:
+    """Whether nobody can be at a file any more: who makes an index needs no lock for its first files."""
+    try:
+        return time.time() - os.stat(path).st_mtime > LEFT_BEHIND_S
+    except FileNotFoundError:
+        return False
+
+
+def make_folders(*paths: str) -> None:
+    """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away.
+
+    Raises:
+        StoreMissingError: the folder that the first belongs in is gone.
+    """
+    for path in paths:
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            continue
+        except FileNotFoundError as error:
+            raise StoreMissingError(f"{os.path.dirname(path)} is gone: there is nothing to make an index of") from error
+
+
+def broken_files(folder: str) -> Iterator[str]:
+    """The names of the files that are not as they were written; reads all of them, some 1 GB a second."""
+    living = living_segments(folder)
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    for name in names:
+        found = _SEGMENT_FILE.fullmatch(name)
+        if found and found[1] in living and (found[2] is None or int(found[2]) == living[found[1]]):
+            try:
+                is_whole = _is_whole(os.path.join(folder, name))
+            except FileNotFoundError:  # merged into another since it was listed
+                continue
+            if not is_whole:
+                yield name
+
+
+def _is_whole(path: str) -> bool:
+    import zlib
+
+    with open(path, "rb") as stream:
+        end = stream.seek(0, os.SEEK_END) - _TAIL_BYTES
+        if end < 0:
+            return False
+        stream.seek(end)
+        length, magic = (int.from_bytes(stream.read(4), "little") for _ in range(2))
+        body = end - length
+        if magic != _MAGIC or body < 0:
+            return False
+        stream.seek(body)
+        try:
+            written = json.loads(stream.read(length))["crc"]
+        except (ValueError, LookupError, TypeError):
+            return False
+        stream.seek(0)
+        checksum = 0
+        while body:
+            part = stream.read(min(_READ_BYTES, body))
+            checksum, body = zlib.crc32(part, checksum), body - len(part)
+    return bool(checksum == written)
+
+
+def take_away(folder: str) -> None:
+    """Takes an index away that cannot be opened, and what was left of those before it."""
+    import shutil
+
+    parent, name = os.path.split(folder)
+    with contextlib.suppress(FileNotFoundError):  # somebody else has just done the same
+        os.rename(folder, f"{folder}-damaged-{os.getpid()}")
+    for other in os.listdir(parent):
+        if other.startswith(f"{name}-damaged-"):
+            shutil.rmtree(os.path.join(parent, other), ignore_errors=True)

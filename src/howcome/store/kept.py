@@ -1,0 +1,53 @@
+"""Which memories were kept by hand, in a file beside the database: no transcript holds them, to be read again.
+
+Whoever loses the database, or puts an older copy in its place, loses them without a word otherwise. The file holds keys
+only, one a line, and is only appended to; purged memories keep their rows, so that what is missing there is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from howcome.domain.memories import memory_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NAME = "kept-memories"
+_KEY = re.compile(r"[0-9A-F]{32}")
+
+
+def read_kept(folder: str) -> list[str]:
+    """The keys (hexadecimal) of the memories that were kept by hand, as far as anybody wrote them down, in order."""
+    try:
+        descriptor = os.open(os.path.join(folder, NAME), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, encoding="ascii", errors="replace") as stream:
+            return list(dict.fromkeys(line.strip() for line in stream if _KEY.fullmatch(line.strip())))
+    except OSError:
+        return []
+
+
+def vanished(folder: str, held: Iterable[str]) -> list[str]:
+    """Ids of the memories that were kept by hand, but for those whose keys are still held."""
+    known = set(held)
+    return [memory_id(bytes.fromhex(key)) for key in read_kept(folder) if key not in known]
+
+
+def note_kept(folder: str, keys: Iterable[str]) -> None:
+    """Writes keys down that are not yet; where that cannot be done now, the next change of a memory does."""
+    known = set(read_kept(folder))
+    lines = "".join(f"{key}\n" for key in keys if key not in known)
+    if not lines:
+        return
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(os.path.join(folder, NAME), flags, 0o600)
+    except OSError:
+        return
+    with open(descriptor, "ab", buffering=0) as stream:
+        try:
+            stream.write(lines.encode())
+        except OSError:
+            return

@@ -1,0 +1,76 @@
+"""What a search of an index is narrowed to, as Tantivy's queries, none of which has any weight in a score."""
+
+from __future__ import annotations
+
+import tantivy
+from tantivy import Occur, Query
+
+from howcome.domain import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from howcome.domain.stored import Filter
+
+_KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
+_ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+
+
+def asked_of(weights: Mapping[str, float], wanted: Filter, required: Sequence[Sequence[str]] = ()) -> object:
+    """What a search asks for, but for kinds and origins."""
+    scope = (wanted.scope.is_everything, wanted.scope.project_id)
+    narrowed = (wanted.before_ms, wanted.since_ms, wanted.without, wanted.sessions)
+    return tuple(weights.items()), scope, narrowed, tuple(tuple(group) for group in required)
+
+
+def sifted(wanted: Filter) -> dict[str, set[int]]:
+    """By field, the numbers of the kinds and origins that are wanted."""
+    wishes = (("kind", wanted.kinds, _KINDS), ("origin", wanted.origins, _ORIGINS))
+    return {field: {numbers[name] for name in names} for field, names, numbers in wishes if names is not None}
+
+
+def any_number(schema: tantivy.Schema, field: str, numbers: set[int]) -> tuple[Occur, Query]:
+    """The restriction to documents with one of the numbers in a field, without any weight in the score."""
+    return Occur.Must, Query.const_score_query(Query.term_set_query(schema, field, sorted(numbers)), 0.0)
+
+
+def within(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] | None:
+    """Where and when a hit must be, without any weight in its score; None when nothing can be there."""
+    found: list[tuple[Occur, Query]] = []
+
+    def must(query: Query) -> None:
+        found.append((Occur.Must, Query.const_score_query(query, 0.0)))
+
+    if not wanted.scope.is_everything:
+        if wanted.scope.project_id is None:
+            return None
+        must(Query.term_query(schema, "project", wanted.scope.project_id, "basic"))
+    if wanted.is_never:
+        return None
+    found += time_range(schema, wanted)
+    if wanted.sessions is not None:
+        must(Query.term_set_query(schema, "session", list(wanted.sessions)))
+    found += [(Occur.MustNot, Query.term_query(schema, "session", session, "basic")) for session in wanted.without]
+    return found
+
+
+def time_range(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]]:
+    """The restriction to the wanted time, if there is one, without any weight in the score."""
+    if wanted.before_ms is None and wanted.since_ms is None:
+        return []
+    low = None if wanted.since_ms is None else max(0, wanted.since_ms)
+    last = None if wanted.before_ms is None else wanted.before_ms - 1
+    between = Query.range_query(schema, "ts", tantivy.FieldType.Unsigned, low, last)
+    return [(Occur.Must, Query.const_score_query(between, 0.0))]
+
+
+def all_of(
+    schema: tantivy.Schema, fields: Sequence[str], required: Sequence[Sequence[str]]
+) -> list[tuple[Occur, Query]]:
+    """The restriction to documents that hold every term of every group in one of the fields."""
+    found = []
+    for term in dict.fromkeys(term for group in required for term in group):
+        places = [(Occur.Should, Query.term_query(schema, field, term, "freq")) for field in fields]
+        found.append((Occur.Must, Query.const_score_query(Query.boolean_query(places), 0.0)))
+    return found

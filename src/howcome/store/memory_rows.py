@@ -1,0 +1,217 @@
+"""The port to memories: their rows, what became of them, and what a search of them finds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from howcome.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory, Review
+    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Taught
+    from howcome.domain.stored import Filter, Scope
+
+
+class MemoryRows(Protocol):
+    """Memories: the part of the store that holds them."""
+
+    def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
+        """Adds a memory, or gives the one that says the same in the same scope (and False)."""
+        ...
+
+    def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
+        """Memories by row id."""
+        ...
+
+    def memories_by_prefix(self, prefix: str, limit: int = 5) -> list[Memory]:
+        """Memories by the beginning of their id, whatever has become of them."""
+        ...
+
+    def live_twin(self, row: int) -> Memory | None:
+        """The live memory that says the same in the same scope, of the same owner, if there is one."""
+        ...
+
+    def list_memories(
+        self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
+    ) -> list[Memory]:
+        """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
+        ...
+
+    def memory_counts(self) -> dict[str, dict[str, int]]:
+        """Live memories by type and status, and all by state."""
+        ...
+
+    def set_memory_status(self, row: int, status: str, now_ms: int) -> None:
+        """Open or resolved, as somebody says it is."""
+        ...
+
+    def set_memory_deleted(self, row: int, deleted_ms: int | None) -> None:
+        """Forgets a memory, or (None) restores it."""
+        ...
+
+    def record_memory_access(self, rows: Iterable[int], now_ms: int) -> None:
+        """Counts that memories were read on purpose."""
+        ...
+
+    def record_memory_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which memories were said to a session."""
+        ...
+
+    def memories_known(self, session: str) -> set[int]:
+        """Rows of memories that were said to a session."""
+        ...
+
+    def purge_memory(self, row: int, now_ms: int) -> None:
+        """Takes a memory's text out of the index, the rows and their log; its id stays as a stone.
+
+        Raises:
+            StoreLockedError: another process is in the way; it is forgotten, its text is still there.
+        """
+        ...
+
+    def files_with(self, text: str) -> list[str]:
+        """The files of the store's folder that hold a text (of 6 characters or more) or much of it.
+
+        Raises:
+            StoreError: a file cannot be read.
+        """
+        ...
+
+    def events_with(self, text: str) -> list[str]:
+        """Ids of events that hold a text or much of it, however they are packed; at most 21."""
+        ...
+
+    def memories_with(self, text: str) -> list[str]:
+        """Ids of memories, whatever became of them, that hold a text or much of it; at most 21."""
+        ...
+
+    def vacuum(self) -> None:
+        """Writes the rows' file anew, without what unused parts of it still hold."""
+        ...
+
+    def search_memories(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
+        ...
+
+    def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
+        """Makes new memories searchable; False when another process is at it for longer."""
+        ...
+
+    def vanished_memories(self) -> list[str]:
+        """Ids of memories that were kept by hand and are gone: the database was lost, or is an older one."""
+        ...
+
+    def memory_index_lag(self) -> int | None:
+        """How many changes to memories their index has not seen; None when it is of other rows than these.
+
+        For `doctor`: None is an index error (an older database was put back); `catch_up_memories` builds it anew.
+
+        Raises:
+            IndexDamagedError: the index cannot be read.
+        """
+        ...
+
+    # -- life ------------------------------------------------------------------------------------------------------
+    def set_memory_pinned(self, row: int, pinned_ms: int | None) -> None:
+        """Pins a memory, or (None) lets it go."""
+        ...
+
+    def memory_said(self, row: int) -> list[tuple[int, str]]:
+        """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
+        ...
+
+    def evidence_sessions(self, row: int) -> dict[str, str]:
+        """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
+        ...
+
+    def memory_wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
+        ...
+
+    def fading_memories(self, scope: Scope, max_reads: int) -> list[Memory]:
+        """Live memories of a scope that are not pinned and were read at most so often, those said longest ago first."""
+        ...
+
+    def reviews(self, scope: Scope, limit: int) -> list[Review]:
+        """Pairs that may contradict each other and that nobody settled, of live memories of a scope, newest first."""
+        ...
+
+    def review(self, row: int) -> Review | None:
+        """One pair, by its row id."""
+        ...
+
+    def settle_review(self, row: int, now_ms: int) -> None:
+        """Somebody has looked at a pair."""
+        ...
+
+    def accept_memory(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
+        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
+        ...
+
+
+class DistilledRows(Protocol):
+    """What sessions taught, how far they are distilled, and the memories that are made from it."""
+
+    def due_sessions(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
+        """Sessions with events that this distiller (name and version) has not seen, those written last first.
+
+        Args:
+            distiller: Its name and version; what another one distilled is due.
+            scope: Only sessions of this project.
+            since_ms: Only sessions in which something was said since.
+        """
+        ...
+
+    def mark_distilled(self, distiller: str, last_row: int) -> None:
+        """Every event up to a row is distilled: later only newer ones are looked for."""
+        ...
+
+    def record_taught(
+        self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]
+    ) -> int:
+        """Replaces what some exchanges of a session taught, and moves its cursor, in one transaction.
+
+        Args:
+            due: The session, as it was read.
+            distiller: Who distilled it.
+            taught: What was distilled anew, one for each exchange.
+            exchanges: All exchanges that the session has now: what others taught is taken away.
+
+        Returns:
+            How many candidates were not known before.
+        """
+        ...
+
+    def unreconciled(self) -> list[int]:
+        """Ids of the projects whose candidates have changed since their memories were made."""
+        ...
+
+    def known_of(self, project_id: int) -> Known:
+        """What a project's memories are to be made from."""
+        ...
+
+    def apply_plan(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
+        """Makes a project's distilled memories what a plan says, in one transaction; None when something has changed.
+
+        What people did stays: what they forgot, changed, pinned, resolved or erased is as they left it, and a memory
+        that somebody read or was told is not taken away.
+        """
+        ...
+
+    def sample_memories(self, scope: Scope, source: str) -> list[Memory]:
+        """All live memories of a scope that come from a distiller, in the order of their keys."""
+        ...
+
+    def projects_without_vectors(self, model: str) -> list[int]:
+        """Ids of projects with candidates that a model has made no vectors of."""
+        ...
+
+    def memory_vectors(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Vectors (half floats) of candidates by key, those that a model has made."""
+        ...
+
+    def keep_memory_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+        """Keeps vectors of candidates by key; those of other models go."""
+        ...

@@ -1,0 +1,94 @@
+"""Whole copies of the database: made while others use it, read back before they count, put back in its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing, suppress
+
+import apsw
+
+from howcome.errors import StoreError, StoreNewerError, UsageError
+from howcome.store.driver import driver_errors
+from howcome.store.faults import refusal_of
+from howcome.store.possession import share
+from howcome.store.replacing import DATABASE_NAME, replace_database
+from howcome.store.sqlite import SCHEMA_VERSION
+from howcome.store.sqlite_salvage import damage
+
+KIND = "replaced"
+"""The folder that databases are kept in for which a backup was put back."""
+
+_PAGES_A_STEP = 2000
+_SHARE_S = 5.0
+
+
+def back_up(home: str, file: str) -> int:
+    """Copies the database to a file (0600) that appears when it is whole and was read back; its size in bytes.
+
+    Raises:
+        StoreError: the database or the copy cannot be read or written, or is damaged; there is no file then.
+    """
+    part = f"{file}.{os.getpid()}.part"
+    shared = share(home, _SHARE_S)
+    try:
+        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        with driver_errors(os.path.dirname(part)):
+            _copy(os.path.join(home, DATABASE_NAME), part)
+        if problem := damage(part):
+            raise StoreError(f"the copy is not whole ({problem}): look at the database with `howcome doctor --deep`")
+        os.rename(part, file)
+    except OSError as error:
+        raise refusal_of(error) or StoreError(f"{file}: {error.strerror or error}") from error
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            with suppress(FileNotFoundError):
+                os.unlink(part + suffix)
+        if shared is not None:
+            os.close(shared)
+    return os.stat(file).st_size
+
+
+def _copy(database: str, part: str) -> None:
+    with closing(apsw.Connection(database, apsw.SQLITE_OPEN_READONLY)) as old, closing(apsw.Connection(part)) as new:
+        old.set_busy_timeout(int(_SHARE_S * 1000))
+        with new.backup("main", old, "main") as running:
+            while not running.done:
+                running.step(_PAGES_A_STEP)
+        new.pragma("journal_mode", "delete")  # one file, with no log beside it
+
+
+def restore_backup(home: str, file: str) -> str:
+    """Puts a backup in the place of the database, which is kept aside; the folder where it is.
+
+    Raises:
+        UsageError: the file is no backup of a store, or is damaged; nothing was changed.
+        StoreNewerError: a newer howcome made it.
+        StoreLockedError: other processes use the store.
+        StoreError: it cannot be read or written.
+    """
+
+    def make(new: str) -> None:
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        shutil.copyfile(file, new)
+        _require_store(new, file)
+
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+        return replace_database(home, KIND, make)
+    except OSError as error:
+        raise refusal_of(error) or UsageError(f"{file}: {error.strerror or error}") from error
+
+
+def _require_store(path: str, name: str) -> None:
+    """Refuses what is no whole store, or one of a newer version; the log is on afterwards."""
+    if problem := damage(path):
+        raise UsageError(f"{name} is no backup, or a damaged one ({problem}); nothing was changed")
+    with driver_errors(os.path.dirname(path)), closing(apsw.Connection(path)) as connection:
+        version = int(connection.pragma("user_version"))
+        if version > SCHEMA_VERSION:
+            raise StoreNewerError(f"{name} has schema {version}, this howcome knows {SCHEMA_VERSION}: upgrade it")
+        sql = "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'events', 'sources')"
+        if version < 1 or next(iter(connection.execute(sql)))[0] != len(("meta", "events", "sources")):
+            raise UsageError(f"{name} is no backup of a howcome store; nothing was changed")
+        connection.pragma("journal_mode", "wal")

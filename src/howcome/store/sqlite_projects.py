@@ -1,0 +1,96 @@
+"""Which folders are one project, in the SQLite store: evidence, other roots, what somebody decided."""
+
+from __future__ import annotations
+
+from howcome.store.sqlite_reads import as_text
+from howcome.store.sqlite_trials import SqliteTrials
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.domain.identity import Repository
+
+_DERIVED = ("code_edges", "code_files", "code_graphs", "unreconciled")
+"""Tables whose rows of a project that is joined to another go: they are made anew."""
+
+_MOVED = (
+    "sessions", "events", "project_paths", "candidates", "closings", "rationales", "distil_batches", "project_aliases",
+)  # fmt: skip
+
+
+class SqliteProjects(SqliteTrials):
+    """See `store.base.Store` for the contract."""
+
+    folder: str
+
+    def keep_repository(self, found: Repository, now_ms: int) -> None:
+        """Keeps what a repository's folder shows, in place of what it showed before."""
+        with self.transaction():
+            self.connection.execute(
+                "INSERT OR REPLACE INTO repositories (root, commits, remote, is_shallow, seen_ms)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (as_text(found.root), " ".join(found.commits), found.remote, found.is_shallow, now_ms),
+            )
+
+    def repositories(self) -> list[Repository]:
+        """What every folder showed when it was looked at, those of the oldest projects first."""
+        from howcome.domain.identity import Repository
+
+        rows = self._rows(
+            "SELECT r.root, r.commits, r.remote, r.is_shallow FROM repositories r"
+            " LEFT JOIN projects p ON p.root = r.root ORDER BY p.id IS NULL, p.id, r.root"
+        )
+        return [Repository(root, tuple(c.split()), remote, is_shallow=bool(is_)) for root, c, remote, is_ in rows]
+
+    def alias_project(self, root: str, project_id: int, now_ms: int) -> None:
+        """From now on a root that is no project's is this project's."""
+        with self.transaction():
+            self._alias(root, project_id, now_ms)
+
+    def keep_apart(self, one: str, other: str, now_ms: int) -> None:
+        """Remembers that two roots are two projects, whatever they show."""
+        with self.transaction():
+            self.connection.execute(
+                "INSERT OR IGNORE INTO projects_apart (one, other, noted_ms) VALUES (?, ?, ?)",
+                (*sorted((as_text(one), as_text(other))), now_ms),
+            )
+
+    def roots_apart(self) -> set[tuple[str, str]]:
+        """The pairs of roots, each in order, that somebody said are two projects."""
+        return set(self._rows("SELECT one, other FROM projects_apart"))
+
+    def project_aliases(self) -> list[tuple[str, str]]:
+        """Other roots of projects, each with the project's own root."""
+        sql = "SELECT a.root, p.root FROM project_aliases a JOIN projects p ON p.id = a.project_id ORDER BY 2, 1"
+        return self._rows(sql)
+
+    def join_projects(self, kept: int, joined: int, now_ms: int) -> None:
+        """Makes one project a part of another: its rows, its paths and its root are the other's from now on.
+
+        Searching needs the lexical index built anew afterwards (`rebuild_index`).
+        """
+        root = next(root for (root,) in self._rows("SELECT root FROM projects WHERE id = ?", (joined,)))
+        with self.transaction():
+            execute = self.connection.execute
+            for table in _DERIVED:
+                execute(f"DELETE FROM {table} WHERE project_id = ?", (joined,))  # noqa: S608 - fixed names
+            for table in _MOVED:
+                execute(f"UPDATE OR IGNORE {table} SET project_id = ? WHERE project_id = ?", (kept, joined))  # noqa: S608 - fixed names
+            execute("DELETE FROM closings WHERE project_id = ?", (joined,))  # the other has them already
+            execute(
+                "UPDATE memories SET project_id = ?1, change = (SELECT max(change) FROM memories) + m.place FROM"
+                " (SELECT id AS moved, row_number() OVER () AS place FROM memories WHERE project_id = ?2) m"
+                " WHERE memories.id = m.moved",
+                (kept, joined),
+            )
+            execute("INSERT OR IGNORE INTO unreconciled VALUES (?)", (kept,))
+            execute("DELETE FROM projects WHERE id = ?", (joined,))
+            self._alias(root, kept, now_ms)
+        from howcome.store.vector_projects import move_vectors
+
+        move_vectors(self.folder, joined, kept)
+
+    def _alias(self, root: str, project_id: int, now_ms: int) -> None:
+        self.connection.execute(
+            "INSERT OR REPLACE INTO project_aliases (root, project_id, noted_ms) VALUES (?, ?, ?)",
+            (as_text(root), project_id, now_ms),
+        )

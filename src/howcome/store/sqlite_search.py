@@ -1,0 +1,157 @@
+"""The searching half of the SQLite store: its lexical index beside the rows, and keeping the two together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from howcome.errors import IndexDamagedError, StoreLockedError
+from howcome.store.lexical import LexicalIndex
+from howcome.store.sqlite_batches import SqliteBatches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from howcome.domain.stored import Filter, Hit, Scope, Weights
+    from howcome.store.lexical_writer import LexicalWriter
+
+
+class SqliteSearch(SqliteBatches):
+    """Searches are answered from the index; rows are the truth it is caught up from."""
+
+    folder: str
+
+    _index: LexicalIndex | None = None
+    _index_writer: LexicalWriter | None = None
+
+    @property
+    def index(self) -> LexicalIndex:
+        """The lexical index, opened on first use."""
+        if self._index is None:
+            self._index = LexicalIndex(os.path.join(self.folder, "index"), self.mark_of_row)
+        return self._index
+
+    def analyze(self, text: str) -> list[str]:
+        """The terms of a question."""
+        return self.index.analyze(text)
+
+    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
+        """What a question's terms are worth in a scope (None: everywhere)."""
+        return self.index.weigh(terms, scope)
+
+    def search_events(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Events whose window holds the terms, and every required one."""
+        return self.index.search_events(weights, wanted, limit, required)
+
+    def search_exchanges(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[Hit]:
+        """Exchanges that hold the terms, and every required one."""
+        return self.index.search_exchanges(weights, wanted, limit, required)
+
+    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many events there are, and how many mention each name."""
+        return self.index.name_frequencies(names)
+
+    def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events that mention the names."""
+        return self.index.search_names(weights, wanted, limit)
+
+    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Known terms that begin like an unknown one."""
+        return self.index.similar_terms(term, limit)
+
+    def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
+        """Events with a word one edit away from a term."""
+        return self.index.search_fuzzy(weights, wanted, limit)
+
+    def index_lag(self) -> int:
+        """How many rows the index has not seen yet (the newest may hold nothing to index)."""
+        try:
+            indexed = self.index.last_row()
+        except IndexDamagedError:  # it is given up: whoever writes next makes it anew
+            indexed = 0
+        return max(0, self.last_row() - indexed)
+
+    def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
+        """Adds the rows that the index does not hold yet, and makes them searchable.
+
+        Args:
+            texts: Search texts already at hand, by row id; others are read from the rows.
+            deadline: `time.monotonic()` after which it stops; the rest is left to the next pass.
+
+        Returns:
+            How many rows were added, or None when another process is at it (it, or the next pass, adds ours too).
+
+        Raises:
+            IndexDamagedError: it cannot be written, not even when it is made anew.
+        """
+        try:
+            return self._catch_up(texts or {}, deadline)
+        except IndexDamagedError:
+            self._drop_index()
+            return self._catch_up(texts or {}, deadline)
+
+    def _catch_up(self, texts: Mapping[int, str], deadline: float | None) -> int | None:
+        writer = self._index_writer or self._take_index()
+        if writer is None:
+            return None
+        with self._given_up_on_failure():
+            added = writer.add_new_rows(texts, deadline)
+            if added:
+                writer.commit()
+        return added
+
+    @contextlib.contextmanager
+    def _given_up_on_failure(self) -> Iterator[None]:
+        """A writer that failed once takes nothing more: the next one begins where the last commit ended."""
+        try:
+            yield
+        except BaseException:
+            self._index_writer = None
+            raise
+
+    def release_index(self) -> None:
+        """Gives the index's write lock back to other processes, after the merges under way."""
+        writer, self._index_writer = self._index_writer, None
+        if writer is not None:
+            writer.close()
+
+    def rebuild_index(self) -> int:
+        """Builds the index anew from the rows. Returns how many rows it holds.
+
+        Raises:
+            StoreLockedError: another process is writing the index.
+        """
+        self.release_index()
+        writer = self._take_index()
+        if writer is None:
+            raise StoreLockedError("another process is writing the index; try again")
+        with self._given_up_on_failure():
+            writer.clear()
+            added = writer.add_new_rows({})
+            writer.commit()
+        return added
+
+    def _take_index(self) -> LexicalWriter | None:
+        """The index's writer with its lock; None when another process has it."""
+        from howcome.store.lexical_writer import LexicalWriter
+
+        last = self.last_row()
+        if last and not self.mark_of_row(last):  # rows that came another way than by `add_batch`
+            self.renew_marks()
+        writer = LexicalWriter(self, self.index)
+        self._index_writer = writer if writer.open() else None
+        return self._index_writer
+
+    def _drop_index(self) -> None:
+        """Takes an index away that cannot be read: everything in it comes from the rows."""
+        from howcome.store.index_files import take_away
+
+        take_away(self.index.folder)  # vectors and memories beside it are whole, and the vectors took hours
+        self._index = self._index_writer = None
+
+

@@ -1,0 +1,106 @@
+"""What is done to the database as a whole: salvaged, backed up, put back.
+
+A composition root like `app`, for what works where the store cannot be opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from howcome.app import open_app
+from howcome.errors import HowcomeError, StoreError, TranscriptError
+from howcome.ingest.redaction_version import RULES_VERSION
+from howcome.store.sqlite_backup import back_up, restore_backup
+from howcome.store.sqlite_salvage import Salvaged, salvage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    ReadExport = Callable[[str], Iterable[tuple[int, object]]]
+    from howcome.app import App
+    from howcome.capture.discover import Found
+    from howcome.settings import Settings
+
+__all__ = ["back_up", "mend_database", "put_back"]
+
+
+class Mended(Salvaged):
+    """A salvage with what came after it: memories from the last backup, transcripts read, and those that were not."""
+
+    def __init__(self, salvaged: Salvaged) -> None:
+        super().__init__()
+        self.__dict__.update(vars(salvaged))
+        self.from_backup = 0
+        self.added = 0
+        self.unread: list[str] = []
+
+
+def mend_database(settings: Settings, transcripts: Iterable[Found], read_export: ReadExport) -> Mended | None:
+    """A damaged database becomes a whole one: what can be read of it, of the last backup, and of the transcripts.
+
+    None when it is not damaged: nothing was done then.
+
+    Raises:
+        StoreError: other processes use it, or it cannot be told to be damaged; nothing was changed.
+    """
+    salvaged = salvage(settings.home)
+    if salvaged is None:
+        return None
+    report = Mended(salvaged)
+    with open_app(settings) as app:
+        if not any(salvaged.rows.values()):  # nothing in it is from older rules for secrets
+            app.store.finish_rewriting(RULES_VERSION, is_changed=False)
+        report.from_backup = _import_backup(app, read_export)
+        for found in transcripts:
+            try:
+                report.added += app.ingest_file(found).counts["accepted"]
+            except (TranscriptError, OSError):
+                report.unread.append(found.path)
+        app.index_new_rows()
+    return report
+
+
+def _import_backup(app: App, read_export: ReadExport) -> int:
+    from howcome.ingest.memory_backup import newest_backup
+
+    path = newest_backup(app.settings.home)
+    try:
+        return 0 if path is None else app.memories.import_values(read_export(path), is_mine=True).added
+    except HowcomeError:  # one that cannot be read must not keep the transcripts from being read
+        return 0
+
+
+def put_back(settings: Settings, file: str) -> tuple[str, list[str]]:
+    """A backup in the place of the database: where the present one is kept, and memories that were purged once more.
+
+    What was purged since the backup was made stays purged.
+
+    Raises:
+        UsageError: the file is no backup; nothing was changed.
+        StoreError: other processes use the store, or it cannot be written.
+    """
+    purged = _purged(settings)
+    aside = restore_backup(settings.home, file)
+    again = []
+    with open_app(settings) as app:
+        app.index_new_rows()
+        for key in purged:
+            found = app.store.memories_by_prefix(key.hex(), limit=1)
+            if found and found[0].purged_ms is None:
+                app.memories.purge(key.hex())
+                again.append(found[0].id)
+    return aside, again
+
+
+def _purged(settings: Settings) -> list[bytes]:
+    from howcome.domain.memories import MemoryFilter
+    from howcome.domain.stored import Scope
+    from howcome.ingest.memory_export import MAX_LISTED
+
+    try:
+        with open_app(settings, create=False) as app:
+            wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
+            found = app.store.list_memories(Scope.everything(), wanted, MAX_LISTED)
+            return [memory.key for memory in found if memory.purged_ms is not None]
+    except StoreError:  # there is none, or it is what the backup is put back for
+        return []

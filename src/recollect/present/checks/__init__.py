@@ -1,1 +1,0 @@
-"""The checks of `recollect doctor`: each looks at one thing of the machine and says what it found, with the remedy."""
