@@ -211,7 +211,7 @@ def test_search_options_narrow_what_is_found(asking: Shell) -> None:
 
 WRONG = (
     ("search",), ("search", "--limit", "0", "x"), ("search", "--limit", "many", "x"), ("search", "--by", "day", "x"),
-    ("search", "--no-such-option", "x"), ("import", "--agent", "nobody"), ("nonsense",), ("search", " "), ("show",),
+    ("search", "--no-such-option", "x"), ("import", "--agent", "nobody"), ("statu",), ("search", " "), ("show",),
     ("show", "a", "b"), ("eval",), ("eval", "/nonexistent/folder"), ("search", "--before", "soon", "x"),
     ("search", "--all-projects", "--project", "/", "x"), ("status", "extra"),
 )  # fmt: skip
@@ -387,3 +387,18 @@ def test_what_only_reads_makes_no_store(words: tuple[str, ...], store_folder: Pa
     assert done.returncode in (0, 1), done.stderr
     assert re.search("howcome (init|remember|import)", done.stdout + done.stderr)
     assert not store_folder.exists()
+
+
+def test_words_that_are_no_command_are_searched_for(asking: Shell) -> None:
+    """`howcome why did we …` is `howcome search why did we …`, options and all."""
+    words = ("gauge", "readings", "--project", PROJECT, "-n", "2")
+    searched = asking.json("search", *words)["results"]
+    assert len(searched) == 2
+    assert asking.json(*words)["results"] == searched
+
+
+def test_a_mistyped_command_is_not_searched_for(shell: Shell) -> None:
+    """A lone word that is nearly a command is one."""
+    done = shell("statu")
+    assert done.returncode == 2
+    assert "Did you mean `howcome status`?" in done.stderr

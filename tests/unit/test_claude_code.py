@@ -260,6 +260,8 @@ def test_our_own_block_is_stripped_wherever_it_is_repeated() -> None:
     claude = Claude()
     records = (claude.text(f"it says {OWN} so yes"), claude.result("t", f"log: {OWN}"), claude.thinking(OWN + "hm"))
     assert [text for _, text in said(*records)] == ["it says  so yes", "log: ", "hm"]
+    former = OWN.replace("howcome", "recollect")
+    assert [text for _, text in said(claude.text(f"it says {former} so yes"))] == ["it says  so yes"]
 
 
 def test_an_agents_message_of_nothing_but_our_own_block_says_nothing() -> None:

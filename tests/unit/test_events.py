@@ -159,6 +159,7 @@ def test_numbers_of_kinds_and_origins_never_change() -> None:
         ("mcp__howcome__search_memory", True), ("mcp__plugin_howcome_howcome__forget", True),
         ("howcome_get_context", True), ("howcome__remember", True), ("mcp__howcome__other", False),
         ("phowcome__forget", False), ("search_memory", False), ("Bash", False), (None, False), ("howcome", False),
+        ("mcp__recollect__search_memory", True),  # as transcripts of the former name have it
     ],
 )  # fmt: skip
 def test_our_own_tools_are_known_by_every_name(tool: str | None, expected: bool) -> None:

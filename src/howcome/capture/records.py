@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 MAX_PENDING_CALLS = 200
 """Tool calls remembered until their result comes; a call that never got one must not grow the state for ever."""
 
-OWN_BLOCK = re.compile(r"<howcome-memory\b[^<>]{0,200}>.*?(?:</howcome-memory[^<>]{0,200}>|\Z)", re.DOTALL)
+OWN_BLOCK = re.compile(  # under the former name, too
+    r"<(howcome|recollect)-memory\b[^<>]{0,200}>.*?(?:</\1-memory[^<>]{0,200}>|\Z)", re.DOTALL
+)
 """What howcome itself injected: never taken for anybody's words (it would feed the memory with its echo)."""
 
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code:? (-?\d{1,6})\b")
@@ -92,7 +94,7 @@ def exit_code(text: str) -> int | None:
 
 def without_own_blocks(text: str) -> str:
     """`text` without anything howcome injected into it."""
-    return OWN_BLOCK.sub("", text) if "<howcome-memory" in text else text
+    return OWN_BLOCK.sub("", text) if "-memory" in text else text
 
 
 def describe_media(block: Record) -> str:

@@ -48,7 +48,7 @@ ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT, ORIGIN_TOOL, ORIGIN_EXTERNAL, ORIGIN_T
 PUSHED_ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT)
 """The only words that are ever pushed into a session."""
 
-OWN_SERVER = "howcome"
+OWN_SERVERS = ("howcome", "recollect")  # the former name: transcripts of that time are read, too
 OWN_TOOLS = frozenset((
     "search_memory", "get_context", "get_memories", "replay_session", "get_timeline", "expand_memory", "remember",
     "update_memory", "forget", "list_stale", "memory_status", "hook",
@@ -161,8 +161,11 @@ def head_and_tail(text: str, limit: int = SEARCH_TEXT_CHARS) -> str:
 
 def is_own_tool(tool: str | None) -> bool:
     """Whether a tool is one of howcome's own, by whatever name a client calls it (`mcp__howcome__forget`, …)."""
-    head, mark, name = (tool or "").rpartition(OWN_SERVER)
-    return bool(mark) and (not head or head[-1] in "_.:/") and name.lstrip("_.:/") in OWN_TOOLS
+    for server in OWN_SERVERS:
+        head, mark, name = (tool or "").rpartition(server)
+        if mark and (not head or head[-1] in "_.:/") and name.lstrip("_.:/") in OWN_TOOLS:
+            return True
+    return False
 
 
 def searchable(kind: str, tool: str | None, file: str | None, text: str) -> str:

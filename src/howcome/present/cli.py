@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import io
 
@@ -34,12 +35,30 @@ SECTIONS: dict[str, dict[str, str]] = {
 """Every command by section, with the module in `commands` that holds it: only the one that is asked for is imported."""
 
 
+_ALIKE = 0.75
+"""From here on a lone word is taken for a mistyped command."""
+
+
 class Sections(click.Group):
     """A group that imports a command when it is asked for, and lists all of them in sections."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Every name."""
         return [name for commands in SECTIONS.values() for name in commands]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of the first word; words that begin with none are searched for."""
+        word = args[0]
+        names = self.list_commands(ctx)
+        if word in names or word.startswith("-"):
+            return super().resolve_command(ctx, args)
+        meant = difflib.get_close_matches(word, names, n=1, cutoff=_ALIKE)
+        if meant and len(args) == 1:
+            message = f"no such command: {word}. Did you mean `howcome {meant[0]}`? To search: howcome search {word}"
+            raise UsageError(message)
+        return "search", self.get_command(ctx, "search"), args
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """The command of a name, or None."""
@@ -69,7 +88,7 @@ def cli() -> None:
     \b
     First steps:
       howcome init      connect Claude Code and read the sessions that are already there
-      howcome search "why did we pick the queue"
+      howcome why did we pick the queue     searches (short for: howcome search)
       howcome doctor    whenever something seems wrong
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from howcome.capture.discover import Found
 from howcome.present import lifecycle
 from howcome.present.checks.activity import last_hook_ms
-from howcome.present.checks.base import Finding, Level, Machine, counted, edit
+from howcome.present.checks.base import Finding, Level, Machine, counted, edit, quoted
 from howcome.present.checks.programs import client_version, is_too_old_for_tools
 from howcome.present.checks.storage import QUIET_S, unread_transcripts
 from howcome.present.checks.wiring import disabling_files, read_wirings, remedy_of
@@ -97,6 +97,23 @@ def _foreign_remedy(owner: lifecycle.Owner, state: PartState) -> str:
     if state.what.startswith(_ESSENTIAL):
         return f"{edit(str(state.path))}  # take {SERVER} out; then {remedy_of(owner)}"
     return f"{remedy_of(owner)} --force"
+
+
+def check_former(_: Machine) -> list[Finding]:
+    """Nothing is left of what was wired, or kept, under the product's former name."""
+    home = str(lifecycle.former.former_home())
+    findings = []
+    if lifecycle.former.is_wired():
+        what = f"still wired under howcome's former name, by {home}"
+        findings.append(Finding("warning", "agents", what, "howcome init"))
+    if os.path.exists(os.path.join(home, lifecycle.former.DATABASE_NAME)):
+        what = f"{home} holds a memory from before howcome got this name; it is not read"
+        remedy = (
+            "howcome import  # reads the transcripts again; what you kept by hand: export it with the old program,"
+            f" then howcome import-memories --mine FILE; then rm -r {quoted(home)}"
+        )
+        findings.append(Finding("note", "folder", what, remedy))
+    return findings
 
 
 def check_switched_off(machine: Machine) -> list[Finding]:

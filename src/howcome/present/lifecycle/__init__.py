@@ -5,6 +5,7 @@ its bytes. `agents` says what is put where, `engine` puts it there and takes it 
 there before, and the rest knows one kind of file or entry each.
 """
 
+from howcome.present.lifecycle import former
 from howcome.present.lifecycle.agents import (
     AGENTS,
     Agent,
@@ -37,6 +38,7 @@ __all__ = [
     "PartState",
     "client_version",
     "elsewhere",
+    "former",
     "hook_command",
     "hook_interpreter",
     "howcome_home",

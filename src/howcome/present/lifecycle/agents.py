@@ -115,7 +115,7 @@ def wired_parts(owner: Owner) -> list[Part]:
     parts = parts_of(owner)
     here = {os.path.abspath(part.path) for part in parts}
     records = [record for record in Records(howcome_home()).all() if owner in record.owners]
-    return parts + [_recorded_part(owner, record) for record in records if record.path not in here]
+    return parts + [recorded_part(owner, record) for record in records if record.path not in here]
 
 
 def elsewhere(owner: Owner) -> list[str]:
@@ -128,7 +128,8 @@ def elsewhere(owner: Owner) -> list[str]:
     return [] if here & set(recorded) else recorded
 
 
-def _recorded_part(owner: Owner, record: Record) -> Part:
+def recorded_part(owner: Owner, record: Record) -> Part:
+    """What an owner has in one file, by its record alone."""
     entries = record.entries(owner)
     if not entries:
         return Whole(Path(record.path), b"", "file")

@@ -15,6 +15,9 @@ SERVER = "howcome"
 """The name of the MCP server in every agent's settings."""
 
 _LAUNCHER = "howcome/present/launch.py"
+_LAUNCHERS = (_LAUNCHER, "recollect/present/launch.py")
+"""Also under the product's former name: such hooks and servers are ours, and made to start this one."""
+
 _ISOLATED = ["-I", "-S", "-E"]
 _HARMLESS = ["2>/dev/null", "||", "true"]
 """Python exits 2 when its script is gone, and 2 blocks the user's prompt; this end makes a leftover hook harmless."""
@@ -59,19 +62,19 @@ def directory(variable: str, default: str) -> Path:
 
 def is_hook(command: str, event: str | None = None) -> bool:
     """Whether a shell command has the shape of our hooks' (of one event's, or of any)."""
-    words = _shell_words(command) if _LAUNCHER in command else []
+    words = _shell_words(command) if any(launcher in command for launcher in _LAUNCHERS) else []
     if words[-3:] != _HARMLESS:
         return False
     words = words[:-3]
     words = words[:-2] if words[-2:-1] == ["--agent"] else words
     is_event = bool(words) and event in (None, words[-1])
-    return is_event and words[-5:-2] == _ISOLATED and words[-2].endswith(_LAUNCHER)
+    return is_event and words[-5:-2] == _ISOLATED and words[-2].endswith(_LAUNCHERS)
 
 
 def is_server(words: Sequence[object]) -> bool:
     """Whether words are our MCP server's command line."""
     launcher = words[-2] if len(words) > 1 else ""
-    return isinstance(launcher, str) and launcher.endswith(_LAUNCHER) and words[-1] == "mcp"
+    return isinstance(launcher, str) and launcher.endswith(_LAUNCHERS) and words[-1] == "mcp"
 
 
 def hook_interpreter(command: str) -> str | None:
