@@ -320,6 +320,16 @@ def test_a_bad_line_does_not_spoil_the_others(store: Store, kept: Memories, line
     assert found(store, "gauges good") == ["gauges are good"]
 
 
+def test_an_export_under_the_former_name_is_one(store: Store, kept: Memories) -> None:
+    """What was kept by hand moves that way."""
+    line = {
+        "key": "a" * 32, "type": "decision", "text": "gauges are good", "origin": "user", "status": "open",
+        "created_ms": 1, "project": QUAY, "agent": None, "deleted_ms": None, "supersedes": None, "evidence": [],
+    }  # fmt: skip
+    assert kept.import_values([(1, {"recollect": "memories", "version": 1}), (2, line)]).added == 1
+    assert found(store, "gauges good") == ["gauges are good"]
+
+
 @pytest.mark.parametrize("head", [{}, [], None, {"howcome": "events"}, {"howcome": "memories", "version": 2}])
 def test_what_is_no_export_is_refused(kept: Memories, head: object) -> None:
     """Nothing is written."""

@@ -166,7 +166,7 @@ def require_head(first: Sequence[tuple[int, object]]) -> None:
     if not first:
         raise UsageError("this is no export: it is empty")
     [(_, value)] = first
-    if not isinstance(value, dict) or value.get("howcome") != EXPORT_FORMAT:
+    if not isinstance(value, dict) or EXPORT_FORMAT not in (value.get("howcome"), value.get("recollect")):  # as it was
         raise UsageError("this is no export of memories: `howcome export` writes one")
     if value.get("version") != EXPORT_VERSION:
         version = value.get("version")
