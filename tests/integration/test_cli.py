@@ -399,6 +399,7 @@ def test_words_that_are_no_command_are_searched_for(asking: Shell) -> None:
 
 def test_a_mistyped_command_is_not_searched_for(shell: Shell) -> None:
     """A lone word that is nearly a command is one."""
-    done = shell("statu")
-    assert done.returncode == 2
-    assert "Did you mean `howcome status`?" in done.stderr
+    for words, meant in (("statu",), "status"), (("forgt", "mem-0123"), "forget"), (("uninstal", "--yes"), "uninstall"):
+        done = shell(*words)
+        assert done.returncode == 2
+        assert f"Did you mean `howcome {meant}`?" in done.stderr

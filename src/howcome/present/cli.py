@@ -36,7 +36,9 @@ SECTIONS: dict[str, dict[str, str]] = {
 
 
 _ALIKE = 0.75
-"""From here on a lone word is taken for a mistyped command."""
+"""From here on a word by itself, or before options and ids, is taken for a mistyped command."""
+
+_NO_WORD = ("-", "mem-", "ev-")
 
 
 class Sections(click.Group):
@@ -55,7 +57,7 @@ class Sections(click.Group):
         if word in names or word.startswith("-"):
             return super().resolve_command(ctx, args)
         meant = difflib.get_close_matches(word, names, n=1, cutoff=_ALIKE)
-        if meant and len(args) == 1:
+        if meant and (len(args) == 1 or any(arg.startswith(_NO_WORD) for arg in args[1:])):
             message = f"no such command: {word}. Did you mean `howcome {meant[0]}`? To search: howcome search {word}"
             raise UsageError(message)
         return "search", self.get_command(ctx, "search"), args

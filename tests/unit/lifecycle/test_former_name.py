@@ -11,7 +11,7 @@ from tests.processes import run
 from tests.unit.lifecycle.test_lifecycle_agents import OTHERS
 from tests.unit.lifecycle.wiring import files, put, unwire, wire
 
-from howcome.present.lifecycle import AGENTS, former
+from howcome.present.lifecycle import AGENTS, Owner, former
 from howcome.present.lifecycle.atomic_files import digest
 from howcome.present.lifecycle.install_record import Records
 
@@ -58,9 +58,10 @@ def test_nothing_of_it_is_left(home: Path, agent: str, *, edited: bool) -> None:
     settings = home / ".claude" / "settings.json"
     if edited and agent == "claude-code":
         settings.write_bytes(settings.read_bytes().replace(b'"deny": ["Read(.env)"]', b'"deny": ["Read(.env)", "B"]'))
-    assert former.is_wired()
-    former.disconnect()
-    assert not former.is_wired()
+    assert [owner.agent for owner in former.wired_owners()] == [agent]
+    former.disconnect([Owner("another")])
+    former.disconnect([Owner(agent)])
+    assert former.wired_owners() == []
     wire(agent)
     now = files(home)
     assert not [name for name, data in now.items() if OLD.encode() in (data or b"") and not name.startswith(f".{OLD}")]
@@ -93,3 +94,45 @@ def test_hooks_whose_records_are_lost_start_the_new_one(home: Path) -> None:
     shutil.rmtree(home / f".{OLD}")
     wire("claude-code")
     assert OLD not in json.dumps(json.loads((home / ".claude" / "settings.json").read_text())["hooks"])
+
+
+def test_only_who_is_named_is_taken_out(home: Path) -> None:
+    """`init --agent codex` leaves Claude Code's wiring to an `init` of its own, which doctor names."""
+    wire("claude-code")
+    wire("codex")
+    under_the_former_name(home)
+    run("init", "--agent", "codex", "--no-import", "--yes")
+    assert OLD in (home / ".claude" / "settings.json").read_text()
+    assert OLD not in (home / ".codex" / "config.toml").read_text()
+    told = " ".join(run("doctor").stdout.split())
+    assert "claude-code: still wired under howcome's former name" in told
+    assert "codex: still wired" not in told
+
+
+def test_a_folder_that_kept_its_name_is_not_former(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who names the new home as the old one was is not disconnected at every `init`."""
+    monkeypatch.setenv("HOWCOME_HOME", str(home / f".{OLD}"))
+    run("init", "--no-import", "--yes")
+    assert former.wired_owners() == []
+    assert "former name" not in run("doctor").stdout
+
+
+def test_a_hook_through_the_server_is_known(home: Path) -> None:
+    """Also where its user edited the file, and the record's bytes are not in it any more."""
+    wire("claude-code", options={"hook_form": "mcp"})
+    under_the_former_name(home)
+    settings = home / ".claude" / "settings.json"
+    settings.write_text(settings.read_text().replace("{", '{\n  "theme": "dark",', 1))
+    former.disconnect([Owner("claude-code")])
+    assert OLD not in settings.read_text()
+    assert '"theme": "dark"' in settings.read_text()
+
+
+def test_what_is_planned_is_what_is_done(home: Path) -> None:
+    """A file of ours under the former name is not called its user's."""
+    wire("claude-code")
+    under_the_former_name(home)
+    before = files(home)
+    planned = run("init", "--no-import", "--dry-run").stdout
+    assert files(home) == before
+    assert "yours, kept" not in planned

@@ -131,7 +131,7 @@ def test_a_server_of_somebody_else_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcp": {"howcome": {"command": "other"}}}, indent=2))
     before = path.read_bytes()
-    with pytest.raises(LifecycleError, match=r"line 3, column 18.*give it another name"):
+    with pytest.raises(LifecycleError, match=r"line 3, column 16.*give it another name"):
         engine.install(OWNER, [part(path)], tmp_path / "state")
     assert engine.inspect(OWNER, [part(path)], tmp_path / "state")[0].state == "foreign"
     assert engine.uninstall([(OWNER, [part(path)])], tmp_path / "state")[0].outcome == "nothing"

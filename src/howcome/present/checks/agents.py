@@ -99,14 +99,14 @@ def _foreign_remedy(owner: lifecycle.Owner, state: PartState) -> str:
     return f"{remedy_of(owner)} --force"
 
 
-def check_former(_: Machine) -> list[Finding]:
+def check_former(machine: Machine) -> list[Finding]:
     """Nothing is left of what was wired, or kept, under the product's former name."""
     home = str(lifecycle.former.former_home())
     findings = []
-    if lifecycle.former.is_wired():
-        what = f"still wired under howcome's former name, by {home}"
-        findings.append(Finding("warning", "agents", what, "howcome init"))
-    if os.path.exists(os.path.join(home, lifecycle.former.DATABASE_NAME)):
+    for owner in lifecycle.former.wired_owners():
+        what = f"{owner.agent}: still wired under howcome's former name, by {home}"
+        findings.append(Finding("warning", "agents", what, remedy_of(owner)))
+    if home != machine.home and os.path.exists(os.path.join(home, lifecycle.former.DATABASE_NAME)):
         what = f"{home} holds a memory from before howcome got this name; it is not read"
         remedy = (
             "howcome import  # reads the transcripts again; what you kept by hand: export it with the old program,"

@@ -106,13 +106,13 @@ def init(
     root = project_root(os.getcwd()) if scope == "project" else ""
     owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
     home = lifecycle.howcome_home()
-    planned = [*lifecycle.former.disconnect(dry_run=True), *_install(owners, home, force=force, dry_run=True)]
+    planned = lifecycle.former.planned(owners, _install(owners, home, force=force, dry_run=True))
     _announce("howcome will connect", owners, planned, home, err=as_json)
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
-    reports = [*lifecycle.former.disconnect(), *_install(owners, home, force=force)]
+    reports = [*lifecycle.former.disconnect(owners), *_install(owners, home, force=force)]
     notes = _notes(reports, root)
     if not as_json:
         _say_installed(reports, notes)

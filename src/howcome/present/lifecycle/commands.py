@@ -12,6 +12,7 @@ from howcome.errors import LifecycleError
 
 DEFAULT_AGENT = "claude-code"
 SERVER = "howcome"
+SERVERS = (SERVER, "recollect")  # the former name
 """The name of the MCP server in every agent's settings."""
 
 _LAUNCHER = "howcome/present/launch.py"

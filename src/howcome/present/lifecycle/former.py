@@ -5,12 +5,14 @@ The former name, its folder and its variable are said here and nowhere else in t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from howcome.present.lifecycle.agents import recorded_part
-from howcome.present.lifecycle.commands import directory
+from howcome.present.lifecycle.commands import directory, howcome_home
 from howcome.present.lifecycle.engine import FileReport, uninstall
-from howcome.present.lifecycle.install_record import Records, owned_by
+from howcome.present.lifecycle.install_record import Owner, Records, owned_by
 
 DATABASE_NAME = "recollect.db"
 
@@ -20,13 +22,15 @@ def former_home() -> Path:
     return directory("RECOLLECT_HOME", "~/.recollect")
 
 
-def is_wired() -> bool:
-    """Whether an install under the former name is recorded."""
-    return bool(owned_by(Records(former_home()).all()))
+def wired_owners() -> list[Owner]:
+    """For whom an install under the former name is recorded."""
+    if former_home() == howcome_home():
+        return []
+    return owned_by(Records(former_home()).all())
 
 
-def disconnect(*, dry_run: bool = False) -> list[FileReport]:
-    """Takes what was installed under the former name out of every file; the memory there stays.
+def disconnect(owners: Sequence[Owner], *, dry_run: bool = False) -> list[FileReport]:
+    """Takes what was installed for some owners under the former name out of every file; the memory there stays.
 
     Raises:
         LifecycleError: A file cannot be edited safely; it is as it was, and so are those after it.
@@ -34,6 +38,15 @@ def disconnect(*, dry_run: bool = False) -> list[FileReport]:
     records = Records(former_home()).all()
     wired = [
         (owner, [recorded_part(owner, record) for record in records if owner in record.owners])
-        for owner in owned_by(records)
+        for owner in wired_owners()
+        if owner in owners
     ]
     return [report for report in uninstall(wired, former_home(), dry_run=dry_run) if report.outcome != "nothing"]
+
+
+def planned(owners: Sequence[Owner], ours: Sequence[FileReport]) -> list[FileReport]:
+    """What an install would do that takes the former wiring out first; `ours`: with it still there."""
+    former = disconnect(owners, dry_run=True)
+    cleared, places = {report.path for report in former}, {report.path for report in ours}
+    after = [replace(one, outcome="changed") if one.path in cleared and one.outcome == "kept" else one for one in ours]
+    return [*(report for report in former if report.path not in places), *after]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from json import JSONDecodeError
 
-from howcome.present.lifecycle.commands import SERVER, is_hook, is_server
+from howcome.present.lifecycle.commands import SERVERS, is_hook, is_server
 from howcome.present.lifecycle.install_record import Entry, State
 from howcome.present.lifecycle.json_text import Container, Item, JsonText, value_at
 
@@ -254,7 +254,7 @@ def _is_our_handler(event: str, handler: object, known: Sequence[Entry]) -> bool
     if not isinstance(handler, dict):
         return False
     if handler.get("type") == "mcp_tool":
-        return (handler.get("server"), handler.get("tool")) == (SERVER, "hook")
+        return handler.get("server") in SERVERS and handler.get("tool") == "hook"
     command = handler.get("command")
     if not isinstance(command, str) or handler.get("type", "command") != "command":
         return False
