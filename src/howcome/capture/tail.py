@@ -6,6 +6,9 @@ import json
 import os
 
 TAIL_BYTES = 64 << 10
+"""The first look; the client may keep a snapshot of its request, some 60 KB of it, between any two turns."""
+
+MAX_TAIL_BYTES = 1 << 20
 MAX_RECORDS = 20
 MAX_TEXT_CHARS = 8000
 
@@ -17,19 +20,28 @@ def recent_text(path: str) -> str:
     except (OSError, ValueError):
         return ""
     try:
-        size = os.fstat(descriptor).st_size
-        data = os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES))
+        size, window, parts = os.fstat(descriptor).st_size, TAIL_BYTES, []
+        while True:
+            parts = _last_said(os.pread(descriptor, window, max(0, size - window)))
+            if len(parts) >= MAX_RECORDS or window >= min(size, MAX_TAIL_BYTES):
+                break
+            window *= 4
     except OSError:
         return ""
     finally:
         os.close(descriptor)
+    return "\n".join(reversed(parts))[-MAX_TEXT_CHARS:]
+
+
+def _last_said(data: bytes) -> list[str]:
+    """What the lines of a window say, newest first."""
     parts: list[str] = []
     for line in reversed(data.split(b"\n")):
-        if b'"assistant"' in line or b'"user"' in line:
-            parts += _said(line)
+        if b'"message"' in line and (b'"assistant"' in line or b'"user"' in line):
+            parts += reversed(_said(line))
         if len(parts) >= MAX_RECORDS:
             break
-    return "\n".join(reversed(parts))[-MAX_TEXT_CHARS:]
+    return parts
 
 
 def _said(line: bytes) -> list[str]:
@@ -37,7 +49,8 @@ def _said(line: bytes) -> list[str]:
         record = json.loads(line)
     except (ValueError, RecursionError):  # the first line of the window is cut, the last may be unfinished
         return []
-    message = record.get("message") if isinstance(record, dict) else None
+    is_turn = isinstance(record, dict) and record.get("type") in ("assistant", "user")
+    message = record.get("message") if is_turn else None  # copies of requests have messages too
     if not isinstance(message, dict) or record.get("isMeta") or record.get("isCompactSummary"):
         return []
     content = message.get("content")
