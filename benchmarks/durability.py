@@ -183,7 +183,7 @@ def _documents_missing(home: str) -> int:
     marks = ", ".join("?" * len(kinds))
     wanted = _connection(home).execute(f"SELECT count(*) FROM events WHERE kind IN ({marks})", kinds).fetchone()[0]  # noqa: S608 - question marks
     with open_app(read_settings({"HOWCOME_HOME": home})) as app:
-        return abs(int(app.store.name_frequencies([])[0]) - wanted)
+        return abs(int(app.store.index.name_frequencies([])[0]) - wanted)
 
 
 def _logged(home: str) -> int:

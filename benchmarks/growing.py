@@ -100,11 +100,11 @@ def grow(store: Store, count: int, seed: int, now_ms: int, say: Callable[[str], 
         texts |= rows
         number, done = number + 1, done + len(rows)
         if len(texts) >= INDEX_EVERY_ROWS:
-            store.catch_up_index(texts)
+            store.index.catch_up(texts)
             texts.clear()
             say(f"{done:,} events, {done / (time.perf_counter() - started):,.0f} a second")
-    store.catch_up_index(texts)
-    store.release_index()
+    store.index.catch_up(texts)
+    store.index.release()
 
 
 def _add(store: Store, preparer: Preparer, session: _Session, now_ms: int) -> dict[int, str]:
@@ -115,7 +115,7 @@ def _add(store: Store, preparer: Preparer, session: _Session, now_ms: int) -> di
         records.append(NewRecord(size, size_bytes, [preparer.prepare(event, event.ts_ms or 0)]))
         size += size_bytes
     after = SourceState(f"{session.cwd}/{session.name}.jsonl", CLIENT, {"offset": size, "size_bytes": size})
-    return store.add_batch(Batch(after, records, {session.cwd: (session.cwd, True)}, now_ms))[1]
+    return store.log.append(Batch(after, records, {session.cwd: (session.cwd, True)}, now_ms))[1]
 
 
 def add_vectors(store: Store, index: VectorIndex, source: Source) -> int:
@@ -124,9 +124,9 @@ def add_vectors(store: Store, index: VectorIndex, source: Source) -> int:
 
     added = 0
     with VectorWriter(index) as writer:
-        while turns := store.turns_after(writer.last_row, VECTORS_A_PIECE):
+        while turns := store.log.turns_after(writer.last_row, VECTORS_A_PIECE):
             writer.append(turns, source.vectors(len(turns)))
             writer.commit(turns[-1].row)
             added += len(turns)
-        writer.commit(max(writer.last_row, store.last_row()))
+        writer.commit(max(writer.last_row, store.log.last_position()))
     return added

@@ -59,10 +59,10 @@ class _Measured(NamedTuple):
 
 def questions(store: Store, count: int, seed: int) -> list[str]:
     """Questions of 3 to 15 words about what was said: in a row or a few of them, with a name, misspelt."""
-    source, last = random.Random(f"{seed} asked"), store.last_row()
+    source, last = random.Random(f"{seed} asked"), store.log.last_position()
     found: list[str] = []
     while len(found) < count:
-        drawn = store.events_by_row((source.randrange(1, last + 1) for _ in range(50)), with_text=True)
+        drawn = store.log.events((source.randrange(1, last + 1) for _ in range(50)), with_text=True)
         for event in drawn.values():
             words = _WORD.findall(event.text or "")
             if event.kind in events.TURN_KINDS and len(words) >= 12 and len(found) < count:
@@ -86,7 +86,7 @@ def run(bench: Bench) -> None:
     by_words = read_settings({"HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "off"})
     by_meaning = read_settings({"HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "auto"})
     with open_app(by_words) as app:
-        if not app.store.last_row():
+        if not app.store.log.last_position():
             _grow(bench, app)
         asked = questions(app.store, QUESTIONS, bench.options.seed)
         scopes = {"everything": Scope.everything(), "the largest project": _largest(app.store)}
@@ -110,20 +110,20 @@ def _grow(bench: Bench, app: App) -> None:
     bench.say(f"inventing {count:,} events")
     grow(app.store, count, bench.options.seed, now_ms(), bench.say)
     seconds = time.perf_counter() - started
-    bench.report.figure("events written and indexed", app.store.counts()["events"] / seconds, "/s")
+    bench.report.figure("events written and indexed", app.store.accounts.counts()["events"] / seconds, "/s")
 
 
 def _largest(store: Store) -> Scope:
     """The project that most of some events are of."""
-    drawn = [event.project for event in store.events_by_row(range(1, store.last_row(), 997)).values()]
-    return Scope.project(store.project_of_root(max(set(drawn), key=drawn.count)))
+    drawn = [event.project for event in store.log.events(range(1, store.log.last_position(), 997)).values()]
+    return Scope.project(store.projects.of_root(max(set(drawn), key=drawn.count)))
 
 
 def _index_of(app: App, embedder: Embedder) -> VectorIndex:
     from howcome.store.vector_index import VectorIndex
 
     folder = os.path.join(app.settings.home, "index")
-    return VectorIndex(folder, embedder.name, embedder.dimensions, app.store.key_of_row)
+    return VectorIndex(folder, embedder.name, embedder.dimensions, app.store.log.mark_at)
 
 
 def _add_vectors(bench: Bench, app: App, index: VectorIndex) -> None:
@@ -137,7 +137,7 @@ def _add_vectors(bench: Bench, app: App, index: VectorIndex) -> None:
 
 def _searches(bench: Bench, app: App, way: str, scopes: dict[str, Scope], asked: list[str]) -> None:
     """Every scope, by passage and by session."""
-    count = app.store.counts()["events"]
+    count = app.store.accounts.counts()["events"]
     most = next((most for limit, most in MOST_MS[way] if count <= limit), None)
     base = _base_ms(bench)
     for name, scope in scopes.items():
@@ -233,6 +233,6 @@ def _embed(bench: Bench, app: App, index: VectorIndex, threads: int) -> None:
     started, before = time.perf_counter(), time.process_time()
     added = app.embed_new_turns(time.monotonic() + EMBEDDING_S, threads=threads) or 0
     seconds, busy = time.perf_counter() - started, time.process_time() - before
-    size = sum(len(turn.text) for turn in app.store.turns_after(first, added))
+    size = sum(len(turn.text) for turn in app.store.log.turns_after(first, added))
     note = f"({size / 1e6 / seconds:.2f} MB/s, {busy / seconds:.1f} cores, load {os.getloadavg()[0]:.1f})"
     bench.report.figure(f"turns that get vectors, {threads} at a time", added / seconds, "/s", note=note)

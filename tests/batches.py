@@ -34,7 +34,7 @@ class Transcript:
         records: str | None = None, client: str = CLIENT,
     ) -> None:  # fmt: skip
         self.store, self.session, self.cwd, self.records = store, session, cwd, records or session
-        self.state = store.source(path) or SourceState(path, client)
+        self.state = store.log.source(path) or SourceState(path, client)
         self.roots: dict[str, tuple[str, bool]] = {}
         self.number = 0
 
@@ -86,7 +86,7 @@ class Transcript:
     def add(self, *parts: Event | NewRecord | list[Event]) -> tuple[dict[str, int], dict[int, str]]:
         """Adds records to the store, and moves on."""
         batch = self.batch(*parts)
-        found = self.store.add_batch(batch)
+        found = self.store.log.append(batch)
         self.state = batch.after
         return found
 
@@ -111,12 +111,12 @@ def ignored(*, unknown: bool = False) -> NewRecord:
 
 def equal_weights(store: Store, text: str) -> dict[str, float]:
     """The terms of a text, each worth the same."""
-    return dict.fromkeys(store.analyze(text), 1.0)
+    return dict.fromkeys(store.index.analyze(text), 1.0)
 
 
 def find(store: Store, text: str, wanted: Filter = EVERYTHING, limit: int = 100) -> list[int]:
     """The rows of the events that hold a word of a text, best first."""
-    return [hit.row for hit in store.search_events(equal_weights(store, text), wanted, limit)]
+    return [hit.row for hit in store.index.search("events", equal_weights(store, text), wanted, limit)]
 
 
 def all_hits(store: Store, text: str, wanted: Filter = EVERYTHING, limit: int = 1000) -> dict[str, list[Hit]]:
@@ -124,10 +124,10 @@ def all_hits(store: Store, text: str, wanted: Filter = EVERYTHING, limit: int = 
     weights = equal_weights(store, text)
     names = dict.fromkeys(text.lower().split(), 1.0)
     return {
-        "events": store.search_events(weights, wanted, limit),
-        "exchanges": store.search_exchanges(weights, wanted, limit),
-        "names": store.search_names(names, wanted, limit),
-        "fuzzy": store.search_fuzzy(weights, wanted, limit),
+        "events": store.index.search("events", weights, wanted, limit),
+        "exchanges": store.index.search("exchanges", weights, wanted, limit),
+        "names": store.index.search("names", names, wanted, limit),
+        "fuzzy": store.index.search("fuzzy", weights, wanted, limit),
     }
 
 

@@ -16,8 +16,8 @@ Row = tuple[str, str, str]
 
 def timeline(store: SqliteStore, session: str) -> list[tuple[str, str]]:
     """A session's events in their order, as (kind, whole text)."""
-    found = [row for row, name, _ in store.find_sessions(session) if name == session]
-    return [(event.kind, event.text or "") for row in found for event in store.session_events(row, with_text=True)]
+    found = [row for row, name, _ in store.sessions.find(session) if name == session]
+    return [(event.kind, event.text or "") for row in found for event in store.log.session(row, with_text=True)]
 
 
 def keys(store: SqliteStore) -> list[bytes]:
@@ -39,13 +39,13 @@ def memberships(store: SqliteStore) -> set[tuple[str, bytes]]:
 
 def account(store: SqliteStore, path: Path) -> dict[str, int]:
     """The account of the current generation of a file."""
-    (found,) = [row for row in store.source_accounts() if row["path"] == str(path) and row["is_current"]]
+    (found,) = [row for row in store.accounts.sources() if row["path"] == str(path) and row["is_current"]]
     return {name: value for name, value in found.items() if isinstance(value, int)}
 
 
 def assert_accounted(store: SqliteStore) -> None:
     """Every byte of every generation is accounted for, and nothing hangs in the air."""
-    for row in store.source_accounts():
+    for row in store.accounts.sources():
         parts = sum(int(str(row[f"{fate}_bytes"])) for fate in ("accepted", "duplicate", "ignored", "quarantined"))
         assert row["offset"] == parts, row
     quarantined = store.connection.execute(
@@ -56,8 +56,8 @@ def assert_accounted(store: SqliteStore) -> None:
     assert quarantined == []
     assert store.connection.execute("PRAGMA foreign_key_check").fetchall() == []
     assert store.check_integrity() == []
-    accepted = sum(int(str(row["accepted"])) for row in store.source_accounts())
-    assert accepted == store.counts()["events"]
+    accepted = sum(int(str(row["accepted"])) for row in store.accounts.sources())
+    assert accepted == store.accounts.counts()["events"]
 
 
 def assert_whole(store: SqliteStore, path: Path, size: int | None = None) -> None:
@@ -68,9 +68,9 @@ def assert_whole(store: SqliteStore, path: Path, size: int | None = None) -> Non
 
 def assert_indexed(store: SqliteStore) -> None:
     """The index holds every row that can be searched, each once."""
-    store.catch_up_index()
-    assert store.index_lag() == 0
-    opened = store.index.open("events")
+    store.index.catch_up()
+    assert store.index.lag() == 0
+    opened = store.index.lexical.open("events")
     wanted = sorted(row[0] for row in store.connection.execute("SELECT id FROM events WHERE kind IN (0, 1, 3, 4)"))
     if opened is None:
         assert wanted == []

@@ -36,12 +36,12 @@ def build(store: SqliteStore, root: Path, **options: int) -> GraphReport:
     """One build of a folder as its own project."""
     key = store.meta("key")
     assert isinstance(key, bytes)
-    builder = GraphBuilder(store, key, lambda: time.time_ns() // 1_000_000, **options)
-    return builder.build(str(root), str(root), store.project_of_root(str(root)))
+    builder = GraphBuilder(store.code_graph, key, lambda: time.time_ns() // 1_000_000, **options)
+    return builder.build(str(root), str(root), store.projects.of_root(str(root)))
 
 
 def edges(store: SqliteStore, root: Path) -> list[tuple[str, str]]:
     """The edges of a folder's graph."""
-    project_id = store.project_of_root(str(root))
+    project_id = store.projects.of_root(str(root))
     assert project_id is not None
-    return store.code_edges(project_id)
+    return store.code_graph.edges(project_id)

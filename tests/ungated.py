@@ -96,8 +96,8 @@ def make(home: Path, paths: list[Path]) -> None:
             key=b"m" * 16, digest=b"d" * 16, type="decision", text=f"The jetty's key is {KEY_ID}, not {TOKEN}.",
             project=CWD, agent=TOKEN, origin="user", status="open", created_ms=1, subject=KEY_ID,
         )  # fmt: skip
-        memory, _ = store.add_memory(new)
-        session, project = store.session_ids(SESSION)[0], store.project_of_root(CWD)
+        memory, _ = store.memories.add(new)
+        session, project = store.sessions.named(SESSION)[0], store.projects.of_root(CWD)
         execute = store.connection.execute
         execute(
             "INSERT INTO candidates (session_id, exchange, project_id, key, type, text, subject, origin, status, ts_ms,"
@@ -110,10 +110,10 @@ def make(home: Path, paths: list[Path]) -> None:
             "INSERT INTO rationales VALUES (1, ?, ?, ?, 0, 1, 1, 1, 'rules', ?, ?)",
             (b"r", session, project, TOKEN, f"asked for {KEY_ID}"),
         )  # fmt: skip
-        store.record_injections(SESSION, "UserPromptSubmit", [(1, 0.5)], 1)
-        store.record_memory_injections(SESSION, "UserPromptSubmit", [(memory.row, 0.5)], 1)
-        store.pause(f"model {TOKEN}", 1, 2**50, f"refused: {KEY_ID}")
-        store.keep_model_answer(b"a", {"files": [TOKEN]}, 0, 1)
+        store.injections.record_events(SESSION, "UserPromptSubmit", [(1, 0.5)], 1)
+        store.injections.record_memories(SESSION, "UserPromptSubmit", [(memory.row, 0.5)], 1)
+        store.model_answers.pause(f"model {TOKEN}", 1, 2**50, f"refused: {KEY_ID}")
+        store.model_answers.keep(b"a", {"files": [TOKEN]}, 0, 1)
         app.index_new_rows()
         assert app.embed_new_turns()
     (home / "spool").mkdir()

@@ -149,10 +149,10 @@ class App:
 
     def index_new_rows(self, deadline: float | None = None) -> int | None:
         """Makes the rows that were added searchable; None when another process is at it."""
-        added = self.store.catch_up_index(self._texts, deadline=deadline)
+        added = self.store.index.catch_up(self._texts, deadline=deadline)
         self._texts.clear()
         self._text_chars = 0
-        self.store.catch_up_memories()
+        self.store.memory_index.catch_up()
         return added
 
     def embed_new_turns(
@@ -188,7 +188,7 @@ class App:
         if self._open_vectors(build=True) is None or self._vector_index is None:
             return None
         held = [each.turns_behind for each in self.vector_folders() if each.model == self._vector_index.model]
-        return held[0] if held else self.store.count_turns_after(0)
+        return held[0] if held else self.store.log.count_turns_after(0)
 
     @property
     def vectors(self) -> EmbeddedTurns | None:
@@ -214,7 +214,7 @@ class App:
                 from howcome.store.vector_index import VectorIndex
 
                 folder, name = os.path.join(self.settings.home, "index"), self._redact(self.embedder.name)
-                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.mark_of_row)
+                index = VectorIndex(folder, name, self.embedder.dimensions, self.store.log.mark_at)
                 redact = self._redact if self.settings.embedding == "http" else str
                 self._vector_index, self._vectors = index, EmbeddedTurns(self.embedder, index, redact)
         return self._vectors
@@ -270,7 +270,7 @@ class App:
 
     def _index_quietly(self, deadline: float) -> None:
         self.index_new_rows(deadline)
-        self.store.release_index()
+        self.store.index.release()
 
     # -- import graph ----------------------------------------------------------------------------------------------
     def build_graph(self, folder: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
@@ -294,26 +294,26 @@ class App:
 
         root = self.root_of(folder)
         below = os.path.relpath(os.path.realpath(folder), top_of(folder) or root)
-        return imports_of(self.store, self.store.project_of_root(root), file, below)
+        return imports_of(self.store, self.store.projects.of_root(root), file, below)
 
     # -- search ----------------------------------------------------------------------------------------------------
     def make_searchable(self, limit_s: float) -> int:
         """Adds rows that the index has not seen, within the time; how many are still not searchable."""
         from howcome.errors import StoreError
 
-        lag = self.store.index_lag()
+        lag = self.store.index.lag()
         if not lag or limit_s <= 0 or self.store.is_read_only:
             return lag
         try:
             self._index_quietly(time.monotonic() + limit_s)
-            return self.store.index_lag()
+            return self.store.index.lag()
         except StoreError:  # another process is at it, or it cannot be read: searching says which
             return lag
 
     def scope_of(self, folder: str) -> Scope:
         """The scope of a folder: its project."""
         if self._fixed_root is not None:
-            return Scope.project(self.store.project_of_path(folder))
+            return Scope.project(self.store.projects.of_path(folder))
         from howcome.retrieve.projects import project_of
 
         return Scope.project(project_of(self.store, folder))

@@ -49,7 +49,7 @@ def mend_database(settings: Settings, transcripts: Iterable[Found], read_export:
     report = Mended(salvaged)
     with open_app(settings) as app:
         if not any(salvaged.rows.values()):  # nothing in it is from older rules for secrets
-            app.store.finish_rewriting(RULES_VERSION, is_changed=False)
+            app.store.texts.finish(RULES_VERSION, is_changed=False)
         report.from_backup = _import_backup(app, read_export)
         for found in transcripts:
             try:
@@ -85,7 +85,7 @@ def put_back(settings: Settings, file: str) -> tuple[str, list[str]]:
     with open_app(settings) as app:
         app.index_new_rows()
         for key in purged:
-            found = app.store.memories_by_prefix(key.hex(), limit=1)
+            found = app.store.memories.find(key.hex(), limit=1)
             if found and found[0].purged_ms is None:
                 app.memories.purge(key.hex())
                 again.append(found[0].id)
@@ -100,7 +100,7 @@ def _purged(settings: Settings) -> list[bytes]:
     try:
         with open_app(settings, create=False) as app:
             wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
-            found = app.store.list_memories(Scope.everything(), wanted, MAX_LISTED)
+            found = app.store.memories.select(Scope.everything(), wanted, MAX_LISTED)
             return [memory.key for memory in found if memory.purged_ms is not None]
     except StoreError:  # there is none, or it is what the backup is put back for
         return []

@@ -27,7 +27,7 @@ def test_nobody_else_can_read_a_store(tmp_path: Path, umask: int) -> None:
     try:
         store = SqliteStore(str(tmp_path / "deep" / "store"))
         Transcript(store).say("private words")
-        store.catch_up_index()
+        store.index.catch_up()
         modes = everything_below(tmp_path / "deep" / "store")
         assert {f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal", "-shm")} <= set(modes)
         store.close()
@@ -102,11 +102,11 @@ def test_a_locked_store_says_so_and_writes_nothing(tmp_path: Path) -> None:
     with store.transaction():
         with pytest.raises(StoreLockedError, match="nothing was written"):
             late.say("late")
-        assert other.events_by_row(rows)
-    assert other.counts()["events"] == 1
+        assert other.log.events(rows)
+    assert other.accounts.counts()["events"] == 1
     late.number = 0
     late.say("late")
-    assert other.counts()["events"] == 2
+    assert other.accounts.counts()["events"] == 2
     store.close()
     other.close()
 
@@ -115,7 +115,7 @@ def test_a_store_can_be_moved_to_another_folder(tmp_path: Path) -> None:
     """No path of the store itself is kept in it."""
     store = SqliteStore(str(tmp_path / "a"))
     Transcript(store).say("the median it is")
-    store.catch_up_index()
+    store.index.catch_up()
     store.close()
     shutil.move(tmp_path / "a", tmp_path / "b")
     store = SqliteStore(str(tmp_path / "b"))

@@ -30,14 +30,14 @@ def texts_of(found: list) -> list[str]:
 
 def session_texts(store: Store, session: str) -> list[str]:
     """What a session says, in its order."""
-    [row] = store.session_ids(session)
-    return texts_of(store.session_events(row, with_text=True))
+    [row] = store.sessions.named(session)
+    return texts_of(store.log.session(row, with_text=True))
 
 
 def accounts(store: Store) -> list[tuple]:
     """Every source's path, generation, offset and counts."""
     names = ("path", "generation", "is_current", "offset", *COUNTERS)
-    return [tuple(row[name] for name in names) for row in store.source_accounts()]
+    return [tuple(row[name] for name in names) for row in store.accounts.sources()]
 
 
 def test_new_events_are_accepted_and_readable(store: Store) -> None:
@@ -46,12 +46,12 @@ def test_new_events_are_accepted_and_readable(store: Store) -> None:
     counts, new = transcript.add(transcript.prompt("why is the build red?"), transcript.answer("a stale fixture"))
     assert counts == {**dict.fromkeys(COUNTERS, 0), "records": 2, "accepted": 2, "accepted_bytes": 2 * RECORD_BYTES}
     assert list(new.values()) == ["why is the build red?", "a stale fixture"]
-    found = store.events_by_row(new, with_text=True)
+    found = store.log.events(new, with_text=True)
     assert texts_of([found[row] for row in new]) == ["why is the build red?", "a stale fixture"]
     first = found[min(new)]
     assert (first.kind, first.origin, first.session, first.client) == ("user_prompt", "user", "session-one", CLIENT)
     assert (first.project, first.ts_ms, first.text_chars) == ("/home/mara/quay", START_MS + 1000, 21)
-    assert store.source("/t/one.jsonl").offset == 2 * RECORD_BYTES
+    assert store.log.source("/t/one.jsonl").offset == 2 * RECORD_BYTES
 
 
 def test_every_column_comes_back(store: Store) -> None:
@@ -63,11 +63,11 @@ def test_every_column_comes_back(store: Store) -> None:
             output, file="a/b.py", branch="fix", agent_id="a1", failed=True, exit_code=2, tool_use_id="t1"
         )
     )[1]
-    event = store.events_by_row([row], with_text=True)[row]
+    event = store.log.events([row], with_text=True)[row]
     assert (event.tool, event.file, event.branch, event.agent_id) == ("Bash", "a/b.py", "fix", "a1")
     assert (event.failed, event.exit_code, event.text_chars, event.text) == (True, 2, len(output), output)
     assert len(event.excerpt) == 300
-    assert store.events_by_row([row])[row].text is None
+    assert store.log.events([row])[row].text is None
 
 
 def test_the_same_events_again_change_nothing(store: Store) -> None:
@@ -79,7 +79,7 @@ def test_the_same_events_again_change_nothing(store: Store) -> None:
     assert (counts["accepted"], counts["duplicate"], counts["duplicate_bytes"]) == (0, 12, 12 * RECORD_BYTES)
     assert new == {}
     assert session_texts(store, "session-one") == before == TEXTS
-    assert store.counts()["memberships"] == 0
+    assert store.accounts.counts()["memberships"] == 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -113,8 +113,8 @@ def test_rows_and_cursor_move_together(open_store: Callable[[], Store]) -> None:
     transcript, other = Transcript(open_store()), open_store()
     for number in range(1, 6):
         transcript.add(transcript.prompt(f"step {number}"))
-        assert other.source("/t/one.jsonl").offset == number * RECORD_BYTES
-        assert other.counts()["events"] == number
+        assert other.log.source("/t/one.jsonl").offset == number * RECORD_BYTES
+        assert other.accounts.counts()["events"] == number
 
 
 def test_a_moved_cursor_is_refused(open_store: Callable[[], Store]) -> None:
@@ -126,10 +126,10 @@ def test_a_moved_cursor_is_refused(open_store: Callable[[], Store]) -> None:
     late.number = 1
     late_batch = late.batch(late.prompt("late"), quarantined())
     transcript.say("early")
-    before = (store.counts(), accounts(store))
+    before = (store.accounts.counts(), accounts(store))
     with pytest.raises(CursorMovedError):
-        rival.add_batch(late_batch)
-    assert (store.counts(), accounts(store)) == before
+        rival.log.append(late_batch)
+    assert (store.accounts.counts(), accounts(store)) == before
     again = Transcript(rival)
     again.number = 2
     again.say("and on")
@@ -142,8 +142,8 @@ def test_only_one_of_two_processes_begins_a_file(open_store: Callable[[], Store]
     batch = second.batch(second.prompt("same"), second.prompt("more"))
     first.say("same")
     with pytest.raises(CursorMovedError):
-        second.store.add_batch(batch)
-    assert first.store.counts()["events"] == 1
+        second.store.log.append(batch)
+    assert first.store.accounts.counts()["events"] == 1
     assert [row[3] for row in accounts(first.store)] == [RECORD_BYTES]
 
 
@@ -153,7 +153,7 @@ def test_a_batch_from_the_middle_of_an_unknown_file_is_refused(store: Store) -> 
     transcript.state.offset = 500
     with pytest.raises(CursorMovedError):
         transcript.add(transcript.prompt("where from?"))
-    assert store.counts()["events"] == store.counts()["sources"] == 0
+    assert store.accounts.counts()["events"] == store.accounts.counts()["sources"] == 0
 
 
 def test_a_file_with_new_content_begins_a_new_generation(store: Store) -> None:
@@ -163,10 +163,10 @@ def test_a_file_with_new_content_begins_a_new_generation(store: Store) -> None:
     old = transcript.state
     transcript.state = old.next_generation()
     transcript.say("new words")
-    current = store.source("/t/one.jsonl")
+    current = store.log.source("/t/one.jsonl")
     assert (current.generation, current.offset) == (2, RECORD_BYTES)
     assert [row[:4] for row in accounts(store)] == [("/t/one.jsonl", 1, 0, 200), ("/t/one.jsonl", 2, 1, 100)]
-    assert [state.generation for state in store.sources()] == [2]
+    assert [state.generation for state in store.log.sources()] == [2]
     assert session_texts(store, "session-one") == ["old words", "old answer", "new words"]
     transcript.state = old
     with pytest.raises(CursorMovedError):
@@ -177,10 +177,10 @@ def test_a_renamed_file_keeps_its_cursor(store: Store) -> None:
     """It is found by its first bytes, and read on under its new name."""
     transcript = Transcript(store)
     transcript.say("before")
-    [state] = store.sources_like("head of session-one")
+    [state] = store.log.sources_like("head of session-one")
     assert state.path == "/t/one.jsonl"
-    store.move_source(state.id, "/t/new.jsonl")
-    assert store.source("/t/one.jsonl") is None
+    store.log.move_source(state.id, "/t/new.jsonl")
+    assert store.log.source("/t/one.jsonl") is None
     moved = Transcript(store, "/t/new.jsonl")
     moved.number = 1
     moved.say("after")
@@ -194,7 +194,7 @@ def test_the_reader_state_comes_back(store: Store) -> None:
     transcript.state.reader_state = {"calls": {"t1": ["Bash", None]}, "cwd": "/ü"}
     transcript.state.tail_digest, transcript.state.tail_bytes, transcript.state.mtime_ns = "3:abc", 7, 12345678901234567
     transcript.say("one")
-    found = store.source("/t/one.jsonl")
+    found = store.log.source("/t/one.jsonl")
     for name in set(SourceState.__slots__):
         assert getattr(found, name) == getattr(transcript.state, name), name
 
@@ -209,10 +209,10 @@ def test_a_fork_is_whole_and_leaves_its_origin_alone(store: Store) -> None:
     fork.say("another way", "done")
     assert session_texts(store, "fork") == ["plan", "agreed", "another way", "done"]
     assert session_texts(store, "session-one") == ["plan", "agreed", "go"]
-    assert (store.counts()["events"], store.counts()["memberships"]) == (5, 2)
+    assert (store.accounts.counts()["events"], store.accounts.counts()["memberships"]) == (5, 2)
     replay = Transcript(store, "/t/fork-again.jsonl", session="fork", records="session-one")
     replay.say("plan", "agreed")
-    assert store.counts()["memberships"] == 2
+    assert store.accounts.counts()["memberships"] == 2
     assert session_texts(store, "fork") == ["plan", "agreed", "another way", "done"]
 
 
@@ -223,8 +223,8 @@ def test_a_session_keeps_its_order_whatever_the_clock_did(store: Store) -> None:
     for number, ts_ms in enumerate(clock):
         transcript.add(transcript.prompt(TEXTS[number], ts_ms=None if ts_ms is None else START_MS + ts_ms))
     assert session_texts(store, "session-one") == TEXTS[: len(clock)]
-    [row] = store.session_ids("session-one")
-    assert [event.ts_ms for event in store.session_events(row)] == [t and START_MS + t for t in clock]
+    [row] = store.sessions.named("session-one")
+    assert [event.ts_ms for event in store.log.session(row)] == [t and START_MS + t for t in clock]
 
 
 def test_two_files_of_one_session_are_told_in_time_order(store: Store) -> None:
@@ -246,21 +246,21 @@ def test_every_byte_is_accounted_for(store: Store) -> None:
                 ignored, lambda: ignored(unknown=True), quarantined,
             ])  # fmt: skip
             transcript.add(*(part() for _ in range(chance.randint(0, 3))))
-    rows = store.source_accounts()
+    rows = store.accounts.sources()
     assert len(rows) == 4
     for row in rows:
         assert row["offset"] == sum(row[name] for name in BYTE_COUNTERS) == row["records"] * RECORD_BYTES
         assert row["unknown"] <= row["ignored"]
-    assert store.counts()["quarantine"] == sum(row["quarantined"] for row in rows)
-    assert store.counts()["events"] == sum(row["accepted"] for row in rows)
+    assert store.accounts.counts()["quarantine"] == sum(row["quarantined"] for row in rows)
+    assert store.accounts.counts()["events"] == sum(row["accepted"] for row in rows)
 
 
 def test_quarantined_records_say_where_and_why_but_not_what(store: Store) -> None:
     """Newest first, with reason, place and digest; reasons are counted."""
     transcript = Transcript(store)
     transcript.add(transcript.prompt("fine"), quarantined("not-json"), quarantined("oversize"), quarantined("not-json"))
-    assert store.quarantine_reasons() == {"not-json": 2, "oversize": 1}
-    newest = store.quarantined(2)
+    assert store.quarantine.reasons() == {"not-json": 2, "oversize": 1}
+    newest = store.quarantine.newest(2)
     assert [(row["offset"], row["reason"]) for row in newest] == [(300, "not-json"), (200, "oversize")]
     assert set(newest[0]) == {"path", "generation", "offset", "size_bytes", "reason", "digest"}
 
@@ -281,33 +281,33 @@ def test_many_writers_lose_nothing_and_double_nothing(open_store: Callable[[], S
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(write, range(4))) == 5 * 15
     store = open_store()
-    assert store.counts()["events"] == 75
+    assert store.accounts.counts()["events"] == 75
     assert session_texts(store, "shared") == [f"shared {step}" for step in range(15)]
 
 
 def test_an_event_is_found_by_the_beginning_of_its_id(store: Store) -> None:
     """With or without `ev-`, in either case of letters; what is no id finds nothing."""
     rows = Transcript(store).say(*TEXTS)
-    for event in store.events_by_row(rows, with_text=True).values():
+    for event in store.log.events(rows, with_text=True).values():
         for prefix in (event.id, event.id[:8], event.id.removeprefix("ev-"), event.id[3:].upper()):
-            assert event.text in texts_of(store.events_by_prefix(prefix))
-        assert texts_of(store.events_by_prefix(event.id)) == [event.text]
+            assert event.text in texts_of(store.log.find(prefix))
+        assert texts_of(store.log.find(event.id)) == [event.text]
     for wrong in ("", "ev-", "ev-xyz", "xyz", event.id + "0", "%", "ev-%", "'", "\x00", "é"):
-        assert store.events_by_prefix(wrong) == [], wrong
-    assert len(store.events_by_prefix("ev-" + event.id[3], limit=1)) == 1
+        assert store.log.find(wrong) == [], wrong
+    assert len(store.log.find("ev-" + event.id[3], limit=1)) == 1
 
 
 def test_a_session_is_found_by_the_beginning_of_its_id(store: Store) -> None:
     """The exact one alone, else all that begin so; wildcards are letters."""
     for number, name in enumerate(("abc", "abcd", "abde", "x%y")):
         Transcript(store, f"/t/{number}.jsonl", session=name).say("hello")
-    names = lambda prefix: [name for _, name, _ in store.find_sessions(prefix)]  # noqa: E731 - shorter read than told
+    names = lambda prefix: [name for _, name, _ in store.sessions.find(prefix)]  # noqa: E731 - shorter read than told
     assert names("abc") == ["abc"]
     assert names("ab") == ["abc", "abcd", "abde"]
     assert names("abd") == ["abde"]
     assert names("x%") == ["x%y"]
     assert names("%") == names("_bc") == names("") == names("zz") == []
-    assert [root for _, _, root in store.find_sessions("abd")] == ["/home/mara/quay"]
+    assert [root for _, _, root in store.sessions.find("abd")] == ["/home/mara/quay"]
 
 
 def test_a_folder_knows_its_project(store: Store) -> None:
@@ -317,24 +317,24 @@ def test_a_folder_knows_its_project(store: Store) -> None:
     transcript.say("in a worktree")
     transcript.say("in a subfolder", cwd="/home/mara/quay/src")
     transcript.say("elsewhere", cwd="/home/mara/dike")
-    assert [root for _, root in store.projects()] == ["/home/mara/dike", "/home/mara/quay"]
-    quay, dike = (store.project_of_path(path) for path in ("/home/mara/quay", "/home/mara/dike"))
-    assert store.project_of_path("/home/mara/quay-fix") == quay != dike
-    assert store.project_of_path("/home/mara") is None
-    [row] = store.session_ids("session-one")
-    assert [event.project.rsplit("/")[-1] for event in store.session_events(row)] == ["quay", "quay", "dike"]
+    assert [root for _, root in store.projects.roots()] == ["/home/mara/dike", "/home/mara/quay"]
+    quay, dike = (store.projects.of_path(path) for path in ("/home/mara/quay", "/home/mara/dike"))
+    assert store.projects.of_path("/home/mara/quay-fix") == quay != dike
+    assert store.projects.of_path("/home/mara") is None
+    [row] = store.sessions.named("session-one")
+    assert [event.project.rsplit("/")[-1] for event in store.log.session(row)] == ["quay", "quay", "dike"]
 
 
 def test_what_was_said_to_a_session_is_remembered(open_store: Callable[[], Store]) -> None:
     """Per session, also for the next process."""
     store = open_store()
     rows = Transcript(store).say(*TEXTS)
-    store.record_injections("s1", "UserPromptSubmit", [(rows[0], 0.5), (rows[1], 0.4)], START_MS)
-    store.record_injections("s1", "UserPromptSubmit", [(rows[2], 0.5)], START_MS)
-    store.record_injections("s2", "UserPromptSubmit", [], START_MS)
-    assert open_store().rows_known("s1") == set(rows[:3])
-    assert store.rows_known("s2") == store.rows_known("") == set()
-    assert store.counts()["injections"] == 3
+    store.injections.record_events("s1", "UserPromptSubmit", [(rows[0], 0.5), (rows[1], 0.4)], START_MS)
+    store.injections.record_events("s1", "UserPromptSubmit", [(rows[2], 0.5)], START_MS)
+    store.injections.record_events("s2", "UserPromptSubmit", [], START_MS)
+    assert open_store().injections.events_known("s1") == set(rows[:3])
+    assert store.injections.events_known("s2") == store.injections.events_known("") == set()
+    assert store.accounts.counts()["injections"] == 3
 
 
 def test_the_last_answers_of_an_exchange_are_found(store: Store) -> None:
@@ -347,10 +347,10 @@ def test_the_last_answers_of_an_exchange_are_found(store: Store) -> None:
             transcript.answer("b"), transcript.prompt("second"), transcript.answer("c"),
         )[1]
     )  # fmt: skip
-    assert texts_of(store.answers(rows[0], 1)) == ["b"]
-    assert texts_of(store.answers(rows[0], 9)) == ["a", "b"]
-    assert texts_of(store.answers(rows[5], 9)) == ["c"]
-    assert store.answers(10**9, 1) == []
+    assert texts_of(store.log.answers(rows[0], 1)) == ["b"]
+    assert texts_of(store.log.answers(rows[0], 9)) == ["a", "b"]
+    assert texts_of(store.log.answers(rows[5], 9)) == ["c"]
+    assert store.log.answers(10**9, 1) == []
 
 
 def test_sessions_are_listed_by_when_something_happened_last(store: Store) -> None:
@@ -360,25 +360,25 @@ def test_sessions_are_listed_by_when_something_happened_last(store: Store) -> No
         talk.add(talk.prompt(f"{name}?", ts_ms=START_MS + start), talk.answer("yes", ts_ms=START_MS + start + 10))
     talk = Transcript(store, "/t/elsewhere.jsonl", session="elsewhere", cwd="/home/mara/dike")
     talk.add(talk.prompt("elsewhere?", ts_ms=START_MS + 30_000))
-    quay = Scope.project(store.project_of_path("/home/mara/quay"))
-    assert [one.name for one in store.recent_sessions(quay, 9)] == ["newest", "middle", "oldest"]
-    assert [one.name for one in store.recent_sessions(Scope.everything(), 2)] == ["newest", "elsewhere"]
-    [first] = store.recent_sessions(quay, 1)
+    quay = Scope.project(store.projects.of_path("/home/mara/quay"))
+    assert [one.name for one in store.sessions.recent(quay, 9)] == ["newest", "middle", "oldest"]
+    assert [one.name for one in store.sessions.recent(Scope.everything(), 2)] == ["newest", "elsewhere"]
+    [first] = store.sessions.recent(quay, 1)
     assert (first.first_ms, first.last_ms, first.count) == (START_MS + 50_000, START_MS + 50_010, 2)
     late = Transcript(store, "/t/oldest.jsonl", session="oldest")
     late.add(late.answer("again", ts_ms=START_MS + 60_000, record_id="late"))
-    assert store.recent_sessions(quay, 1)[0].name == "oldest"
+    assert store.sessions.recent(quay, 1)[0].name == "oldest"
 
 
 def test_the_store_counts_what_it_holds(store: Store) -> None:
     """Rows, kinds, the newest time; an empty store counts zero; nothing is damaged."""
-    assert (store.last_row(), store.last_ms(), store.kind_counts()) == (0, 0, {})
-    assert not any(store.counts().values())
+    assert (store.log.last_position(), store.accounts.last_ms(), store.accounts.kinds()) == (0, 0, {})
+    assert not any(store.accounts.counts().values())
     transcript = Transcript(store)
     transcript.add(transcript.prompt("a"), transcript.answer("b"), transcript.prompt("c", ts_ms=None))
-    assert store.last_row() == 3
-    assert store.last_ms() == START_MS + 2000
-    assert store.kind_counts() == {events.KINDS.index("user_prompt"): 2, events.KINDS.index("assistant_text"): 1}
+    assert store.log.last_position() == 3
+    assert store.accounts.last_ms() == START_MS + 2000
+    assert store.accounts.kinds() == {events.KINDS.index("user_prompt"): 2, events.KINDS.index("assistant_text"): 1}
     assert store.check_integrity() == []
 
 

@@ -38,7 +38,7 @@ def distil(store: Store, version: int = 1, **options: Any) -> DistilReport:
 
 def memories(store: Store, wanted: MemoryFilter = ALL) -> list[Memory]:
     """What is kept, the oldest first."""
-    return store.list_memories(EVERYTHING, wanted, 1000, oldest_first=True)
+    return store.memories.select(EVERYTHING, wanted, 1000, oldest_first=True)
 
 
 def live(store: Store) -> list[str]:
@@ -58,11 +58,11 @@ def everything(store: Store) -> list[tuple[object, ...]]:
         (
             memory.key, memory.type, memory.text, memory.origin, memory.status, memory.created_ms, memory.said_ms,
             memory.subject, memory.source, memory.supersedes_id, memory.superseded_by_id, memory.evidence,
-            store.memory_said(memory.row), store.memory_wordings(memory.row),
+            store.memories.said(memory.row), store.memories.wordings(memory.row),
         )
         for memory in memories(store)
     ]  # fmt: skip
-    pairs = [(pair.older.id, pair.newer.id, pair.reason) for pair in store.reviews(EVERYTHING, 99)]
+    pairs = [(pair.older.id, pair.newer.id, pair.reason) for pair in store.reviews.waiting(EVERYTHING, 99)]
     return [*sorted(rows), *sorted(pairs)]
 
 
@@ -80,9 +80,9 @@ def test_what_was_said_becomes_memories_with_their_evidence(store: Store) -> Non
     counts = (report.sessions, report.candidates, report.added, report.updated, report.duplicates, report.rejected)
     assert counts == (1, 3, 2, 0, 1, {"noise": 1})
     memory = one(store, "poller")
-    events = store.events_by_row(rows)
+    events = store.log.events(rows)
     assert memory.evidence == [events[row].id for row in (rows[1], rows[3])]
-    assert store.memory_said(memory.row) == [(events[row].ts_ms, events[row].id) for row in (rows[1], rows[3])]
+    assert store.memories.said(memory.row) == [(events[row].ts_ms, events[row].id) for row in (rows[1], rows[3])]
     assert (memory.source, memory.origin, memory.created_ms, memory.said_ms) == (
         "rules", "assistant", events[rows[1]].ts_ms, events[rows[3]].ts_ms
     )  # fmt: skip
@@ -140,7 +140,7 @@ def test_the_order_of_reading_changes_nothing(store: Store, order: list[tuple[st
         "gauge-core is pinned to 1.21 in tide.toml.",
     ]  # fmt: skip
     assert [one(store, words).status for words in ("quay migration", "crane")] == ["resolved", "open"]
-    assert [pair.reason for pair in store.reviews(EVERYTHING, 9)] == ["number"]
+    assert [pair.reason for pair in store.reviews.waiting(EVERYTHING, 9)] == ["number"]
 
 
 def wipe(store: Any) -> None:
@@ -172,9 +172,9 @@ def test_what_somebody_touched_stays(store: Store, hand: Memories, act: str) -> 
     distil(store)
     memory = one(store, "crane")
     if act == "read":
-        store.record_memory_access([memory.row], START_MS)
+        store.memories.record_access([memory.row], START_MS)
     elif act == "told":
-        store.record_memory_injections("s", "UserPromptSubmit", [(memory.row, 0.5)], START_MS)
+        store.injections.record_memories("s", "UserPromptSubmit", [(memory.row, 0.5)], START_MS)
     elif act == "pin":
         hand.pin(memory.id)
     else:
@@ -204,7 +204,7 @@ def test_what_somebody_forgot_stays_forgotten(store: Store, hand: Memories) -> N
     distil(store)
     distil(store, version=2)
     assert live(store) == []
-    assert len(store.memory_said(one(store, "poller").row)) == 3
+    assert len(store.memories.said(one(store, "poller").row)) == 3
 
 
 def test_what_somebody_changed_stays_changed(store: Store, hand: Memories) -> None:
@@ -220,7 +220,7 @@ def test_what_somebody_changed_stays_changed(store: Store, hand: Memories) -> No
     talk.say("newer?", NEWER_CORE, ts_ms=START_MS + 10**9 + 1)
     distil(store)
     assert len(live(store)) == 2
-    assert [(pair.older.id, pair.reason) for pair in store.reviews(EVERYTHING, 9)] == [(changed.id, "subject")]
+    assert [(pair.older.id, pair.reason) for pair in store.reviews.waiting(EVERYTHING, 9)] == [(changed.id, "subject")]
 
 
 def test_what_somebody_erased_does_not_come_back(store: Store, hand: Memories) -> None:
@@ -264,7 +264,7 @@ def test_a_fork_says_nothing_twice(store: Store) -> None:
     fork.records = "fork"
     fork.say("done?", "DONE #nothing")
     distil(store)
-    assert len(store.memory_said(one(store, "poller").row)) == 1
+    assert len(store.memories.said(one(store, "poller").row)) == 1
 
 
 def test_the_least_trusted_word_decides(store: Store) -> None:
@@ -290,7 +290,7 @@ def test_a_secret_is_never_a_memory(store: Store, secret: str) -> None:
     Transcript(store).say("why?", WAIT)
     report = Distillation(store, Leaky(), lambda: START_MS).run()
     assert (report.rejected, memories(store)) == ({"secret": 1}, [])
-    assert store.files_with(secret) == []
+    assert store.purging.files_with(secret) == []
 
 
 def test_meaning_tells_what_says_the_same_in_other_words(store: Store) -> None:
@@ -368,7 +368,7 @@ def test_a_model_that_comes_later_looks_at_what_is_there(store: Store) -> None:
     meaning = Meaning(store, Synonyms(), lambda: START_MS)
     report = distil(store, meaning=lambda: meaning, model="hashing-1")
     assert (report.sessions, report.removed, live(store)) == (0, 1, [lorry])
-    assert store.projects_without_vectors("hashing-1") == []
+    assert store.memory_vectors.projects_without("hashing-1") == []
 
 
 def test_an_embedder_that_fails_is_left_alone_for_a_while(store: Store) -> None:
@@ -390,4 +390,4 @@ def test_an_embedder_that_fails_is_left_alone_for_a_while(store: Store) -> None:
     now_ms[0] += 10**6
     assert runs[0].run().is_whole
     assert asked == [2]
-    assert store.projects_without_vectors("hashing-1") == []
+    assert store.memory_vectors.projects_without("hashing-1") == []

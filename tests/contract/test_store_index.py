@@ -31,8 +31,8 @@ WORDS = [word for question in QUESTIONS[:-1] for word in question.split()]
 
 def catch_up(store: Store, texts: dict[int, str] | None = None) -> int | None:
     """One pass of the index that then lets others write."""
-    added = store.catch_up_index(texts)
-    store.release_index()
+    added = store.index.catch_up(texts)
+    store.index.release()
     return added
 
 
@@ -80,9 +80,9 @@ def test_new_rows_are_searchable_after_catching_up(open_store: Callable[[], Stor
     """Not before; afterwards for this process and for every one that opens the store."""
     store = open_store()
     [row] = Transcript(store).say("the median it is")
-    assert (find(store, "median"), store.index_lag()) == ([], 1)
+    assert (find(store, "median"), store.index.lag()) == ([], 1)
     assert catch_up(store) == 1
-    assert (find(store, "median"), store.index_lag()) == ([row], 0)
+    assert (find(store, "median"), store.index.lag()) == ([row], 0)
     assert find(open_store(), "median") == [row]
 
 
@@ -93,13 +93,13 @@ def test_a_crash_between_rows_and_index_heals(open_store: Callable[[], Store]) -
     catch_up(dead.store)
     lost = dead.say("median of the hour", "agreed")
     store = open_store()
-    assert store.index_lag() == 2
+    assert store.index.lag() == 2
     new = Transcript(store, "/t/two.jsonl", session="two")
     rows, texts = new.add(new.prompt("median again"))
     assert rows["accepted"] == 1
     catch_up(store, texts)
     assert set(find(store, "median")) == {lost[0], lost[1], *texts}  # the answer's window holds the question
-    assert store.index_lag() == 0
+    assert store.index.lag() == 0
 
 
 def test_texts_at_hand_give_the_same_index_as_texts_read_again(open_store: Callable[[], Store]) -> None:
@@ -109,7 +109,7 @@ def test_texts_at_hand_give_the_same_index_as_texts_read_again(open_store: Calla
     texts = transcript.add(*conversation(transcript, random.Random(5), 60))[1]
     catch_up(store, texts)
     handed = answers(store)
-    store.rebuild_index()
+    store.index.rebuild()
     assert answers(store) == handed
 
 
@@ -123,7 +123,7 @@ def test_catching_up_twice_is_catching_up_once(open_store: Callable[[], Store]) 
     for other in (store, open_store(), open_store()):
         catch_up(other)
         assert answers(other) == before
-        assert other.index_lag() == 0
+        assert other.index.lag() == 0
 
 
 def test_a_growing_session_keeps_one_document_an_exchange(open_store: Callable[[], Store]) -> None:
@@ -160,9 +160,9 @@ def test_an_index_grown_in_random_steps_equals_a_rebuilt_one(open_store: Callabl
                 session.store = store
     catch_up(store)
     grown = answers(store)
-    assert store.rebuild_index() == store.last_row()
+    assert store.index.rebuild() == store.log.last_position()
     assert_same(grown, answers(store))
-    store.release_index()
+    store.index.release()
     assert answers(open_store()) == answers(store)
 
 
@@ -178,7 +178,7 @@ def test_prompts_without_answers_look_back_the_same_in_any_steps(open_store: Cal
         transcript.add(*prompts[start : start + step])
         catch_up(store)
     grown = answers(store)
-    store.rebuild_index()
+    store.index.rebuild()
     assert_same(grown, answers(store))
 
 
@@ -192,7 +192,7 @@ def test_a_clock_that_stands_still_gives_the_same_index_in_any_steps(open_store:
         transcript.add(turn(f"{WORDS[number]} {WORDS[number + 1]}", ts_ms=START_MS + moment))
         catch_up(store)
     grown = answers(store)
-    store.rebuild_index()
+    store.index.rebuild()
     assert_same(grown, answers(store))
 
 
@@ -204,15 +204,15 @@ def test_an_odd_time_does_not_stop_the_index(store: Store, ts_ms: int | None) ->
     catch_up(store)
     assert set(find(store, "masterplan")) == set(rows)
     assert [hit.exchange for hit in all_hits(store, "masterplan")["exchanges"]] == [rows[0]]
-    assert store.index_lag() == 0
+    assert store.index.lag() == 0
 
 
 def test_a_pass_out_of_time_is_finished_by_the_next(store: Store) -> None:
     """A deadline that is over stops the pass at a good place; nothing is lost or doubled."""
     transcript = Transcript(store)
     rows = transcript.say(*(f"gauge number{number}x" for number in range(30)))
-    store.catch_up_index(deadline=0.0)
-    store.release_index()
+    store.index.catch_up(deadline=0.0)
+    store.index.release()
     catch_up(store)
     assert set(find(store, "gauge")) == set(rows)
     assert documents(store, "gauge") == {"events": 30, "exchanges": 15}
@@ -222,12 +222,12 @@ def test_one_process_writes_the_index_at_a_time(open_store: Callable[[], Store])
     """The second one is told, and searches meanwhile; when the first lets go, the next pass adds what is missing."""
     first, second = open_store(), open_store()
     [one] = Transcript(first).say("median one")
-    assert first.catch_up_index() == 1
+    assert first.index.catch_up() == 1
     [two] = Transcript(second, "/t/two.jsonl", session="two").say("median two")
-    assert second.catch_up_index() is None
+    assert second.index.catch_up() is None
     assert find(second, "median") == [one]
-    first.release_index()
-    assert second.catch_up_index() == 1
+    first.index.release()
+    assert second.index.catch_up() == 1
     assert set(find(second, "median")) == {one, two}
 
 
@@ -249,28 +249,28 @@ def test_a_rebuild_while_another_process_writes_harms_nobody(open_store: Callabl
     writer, rebuilder = open_store(), open_store()
     transcript = Transcript(writer)
     rows = transcript.say("median one", "median two")
-    writer.catch_up_index()
+    writer.index.catch_up()
     try:
-        rebuilder.rebuild_index()
+        rebuilder.index.rebuild()
     except Exception as error:  # noqa: BLE001 - only a locked store may be the answer
         assert type(error).__name__ == "StoreLockedError"  # noqa: PT017 - either outcome is allowed
-    rebuilder.release_index()
+    rebuilder.index.release()
     rows += transcript.say("median three")
     catch_up(writer)
     fresh = open_store()
     catch_up(fresh)
     assert set(find(fresh, "median")) == set(rows)
-    assert fresh.index_lag() == 0
+    assert fresh.index.lag() == 0
 
 
 def test_a_rebuild_brings_back_a_lost_index(open_store: Callable[[], Store]) -> None:
     """The index is derived: rebuilt from rows alone it holds everything, with filters and all."""
     store = open_store()
     rows = Transcript(store).say("median one", "median two")
-    assert store.rebuild_index() == 2
-    assert store.rebuild_index() == 2
-    store.release_index()
-    [session] = store.session_ids("session-one")
+    assert store.index.rebuild() == 2
+    assert store.index.rebuild() == 2
+    store.index.release()
+    [session] = store.sessions.named("session-one")
     assert set(find(open_store(), "median", EVERYTHING)) == set(rows)
     assert find(store, "median", Filter(Scope.everything(), without=[session])) == []
 
@@ -296,7 +296,7 @@ def test_earlier_words_of_a_session_that_are_read_later_leave_no_stale_exchange(
     early.add(early.prompt("which level?", ts_ms=START_MS), early.answer("let me see", ts_ms=START_MS + 100))
     catch_up(store)
     assert documents(store, "median") == {"events": 2, "exchanges": 1}
-    store.rebuild_index()
+    store.index.rebuild()
     assert documents(store, "median") == {"events": 2, "exchanges": 1}
 
 

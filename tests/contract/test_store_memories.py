@@ -48,14 +48,14 @@ def kept(store: Store) -> Memories:
 
 def scope_of(store: Store, root: str) -> Scope:
     """A project's scope."""
-    return Scope.project(store.project_of_path(root))
+    return Scope.project(store.projects.of_path(root))
 
 
 def found(store: Store, text: str, scope: Scope = EVERYTHING, **narrow: object) -> list[str]:
     """Texts of the memories that answer a question."""
     weights = equal_weights(store, text)
-    hits = store.search_memories(weights, Filter(scope, **narrow), 50)  # type: ignore[arg-type]
-    rows = store.memories_by_row([hit.row for hit in hits])
+    hits = store.memory_index.search(weights, Filter(scope, **narrow), 50)  # type: ignore[arg-type]
+    rows = store.memories.by_row([hit.row for hit in hits])
     return [rows[hit.row].text for hit in hits]
 
 
@@ -111,8 +111,9 @@ def test_required_terms_must_all_be_there(store: Store, kept: Memories) -> None:
     kept.add("gauge drift", project=QUAY)
     kept.add("gauge drift in winter", project=QUAY)
     weights = equal_weights(store, "gauge winter")
-    hits = store.search_memories(weights, Filter(EVERYTHING), 9, [store.analyze("gauge"), store.analyze("winter")])
-    assert [store.memories_by_row([hit.row])[hit.row].text for hit in hits] == ["gauge drift in winter"]
+    required = [store.index.analyze("gauge"), store.index.analyze("winter")]
+    hits = store.memory_index.search(weights, Filter(EVERYTHING), 9, required)
+    assert [store.memories.by_row([hit.row])[hit.row].text for hit in hits] == ["gauge drift in winter"]
 
 
 def test_an_update_supersedes_and_keeps_the_chain(store: Store, kept: Memories) -> None:
@@ -201,9 +202,9 @@ def test_purging_leaves_no_byte(store: Store, kept: Memories) -> None:
     for memory in many[::3]:
         kept.forget(memory.id)
         kept.restore(memory.id)
-    assert store.files_with("zebracrossing33")
+    assert store.purging.files_with("zebracrossing33")
     assert kept.purge(many[33].id).is_gone
-    assert store.files_with("zebracrossing33") == []
+    assert store.purging.files_with("zebracrossing33") == []
     folder = Path(store.path).parent
     assert not [path for path in folder.rglob("*") if path.is_file() and b"zebracrossing33" in path.read_bytes()]
     assert found(store, "zebracrossing32")
@@ -234,13 +235,13 @@ def test_what_is_no_memory_is_refused(store: Store, kept: Memories, text: str, n
     """With a message, and nothing is written."""
     with pytest.raises(UsageError):
         kept.add(text, project=QUAY, **narrow)  # type: ignore[arg-type]
-    assert store.memory_counts()["by_state"] == {}
+    assert store.memories.counts()["by_state"] == {}
 
 
 def test_evidence_is_of_events_that_are_there(store: Store, kept: Memories) -> None:
     """By any unique beginning of their ids."""
     [row] = Transcript(store, "/t/a.jsonl", session="s").say("the gauge drifts")
-    event = store.events_by_row([row])[row]
+    event = store.log.events([row])[row]
     memory, _ = kept.add("gauges drift", project=QUAY, evidence=[event.id[:8]])
     assert memory.evidence == [event.id]
     with pytest.raises(NotFoundError, match="ev-00ff"):
@@ -252,7 +253,7 @@ def test_secrets_are_redacted_before_anything_is_written(store: Store, kept: Mem
     secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
     memory, _ = kept.add(f"the gauge token is {secret}", project=QUAY)
     assert "[redacted:" in memory.text
-    assert store.files_with(secret) == []
+    assert store.purging.files_with(secret) == []
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -354,7 +355,7 @@ def test_a_trial_import_writes_nothing(store: Store, kept: Memories) -> None:
     exported[1] = exported[1] | {"key": "b" * 32, "text": "gauge ten is broken"}
     assert kept.import_values(enumerate(exported, 1), is_trial=True).added == 1
     assert len(listed(kept)) == 1
-    assert store.memory_counts()["by_state"] == {"live": 1}
+    assert store.memories.counts()["by_state"] == {"live": 1}
 
 
 def test_a_store_opened_elsewhere_sees_it_after_a_look(open_store: Callable[[], Store]) -> None:
@@ -384,7 +385,7 @@ def test_many_writers_at_once_lose_nothing(open_store: Callable[[], Store]) -> N
     for thread in threads:
         thread.join()
     store = open_store()
-    assert store.catch_up_memories(wait_s=60)
+    assert store.memory_index.catch_up(wait_s=60)
     assert len(listed(Memories(store, Clock()))) == 41
     assert len(found(store, "gauge")) == 41
 

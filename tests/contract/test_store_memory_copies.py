@@ -16,6 +16,7 @@ from howcome.domain.stored import Filter, Scope
 from howcome.errors import UsageError
 from howcome.ingest.remember import ImportReport, Memories
 from howcome.store.sqlite import SqliteStore
+from howcome.store.sqlite_memories import SqliteMemories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,8 @@ def take_in(store: Store, *lines: dict[str, object]) -> ImportReport:
 
 def found(store: Store, text: str) -> list[str]:
     """Texts of the memories that answer a question, as the index has them."""
-    hits = store.search_memories(equal_weights(store, text), Filter(EVERYTHING), 50)
-    rows = store.memories_by_row([hit.row for hit in hits])
+    hits = store.memory_index.search(equal_weights(store, text), Filter(EVERYTHING), 50)
+    rows = store.memories.by_row([hit.row for hit in hits])
     return [rows[hit.row].text if hit.row in rows else "?" for hit in hits]
 
 
@@ -106,13 +107,14 @@ def test_a_stone_does_not_erase(store: Store) -> None:
 def test_a_forgotten_memory_is_never_alive_here(open_store: Callable[[], Store]) -> None:
     """It comes in one step: an import that ends right after it has not brought it back."""
 
-    class EndsAfterOne(SqliteStore):
-        def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
-            super().add_memory(new)
+    class EndsAfterOne(SqliteMemories):
+        def add(self, new: NewMemory) -> tuple[Memory, bool]:
+            super().add(new)
             raise Stopped
 
     store = open_store()
-    ending = EndsAfterOne(str(Path(store.path).parent))
+    ending = SqliteStore(str(Path(store.path).parent))
+    ending.memories = EndsAfterOne(ending.database)
     with pytest.raises(Stopped):
         take_in(ending, line(1, deleted_ms=1_790_000_000_005))
     ending.close()
@@ -157,7 +159,7 @@ def test_many_are_indexed_at_once(stores: Callable[[], SqliteStore]) -> None:
             break
     else:
         pytest.fail("it never is")
-    assert store.memory_index_lag() == 0
+    assert store.memory_index.lag() == 0
     assert found(store, "777") == ["gauge 777 of the mole"]
 
 
@@ -176,26 +178,27 @@ def test_the_index_of_a_newer_database_is_made_anew(tmp_path: Path, more: int) -
         (tmp_path / "store" / name).unlink(missing_ok=True)
     shutil.copy(tmp_path / "backup" / "howcome.db", tmp_path / "store")
     store = SqliteStore(str(tmp_path / "store"))
-    assert store.memory_index_lag() is None
+    assert store.memory_index.lag() is None
     if more:
         take_in(store, *(line(number, f"penguin {number}") for number in range(more)))
-    assert store.catch_up_memories()
+    assert store.memory_index.catch_up()
     assert (found(store, "walrus"), len(found(store, "penguin"))) == ([], more)
     assert found(store, "pier") == ["the pier is old"]
-    assert store.memory_index_lag() == 0
+    assert store.memory_index.lag() == 0
     store.close()
 
 
 def test_what_was_forgotten_meanwhile_is_not_superseded(store: Store) -> None:
     """An update that read it alive finds out in its own transaction."""
 
-    class ForgetsFirst(SqliteStore):
-        def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
+    class ForgetsFirst(SqliteMemories):
+        def add(self, new: NewMemory) -> tuple[Memory, bool]:
             if new.supersedes is not None:
-                Memories(store, clock()).forget(self.memories_by_row([new.supersedes])[new.supersedes].id)
-            return super().add_memory(new)
+                Memories(store, clock()).forget(self.by_row([new.supersedes])[new.supersedes].id)
+            return super().add(new)
 
-    slow = ForgetsFirst(os.path.dirname(store.path))
+    slow = SqliteStore(os.path.dirname(store.path))
+    slow.memories = ForgetsFirst(slow.database)
     memory, _ = Memories(slow, clock()).add("lemur rule one", project=QUAY)
     with pytest.raises(UsageError, match="forgotten"):
         Memories(slow, clock()).update(memory.id, text="lemur rule two")

@@ -36,16 +36,16 @@ def own_call(store: Store, text: str) -> str:
     """The agent's own call of the tool that keeps memories, as its transcript has it; the id of the event."""
     talk = Transcript(store, "/t/own.jsonl", session="own")
     call = talk.event("", events.TOOL_CALL, tool="mcp__howcome__remember", input={"text": text, "type": "decision"})
-    [row] = store.add_batch(talk.batch(call))[1]
-    return store.events_by_row([row])[row].id
+    [row] = store.log.append(talk.batch(call))[1]
+    return store.log.events([row])[row].id
 
 
 def test_a_text_of_several_pages_is_seen_where_it_lies(store: Store, kept: Memories) -> None:
     """No file holds it in one piece, and it is found; purged, not even a part of it is left."""
     memory, _ = kept.add(LONG, project=QUAY)
-    store.vacuum()
+    store.purging.vacuum()
     assert not any(LONG.encode() in path.read_bytes() for path in Path(store.path).parent.rglob("*.db*"))
-    assert store.files_with(LONG) == ["howcome.db"]
+    assert store.purging.files_with(LONG) == ["howcome.db"]
     report = kept.purge(memory.id)
     assert (report.is_gone, report.files, report.events, report.memories) == (True, [], [], [])
     for path in Path(store.path).parent.rglob("*"):
@@ -58,7 +58,7 @@ def test_a_part_of_a_long_text_is_enough(store: Store, kept: Memories) -> None:
     (Path(store.path).parent / "spool").mkdir()
     for start in (0, 1, 63, 1000, 4001):
         (Path(store.path).parent / "spool" / "rest").write_bytes(b"\0" * 37 + LONG[start : start + 127].encode())
-        assert store.files_with(LONG) == ["howcome.db-wal", "spool/rest"]
+        assert store.purging.files_with(LONG) == ["howcome.db-wal", "spool/rest"]
     report = kept.purge(memory.id)
     assert (report.is_gone, report.files) == (False, ["spool/rest"])
 
@@ -87,10 +87,10 @@ def test_a_purge_that_failed_looks_when_it_is_done_again(open_store: Callable[[]
     memory, _ = kept.add("the launch code is zebracrossing", project=QUAY)
     own_call(one, "the launch code is zebracrossing")
     assert isinstance(two, SqliteStore)
-    writer = two.memory_index._writer(1)
+    writer = two.memory_index.lexical._writer(1)
     assert writer is not None
     with pytest.raises(StoreLockedError, match="not erased"):
-        one.purge_memory(memory.row, 1_790_000_000_000, wait_s=0.05)  # type: ignore[call-arg]
+        one.purging.purge(memory.row, 1_790_000_000_000, wait_s=0.05)  # type: ignore[call-arg]
     assert (kept.get(memory.id).state, kept.get(memory.id).text) == ("forgotten", "the launch code is zebracrossing")
     del writer
     report = kept.purge(memory.id)
@@ -104,7 +104,7 @@ def test_a_reader_that_holds_the_log_stops_a_purge_before_it_erases(tmp_path: Pa
     kept = Memories(store, lambda: 1_790_000_000_000)
     memory, _ = kept.add(LONG, project=QUAY)
     reader.connection.execute("BEGIN")
-    reader.memory_counts()
+    reader.memories.counts()
     kept.add("something else", project=QUAY)
     with pytest.raises(StoreLockedError, match="not erased"):
         kept.purge(memory.id)
@@ -151,5 +151,5 @@ def test_a_damaged_index_is_no_hindrance(store: Store, kept: Memories, harm: str
         path.write_bytes(b"{")
     assert kept.purge(memory.id).is_gone
     assert not list((Path(store.path).parent / "index").glob("*damaged*"))
-    assert store.memory_index_lag() == 0
+    assert store.memory_index.lag() == 0
     assert [one.id for one in kept.listed(Scope.everything(), MemoryFilter())] == [other.id]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, equal_weights, find
 
 from howcome.domain import events
-from howcome.domain.stored import Filter, Scope
+from howcome.domain.stored import SEARCHES, Filter, Scope
 
 if TYPE_CHECKING:
     from howcome.store.base import Store
@@ -39,14 +39,14 @@ def filled(shared_store: Store) -> Store:
                 transcript.result(f"found {words} {project}secret", origin="external" if turn % 2 else "tool"),
                 transcript.answer(f"because {words} {project}secret"),
             )
-    shared_store.catch_up_index()
-    shared_store.release_index()
+    shared_store.index.catch_up()
+    shared_store.index.release()
     return shared_store
 
 
 def project_scope(store: Store, project: str) -> Scope:
     """One project's scope."""
-    return Scope.project(store.project_of_path(f"/home/mara/{project}"))
+    return Scope.project(store.projects.of_path(f"/home/mara/{project}"))
 
 
 QUESTION = st.lists(
@@ -64,7 +64,7 @@ def test_no_search_ever_leaves_its_scope(filled: Store, question: str, project: 
     wanted = Filter(project_scope(filled, project), before_ms=before_ms)
     for kind, hits in all_hits(filled, question, wanted).items():
         rows = {row for hit in hits for row in (hit.row, hit.exchange)}
-        found = filled.events_by_row(rows)
+        found = filled.log.events(rows)
         assert {event.project for event in found.values()} <= {f"/home/mara/{project}"}, kind
         assert all(before_ms is None or hit.ts_ms < before_ms for hit in hits), kind
 
@@ -91,7 +91,7 @@ def test_all_projects_together_are_everything(filled: Store, word: str) -> None:
 def test_a_word_finds_exactly_the_events_that_hold_it(filled: Store, word: str) -> None:
     """A search for one word misses no tool event that says it, and finds none that does not."""
     rows = find(filled, word, Filter(Scope.everything(), kinds=(events.TOOL_CALL, events.TOOL_RESULT)), limit=1000)
-    for row, event in filled.events_by_row(range(1, filled.last_row() + 1)).items():
+    for row, event in filled.log.events(range(1, filled.log.last_position() + 1)).items():
         if event.kind in (events.TOOL_CALL, events.TOOL_RESULT):
             assert (word in event.excerpt) == (row in rows)
 
@@ -112,7 +112,7 @@ def test_only_what_is_older_than_before(filled: Store) -> None:
 
 def test_sessions_can_be_left_out(filled: Store) -> None:
     """None of their rows, all of the others'."""
-    out = [*filled.session_ids("quay-0"), *filled.session_ids("dike-4")]
+    out = [*filled.sessions.named("quay-0"), *filled.sessions.named("dike-4")]
     for kind, hits in all_hits(filled, "gauge reading").items():
         left = all_hits(filled, "gauge reading", Filter(Scope.everything(), without=out))[kind]
         assert {hit.row for hit in left} == {hit.row for hit in hits if hit.session_id not in out}
@@ -122,8 +122,8 @@ def test_sessions_can_be_left_out(filled: Store) -> None:
 def test_kinds_narrow_an_event_search(filled: Store, kinds: tuple[str, ...]) -> None:
     """Only events of the kinds asked for, and all of those; no kind is no event."""
     wanted = Filter(Scope.everything(), kinds=kinds)
-    found = filled.events_by_row(find(filled, "gauge", wanted, limit=1000))
-    every = filled.events_by_row(find(filled, "gauge", limit=1000))
+    found = filled.log.events(find(filled, "gauge", wanted, limit=1000))
+    every = filled.log.events(find(filled, "gauge", limit=1000))
     assert set(found) == {row for row, event in every.items() if event.kind in kinds}
     assert bool(found) == bool(kinds)
 
@@ -133,7 +133,7 @@ def test_origins_narrow_an_event_search(filled: Store, origins: tuple[str, ...])
     """Only words from where they were asked for: with the two that may be pushed, never a tool's."""
     for kind, hits in all_hits(filled, "gauge reading", Filter(Scope.everything(), origins=origins)).items():
         if kind != "exchanges":
-            assert {event.origin for event in filled.events_by_row(hit.row for hit in hits).values()} <= set(origins)
+            assert {event.origin for event in filled.log.events(hit.row for hit in hits).values()} <= set(origins)
     assert find(filled, "gauge", Filter(Scope.everything(), origins=origins))
 
 
@@ -155,14 +155,14 @@ def test_more_of_the_words_is_a_better_hit(store: Store) -> None:
         transcript.prompt("upsert keeps the revision"), transcript.prompt("upsert alone in here"),
         transcript.prompt("revision alone in here"),
     )[1]  # fmt: skip
-    store.catch_up_index()
-    upsert, revision = store.analyze("upsert revision")
+    store.index.catch_up()
+    upsert, revision = store.index.analyze("upsert revision")
     for rarer, winner in ((upsert, one), (revision, other)):
         weights = {upsert: 1.0, revision: 1.0, rarer: 3.0}
-        exchanges = [hit.exchange for hit in store.search_exchanges(weights, EVERYTHING, 10)]
+        exchanges = [hit.exchange for hit in store.index.search("exchanges", weights, EVERYTHING, 10)]
         assert exchanges[0] == both or exchanges[:2] == [winner, both]
         assert exchanges.index(winner) < exchanges.index(other if winner == one else one)
-        assert {hit.row for hit in store.search_events(weights, EVERYTHING, 10)} == {both, one, other}
+        assert {hit.row for hit in store.index.search("events", weights, EVERYTHING, 10)} == {both, one, other}
 
 
 @pytest.mark.parametrize(
@@ -171,28 +171,28 @@ def test_more_of_the_words_is_a_better_hit(store: Store) -> None:
 )
 def test_a_typo_finds_the_word_one_edit_away(filled: Store, asked: str, said: str) -> None:
     """A letter missing, swapped or wrong: the same events as for the right word."""
-    fuzzy = {hit.row for hit in filled.search_fuzzy(equal_weights(filled, asked), EVERYTHING, 1000)}
+    fuzzy = {hit.row for hit in filled.index.search("fuzzy", equal_weights(filled, asked), EVERYTHING, 1000)}
     assert not find(filled, asked)
     assert fuzzy >= set(find(filled, said, limit=1000)) > set()
 
 
 def test_known_terms_that_begin_like_an_unknown_one(filled: Store) -> None:
     """The most frequent first, with their frequencies; nothing for what begins no term."""
-    assert filled.similar_terms("migr")[0][0].startswith("migrat")
-    assert all(count > 0 for _, count in filled.similar_terms("re", 3))
-    assert len(filled.similar_terms("re", 3)) <= 3
-    assert filled.similar_terms("qqq") == []
+    assert filled.index.similar_terms("migr")[0][0].startswith("migrat")
+    assert all(count > 0 for _, count in filled.index.similar_terms("re", 3))
+    assert len(filled.index.similar_terms("re", 3)) <= 3
+    assert filled.index.similar_terms("qqq") == []
 
 
 def test_names_are_found_exactly(filled: Store) -> None:
     """A file or identifier finds the events that mention it, whatever its case was; frequencies say how many."""
-    total, frequencies = filled.name_frequencies(["foobar", "sluice.py", "retry_policy", "gauge", "no_such"])
-    assert total == filled.counts()["events"]
+    total, frequencies = filled.index.name_frequencies(["foobar", "sluice.py", "retry_policy", "gauge", "no_such"])
+    assert total == filled.accounts.counts()["events"]
     assert frequencies["gauge"] == frequencies["no_such"] == 0
     for name, written in (("foobar", "FooBar"), ("sluice.py", "sluice.py"), ("retry_policy", "retry_policy")):
-        hits = filled.search_names({name: 1.0}, EVERYTHING, 1000)
+        hits = filled.index.search("names", {name: 1.0}, EVERYTHING, 1000)
         assert len(hits) == frequencies[name] > 0
-        assert all(written in event.excerpt for event in filled.events_by_row(hit.row for hit in hits).values())
+        assert all(written in event.excerpt for event in filled.log.events(hit.row for hit in hits).values())
 
 
 @pytest.mark.parametrize(
@@ -205,34 +205,34 @@ def test_parts_and_other_spellings_of_an_identifier_find_it(filled: Store, asked
 
 def test_the_terms_of_a_question_are_stemmed_and_unique(store: Store) -> None:
     """Stop words are out, forms of a word meet, each term once, in order; an empty question has none."""
-    assert store.analyze("Why are the migrations migrating the migration?") == store.analyze("migration")
-    assert store.analyze("the of and") == store.analyze("") == store.analyze("?!…") == []
+    assert store.index.analyze("Why are the migrations migrating the migration?") == store.index.analyze("migration")
+    assert store.index.analyze("the of and") == store.index.analyze("") == store.index.analyze("?!…") == []
 
 
 def test_rare_terms_weigh_more_and_unknown_ones_are_known_to_be(filled: Store) -> None:
     """Weights fall with frequency; what nobody ever said is not among the known terms."""
-    terms = filled.analyze("gauge quaysecret zzzunheard")
-    weights = filled.weigh(terms)
+    terms = filled.index.analyze("gauge quaysecret zzzunheard")
+    weights = filled.index.weigh(terms)
     assert weights.known == set(terms[:2])
     assert weights.windows[terms[0]] <= weights.windows[terms[2]]
     assert weights.exchanges[terms[0]] < weights.exchanges[terms[1]] < weights.exchanges[terms[2]]
-    assert weights.totals["events"] == filled.counts()["events"]
+    assert weights.totals["events"] == filled.accounts.counts()["events"]
     assert weights.totals["exchanges"] == 6 * TURNS
 
 
 def test_an_empty_store_finds_nothing(store: Store) -> None:
     """No index yet is no error."""
     assert not any(all_hits(store, "anything at all").values())
-    assert store.similar_terms("any") == []
-    assert store.name_frequencies(["any"]) == (0, {"any": 0})
-    assert store.weigh(["any"]).known == set()
-    assert store.index_lag() == 0
+    assert store.index.similar_terms("any") == []
+    assert store.index.name_frequencies(["any"]) == (0, {"any": 0})
+    assert store.index.weigh(["any"]).known == set()
+    assert store.index.lag() == 0
 
 
 def test_no_terms_find_nothing(filled: Store) -> None:
     """An empty question is no question, not a question for everything."""
-    for search in (filled.search_events, filled.search_exchanges, filled.search_names, filled.search_fuzzy):
-        assert search({}, EVERYTHING, 10) == []
+    for what in SEARCHES:
+        assert filled.index.search(what, {}, EVERYTHING, 10) == []
 
 
 def test_a_session_that_changes_its_project_is_kept_apart(store: Store) -> None:
@@ -243,11 +243,11 @@ def test_a_session_that_changes_its_project_is_kept_apart(store: Store) -> None:
         transcript.answer("harbour masterplan is in the other repository", cwd="/home/mara/dike"),
         transcript.prompt("thanks for the masterplan", cwd="/home/mara/dike"),
     )
-    store.catch_up_index()
+    store.index.catch_up()
     for folder, said in (("quay", {"harbour masterplan please"}), ("dike", {"thanks for the masterplan",
             "harbour masterplan is in the other repository"})):  # fmt: skip
         wanted = Filter(project_scope(store, folder))
         for kind, hits in all_hits(store, "harbour masterplan", wanted).items():
-            found = store.events_by_row({row for hit in hits for row in (hit.row, hit.exchange)}, with_text=True)
+            found = store.log.events({row for hit in hits for row in (hit.row, hit.exchange)}, with_text=True)
             rows = [hit.row for hit in hits]
             assert {found[row].text for row in rows} <= said, f"{kind} in {folder}"

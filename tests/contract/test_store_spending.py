@@ -26,32 +26,33 @@ def call(tokens: int = 1000, purpose: str = "distil") -> Call:
 
 def spend(store: SqliteStore, times: int, at_ms: int = NOON, caps: Caps = CAPS) -> int:
     """How many of so many calls were allowed."""
-    return sum(bool(store.reserve_call(call(), caps, at_ms)[0]) for _ in range(times))
+    return sum(bool(store.spending.reserve(call(), caps, at_ms)[0]) for _ in range(times))
 
 
 def test_calls_are_allowed_up_to_the_cap(store: SqliteStore) -> None:
     """And not one more; what was refused is one receipt, with how often."""
     assert spend(store, 5) == 3
-    assert store.spent_on(NOON) == (3, 3000)
-    refused, *made = store.receipts(0)
+    assert store.spending.spent_on(NOON) == (3, 3000)
+    refused, *made = store.spending.receipts(0)
     assert (refused.outcome, refused.times, refused.call.tokens) == (OVER_BUDGET, 2, 0)
     assert [each.outcome for each in made] == ["unsettled"] * 3
-    assert store.reserve_call(call(), CAPS, NOON) == (0, "all 3 calls of llm_daily_calls are spent until midnight UTC")
+    problem = "all 3 calls of llm_daily_calls are spent until midnight UTC"
+    assert store.spending.reserve(call(), CAPS, NOON) == (0, problem)
 
 
 def test_tokens_are_reserved_before_and_corrected_after(store: SqliteStore) -> None:
     """What is not known stays as it was reserved; a row is settled once."""
     caps = Caps(100, 2500)
-    first, second = (store.reserve_call(call(), caps, NOON)[0] for _ in range(2))
-    row, problem = store.reserve_call(call(), caps, NOON)
+    first, second = (store.spending.reserve(call(), caps, NOON)[0] for _ in range(2))
+    row, problem = store.spending.reserve(call(), caps, NOON)
     assert row == 0
     assert "500 of the 2500 tokens" in problem
-    store.settle_call(first, "ok", Usage(100, 20, 0.5), 120, 1500)
-    store.settle_call(first, "failed", Usage(), 9999, 1)
-    store.settle_call(second, "timeout", Usage(), 1000, 6000)
-    assert store.spent_on(NOON) == (2, 1120)
-    assert store.reserve_call(call(), caps, NOON)[0]
-    done = store.receipts(0)[-1]
+    store.spending.settle(first, "ok", Usage(100, 20, 0.5), 120, 1500)
+    store.spending.settle(first, "failed", Usage(), 9999, 1)
+    store.spending.settle(second, "timeout", Usage(), 1000, 6000)
+    assert store.spending.spent_on(NOON) == (2, 1120)
+    assert store.spending.reserve(call(), caps, NOON)[0]
+    done = store.spending.receipts(0)[-1]
     assert (done.usage.tokens_in, done.usage.tokens_out, done.usage.cost_usd, done.duration_ms) == (100, 20, 0.5, 1500)
 
 
@@ -117,33 +118,33 @@ def test_no_day_is_ever_given_twice(tmp_path_factory: pytest.TempPathFactory, mo
 def test_the_switch_holds_for_everybody_at_once(store: SqliteStore) -> None:
     """In the store, so also for processes that run already; nothing is written for a call that it stops."""
     other = SqliteStore(store.folder)
-    assert store.stopped_ms() is None
-    store.stop_spending(NOON)
-    store.stop_spending(NOON + 1)
-    row, problem = other.reserve_call(call(), CAPS, NOON)
-    assert (row, other.stopped_ms()) == (0, NOON)
+    assert store.spending.stopped_ms() is None
+    store.spending.stop(NOON)
+    store.spending.stop(NOON + 1)
+    row, problem = other.spending.reserve(call(), CAPS, NOON)
+    assert (row, other.spending.stopped_ms()) == (0, NOON)
     assert "howcome spending --go" in problem
-    assert store.receipts(0) == []
-    store.resume_spending()
+    assert store.spending.receipts(0) == []
+    store.spending.resume()
     assert spend(other, 1) == 1
     other.close()
 
 
 def test_without_a_receipt_nothing_is_spent(store: SqliteStore) -> None:
     """A store that cannot be written allows no call."""
-    store.is_read_only = True
+    store.database.is_read_only = True
     with pytest.raises(StoreError, match="nothing may be spent"):
-        store.reserve_call(call(), CAPS, NOON)
+        store.spending.reserve(call(), CAPS, NOON)
 
 
 def test_a_store_that_is_thrown_away_spends_from_another(store: SqliteStore, tmp_path: Path) -> None:
     """An evaluation has no budget of its own."""
     thrown_away = SqliteStore(str(tmp_path / "evaluation"))
-    thrown_away.spend_from(store)
-    row, _ = thrown_away.reserve_call(call(), CAPS, NOON)
-    thrown_away.settle_call(row, "ok", Usage(10, 5), 15, 100)
-    assert store.spent_on(NOON) == (1, 15)
-    assert thrown_away.spent_on(NOON) == (0, 0)
+    thrown_away.spending.spend_from(store.spending)
+    row, _ = thrown_away.spending.reserve(call(), CAPS, NOON)
+    thrown_away.spending.settle(row, "ok", Usage(10, 5), 15, 100)
+    assert store.spending.spent_on(NOON) == (1, 15)
+    assert thrown_away.spending.spent_on(NOON) == (0, 0)
     thrown_away.close()
 
 
@@ -154,10 +155,10 @@ from howcome.store.sqlite import SqliteStore
 folder, calls, at_ms = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 store, allowed = SqliteStore(folder), 0
 for number in range(calls):
-    row, _ = store.reserve_call(Call("distil", "http", "small", 1000), Caps(37, 10**9), at_ms)
+    row, _ = store.spending.reserve(Call("distil", "http", "small", 1000), Caps(37, 10**9), at_ms)
     allowed += bool(row)
     if row and number % 2:
-        store.settle_call(row, "ok", Usage(1, 1), 2, 1)
+        store.spending.settle(row, "ok", Usage(1, 1), 2, 1)
 print(allowed)
 """
 
@@ -168,4 +169,4 @@ def test_eight_processes_spend_exactly_the_cap(store: SqliteStore) -> None:
     running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(8)]
     allowed = [int(process.communicate(timeout=LIMIT_S)[0]) for process in running]
     assert sum(allowed) == 37
-    assert store.spent_on(NOON)[0] == 37
+    assert store.spending.spent_on(NOON)[0] == 37

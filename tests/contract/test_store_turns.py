@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def turns(store: Store) -> dict[str, Turn]:
     """Every turn by its text."""
-    return {turn.text: turn for turn in store.turns_after(0, 1000)}
+    return {turn.text: turn for turn in store.log.turns_after(0, 1000)}
 
 
 def places(store: Store) -> dict[str, tuple[str | None, int]]:

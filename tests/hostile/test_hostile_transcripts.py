@@ -77,7 +77,7 @@ def test_every_byte_of_a_hostile_transcript_is_accounted_for(room: Room, figure:
         read(store, path)
         read(store, path)
         assert_accounted(store)
-        store.catch_up_index()
+        store.index.catch_up()
         store.close()
 
     check()

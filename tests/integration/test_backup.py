@@ -53,7 +53,7 @@ def test_a_whole_copy_can_be_put_back(tmp_path: Path, store_folder: Path) -> Non
     assert "berth3" in run("search", "--all-projects", "why does berth3 fail").stdout
     assert "crane3" not in run("search", "--all-projects", "why does crane3 fail").stdout
     kept = SqliteStore(done["aside"])
-    assert kept.counts()["events"] == 60
+    assert kept.accounts.counts()["events"] == 60
     kept.close()
     ask("import", later)
     assert "crane3" in run("search", "--all-projects", "why does crane3 fail").stdout

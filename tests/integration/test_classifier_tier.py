@@ -41,8 +41,8 @@ def told(store: SqliteStore, tmp_path: Path) -> SqliteStore:
         script.prompt("Anything about ingest/gauge.py?"),
         script.answer("gauge.py only opens the port."),
     )
-    store.catch_up_index()
-    store.release_index()
+    store.index.catch_up()
+    store.index.release()
     return store
 
 
@@ -50,7 +50,7 @@ def offered(store: SqliteStore, text: str, wanted: Filter = EVERYTHING, **option
     """What the tier offers, by the words of the rows."""
     found = ClassifierTier(store).candidates(Searcher(store).situation(text, wanted, **options))
     assert len({one.row for one in found}) == len(found)
-    rows = store.events_by_row([one.row for one in found], with_text=True)
+    rows = store.log.events([one.row for one in found], with_text=True)
     return {rows[one.row].text or "": one for one in found}
 
 
@@ -74,7 +74,7 @@ def test_a_fix_asks_for_what_followed_a_failure(told: SqliteStore) -> None:
 
 def test_a_file_of_the_project_is_found_by_name(told: SqliteStore, tmp_path: Path) -> None:
     """Only one that is there."""
-    project = Filter(Scope.project(told.project_of_root(str(tmp_path / "quay"))))
+    project = Filter(Scope.project(told.projects.of_root(str(tmp_path / "quay"))))
     assert any("gauge.py" in text for text in offered(told, "add a retry to gauge.py", project))
     (tmp_path / "quay" / "ingest" / "gauge.py").unlink()
     assert offered(told, "add a retry to gauge.py", project) == {}

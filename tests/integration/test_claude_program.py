@@ -37,12 +37,12 @@ def program(tmp_path: Path) -> ClaudeProgram:
 def metered(store: SqliteStore, program: ClaudeProgram, timeout_s: float = 60.0, model: str = "") -> MeteredModel:
     """The model that it is, with a budget that nobody exhausts here."""
     adapter = ClaudeLanguageModel(str(program.path), model, store.folder)
-    return MeteredModel(adapter, store, CLASSIFY, Caps(100, 1_000_000), timeout_s)
+    return MeteredModel(adapter, store.spending, CLASSIFY, Caps(100, 1_000_000), timeout_s)
 
 
 def receipts(store: SqliteStore) -> list[Receipt]:
     """All, in the order of their calls."""
-    return store.receipts(0)[::-1]
+    return store.spending.receipts(0)[::-1]
 
 
 def wait_until_gone(pid: int) -> None:
@@ -220,7 +220,7 @@ def counts(folder: Path) -> dict[str, int]:
     with SqliteStoreAt(folder) as store:
         spool = folder / "spool"
         waiting = len(list(spool.iterdir())) if spool.is_dir() else 0
-        return {**store.counts(), "waiting": waiting, "said": len(store.rows_known("now"))}
+        return {**store.accounts.counts(), "waiting": waiting, "said": len(store.injections.events_known("now"))}
 
 
 def test_a_process_that_is_killed_has_spent_what_it_reserved(
@@ -248,6 +248,6 @@ def test_a_process_that_is_killed_has_spent_what_it_reserved(
     assert len(program.asked) == 1
     with SqliteStoreAt(store_folder) as store:
         assert [each.outcome for each in receipts(store)] == ["unsettled", "over budget"]
-        calls, tokens = store.spent_on(time.time_ns() // 1_000_000)
+        calls, tokens = store.spending.spent_on(time.time_ns() // 1_000_000)
     assert calls == 1
     assert tokens > 1000

@@ -132,7 +132,7 @@ def test_bytes_that_are_no_text_never_fail(app: App, data: bytes) -> None:
 @given(tokens=st.lists(TOKEN, min_size=1, max_size=5, unique=True), noise=st.text(max_size=40))
 def test_a_literal_token_is_findable(app: App, tokens: list[str], noise: str) -> None:
     """Whatever stood around it: who asks for exactly a token that was said finds what said it."""
-    number = app.store.last_row()
+    number = app.store.log.last_position()
     transcript = Transcript(app.store, f"/t/{number}.jsonl", session=f"said-{number}")
     noise = "".join(character for character in noise if not character.isalnum())
     [row] = transcript.say(f"{noise} " + f" {noise} ".join(tokens))

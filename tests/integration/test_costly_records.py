@@ -124,7 +124,7 @@ def test_a_record_that_a_pass_died_in_is_set_aside_by_the_next(tmp_path: Path, s
     assert_silent(hook("Stop", payload("Stop", path, SESSION)))
     with_store = SqliteStore(str(store_folder))
     assert texts(with_store) == ["first", "second", "fourth", "fifth"]
-    [aside] = with_store.quarantined()
+    [aside] = with_store.quarantine.newest()
     [line] = [line for line in path.read_bytes().splitlines(keepends=True) if MARK.encode() in line]
     assert (aside["reason"], aside["path"], aside["size_bytes"]) == (SET_ASIDE, str(path), len(line))
     assert aside["offset"] == path.read_bytes().index(line)
@@ -138,7 +138,7 @@ def test_a_record_that_a_pass_died_in_is_set_aside_by_the_next(tmp_path: Path, s
     assert (report["accepted"], report["quarantined"]) == (1, 0)
     with_store = SqliteStore(str(store_folder))
     assert texts(with_store) == ["first", "second", MARK, "fourth", "fifth"]
-    assert with_store.quarantined() == []
+    assert with_store.quarantine.newest() == []
     assert_whole(with_store, path)
     assert_indexed(with_store)
     with_store.close()
@@ -156,7 +156,7 @@ def test_a_record_that_another_living_process_tries_is_left_to_it(tmp_path: Path
 
     SlowIngester(store, meanwhile).ingest_file(str(path), "claude-code")
     assert texts(store) == ["first", "second", MARK, "fourth", "fifth"]
-    assert store.quarantined() == []
+    assert store.quarantine.newest() == []
     assert_accounted(store)
 
 
@@ -175,7 +175,7 @@ def test_who_is_interrupted_may_try_again(tmp_path: Path, store: SqliteStore, in
     with pytest.raises(MemoryError):
         SlowIngester(store, failing).ingest_file(str(path), "claude-code")
     ingest(path)
-    assert store.quarantine_reasons() == {SET_ASIDE: 1}
+    assert store.quarantine.reasons() == {SET_ASIDE: 1}
     assert_whole(store, path)
 
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_found_again_stays_set_aside(tmp_path: Path, store_folder
     done = run("import", "--retry-set-aside", path)
     assert done.returncode == 0
     store = SqliteStore(str(store_folder))
-    assert store.quarantine_reasons() == {SET_ASIDE: 1}
+    assert store.quarantine.reasons() == {SET_ASIDE: 1}
     assert "changed" in texts(store)  # the new content is a generation of its own
     assert_accounted(store)
     store.close()
@@ -203,4 +203,4 @@ def test_a_note_of_a_process_that_is_gone_counts(tmp_path: Path, store: SqliteSt
     assert not ingest(path).is_complete
     store.connection.execute("UPDATE trials SET began_ms = began_ms - 36000000")
     assert ingest(path).is_complete
-    assert store.quarantine_reasons() == {SET_ASIDE: 1}
+    assert store.quarantine.reasons() == {SET_ASIDE: 1}

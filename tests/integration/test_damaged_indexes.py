@@ -81,7 +81,7 @@ def answers() -> list[set[str]]:
     with open_app(read_settings(os.environ), embedder=HashingEmbedder()) as app:
         app.embed_new_turns()
         found = [app.search(Question(words, Scope.everything(), limit=20)) for words in WORDS]
-        assert (app.store.index_lag(), app.store.memory_index_lag()) == (0, 0)
+        assert (app.store.index.lag(), app.store.memory_index.lag()) == (0, 0)
         return [{item.id for item in each} for each in found]
 
 
@@ -205,9 +205,9 @@ def test_texts_that_are_no_utf8_hide_nothing_else(past: Path, store_folder: Path
         assert (done.returncode, done.stderr) == (0, ""), words
     assert "\ufffd" in run("timeline", "earlier").stdout
     with closing(SqliteStore(str(store_folder))) as store:
-        store.rebuild_index()
-        store.release_index()
-        assert store.index_lag() == 0
+        store.index.rebuild()
+        store.index.release()
+        assert store.index.lag() == 0
     assert not failures(store_folder)
 
 
@@ -230,7 +230,7 @@ def test_a_spool_with_garbage_gives_what_is_whole(store_folder: Path) -> None:
     assert not part.exists()
     assert (spool.spool_counts(str(store_folder))["waiting"], spool.spool_counts(str(store_folder))["dead"]) == (0, 5)
     with closing(SqliteStore(str(store_folder))) as store:
-        assert store.counts()["events"] == 2
+        assert store.accounts.counts()["events"] == 2
     assert run("status").returncode == 0
 
 

@@ -34,7 +34,7 @@ from howcome.ingest.distil.model_run import ModelDistillation
 from howcome.providers.llm import open_model
 from howcome.settings import read_settings
 with open_app(read_settings(os.environ)) as app:
-    model = lambda: open_model(app.settings, app.store, "distil", limit_s=1.0)
+    model = lambda: open_model(app.settings, app.store.spending, "distil", limit_s=1.0)
     report = ModelDistillation(app.store, model, now_ms, "it").run()
 print(json.dumps([report.asked, report.done, report.dead, report.waiting]))
 """
@@ -105,13 +105,13 @@ def counted(report: dict[str, Any]) -> tuple[int, ...]:
 def outcomes(folder: Path) -> list[str]:
     """What became of calls, in their order."""
     with SqliteStoreAt(folder) as store:
-        return [receipt.outcome for receipt in store.receipts(0)[::-1]]
+        return [receipt.outcome for receipt in store.spending.receipts(0)[::-1]]
 
 
 def kept(folder: Path) -> dict[str, str]:
     """The live memories' texts, with what made them."""
     with SqliteStoreAt(folder) as store:
-        return {one.text: one.source for one in store.list_memories(EVERYTHING, MemoryFilter(), 99)}
+        return {one.text: one.source for one in store.memories.select(EVERYTHING, MemoryFilter(), 99)}
 
 
 class SqliteStoreAt:
@@ -164,7 +164,7 @@ def test_what_is_never_answered_ends_in_time(
     assert [json.loads(one.stdout) for one in done] == [[1, 0, 0, 1], [1, 0, 1, 0], [0, 0, 0, 0]]
     assert outcomes(session) == ["timeout"] * 2
     with SqliteStoreAt(session) as store:
-        assert all(receipt.call.tokens > 1000 for receipt in store.receipts(0))
+        assert all(receipt.call.tokens > 1000 for receipt in store.spending.receipts(0))
 
 
 @pytest.mark.parametrize("kind", ["http", "claude"])

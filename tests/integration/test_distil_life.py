@@ -136,8 +136,8 @@ def distilled(store: SqliteStore, one: str, other: str, cosine: float) -> tuple[
     Transcript(store).say("so?", f"KEEP decision: {one}", "hm?", f"KEEP decision: {other}")
     meaning = Meaning(store, Angled(one, cosine), lambda: START_MS)
     Distillation(store, NotingDistiller(), lambda: START_MS, lambda: meaning).run()
-    kept = store.list_memories(EVERYTHING, MemoryFilter(), 99, oldest_first=True)
-    return [memory.text for memory in kept], [pair.reason for pair in store.reviews(EVERYTHING, 99)]
+    kept = store.memories.select(EVERYTHING, MemoryFilter(), 99, oldest_first=True)
+    return [memory.text for memory in kept], [pair.reason for pair in store.reviews.waiting(EVERYTHING, 99)]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,9 @@ def test_words_that_are_shared_are_a_cosine_too(store: SqliteStore, words: str, 
 def test_the_first_is_what_the_second_points_to(store: SqliteStore) -> None:
     """Both sayings bear it out, and the other words are kept beside it."""
     distilled(store, PAUSE, SAME, 0.96)
-    [memory] = store.list_memories(EVERYTHING, MemoryFilter(), 99)
-    assert len(memory.evidence) == len(store.memory_said(memory.row)) == 2
-    assert store.memory_wordings(memory.row) == [SAME]
+    [memory] = store.memories.select(EVERYTHING, MemoryFilter(), 99)
+    assert len(memory.evidence) == len(store.memories.said(memory.row)) == 2
+    assert store.memories.wordings(memory.row) == [SAME]
 
 
 # -- what is superseded, erased, faded ---------------------------------------------------------------------------------
@@ -211,21 +211,21 @@ def test_an_erased_memory_leaves_no_byte_and_does_not_come_back(store: SqliteSto
         Distillation(store, Rewording(version), lambda: START_MS, lambda: meaning, embedder.name).run()
 
     distil(1)
-    [memory] = store.list_memories(EVERYTHING, MemoryFilter(), 99)
-    [other] = store.memory_wordings(memory.row)
+    [memory] = store.memories.select(EVERYTHING, MemoryFilter(), 99)
+    [other] = store.memories.wordings(memory.row)
     ask("export", tmp_path / "before.jsonl", "--all-projects")
-    assert store.files_with(other)
+    assert store.purging.files_with(other)
     people = Memories(store, lambda: START_MS + 10**6)
     assert people.purge(memory.id).is_gone
     for words in (memory.text, other):
         assert not [path for path in files(store) if words.encode() in path.read_bytes()]
-    assert store.memory_vectors(embedder.name, [memory.key]) == {}
+    assert store.memory_vectors.of(embedder.name, [memory.key]) == {}
     assert store.connection.execute("SELECT count(*) FROM memory_vectors").fetchall() == [(0,)]
     talk.say("again?", f"KEEP decision: {lorry}", "and?", f"KEEP decision: {truck}")
     distil(1)
     distil(2)
     assert ask("import-memories", tmp_path / "before.jsonl")["added"] == 0
-    assert store.list_memories(EVERYTHING, MemoryFilter(with_forgotten=True, with_superseded=True), 99) == []
+    assert store.memories.select(EVERYTHING, MemoryFilter(with_forgotten=True, with_superseded=True), 99) == []
     for words in (memory.text, other):
         assert not [path for path in files(store) if words.encode() in path.read_bytes()]
 
@@ -314,7 +314,7 @@ def test_what_somebody_changed_keeps_its_chain_when_its_source_goes(store: Sqlit
     talk = Transcript(store)
     talk.say("so?", "UNFINISHED: The crane log is not rotated yet.")
     Distillation(store, NotingDistiller(), lambda: START_MS).run()
-    [old] = store.list_memories(EVERYTHING, MemoryFilter(), 99)
+    [old] = store.memories.select(EVERYTHING, MemoryFilter(), 99)
     people = Memories(store, lambda: START_MS + 10**6)
     new = people.update(old.id, text="The crane log is rotated by hand on Mondays.")
     talk.say("now?", "rotated")

@@ -106,7 +106,7 @@ def test_what_an_older_version_stored_openly_is_redacted_before_it_is_shown(stor
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     Transcript(store).say("how does the poller sign in to the gauge?", "With the token placeholder-of-the-gauge.")
     store.connection.execute("UPDATE events SET excerpt = replace(excerpt, 'placeholder-of-the-gauge', ?)", (secret,))
-    [event] = [one for one in store.events_by_row(range(9), with_text=True).values() if secret in (one.text or "")]
+    [event] = [one for one in store.log.events(range(9), with_text=True).values() if secret in (one.text or "")]
     told = f"The poller signs in to the gauge with the token {secret}."
     with running(Chat(usual=answer(operation("ADD", told)))) as chat:
         found = read_settings({"HOME": os.environ["HOME"], **chat.settings})

@@ -26,6 +26,7 @@ from howcome.retrieve.memories import RankedMemory, not_crowding
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
+from howcome.store.sqlite_memory_writing import MemoryWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,12 +71,12 @@ def note(app: App, folder: Path, sessions: dict[str, Sequence[str]]) -> None:
     ask("import", *paths)
     Distillation(app.store, NotingDistiller(), now_ms).run()
     app.refresh()
-    assert app.store.catch_up_memories()
+    assert app.store.memory_index.catch_up()
 
 
 def memories(app: App) -> list[Memory]:
     """The live ones, newest first."""
-    return app.store.list_memories(EVERYTHING, MemoryFilter(), 99)
+    return app.store.memories.select(EVERYTHING, MemoryFilter(), 99)
 
 
 def everything(app: App) -> list[tuple[object, ...]]:
@@ -85,9 +86,9 @@ def everything(app: App) -> list[tuple[object, ...]]:
         (
             memory.key, memory.type, memory.text, memory.origin, memory.status, memory.created_ms, memory.said_ms,
             memory.subject, str(memory.supersedes_id), str(memory.superseded_by_id), memory.evidence,
-            app.store.memory_said(memory.row),
+            app.store.memories.said(memory.row),
         )
-        for memory in app.store.list_memories(EVERYTHING, wanted, 999)
+        for memory in app.store.memories.select(EVERYTHING, wanted, 999)
     )  # fmt: skip
 
 
@@ -228,8 +229,8 @@ def test_what_has_faded_is_listed_unless_it_is_pinned(tmp_path: Path, app: App) 
     first, second = memories(app)
     assert {row["id"] for row in ask("memories", "--all-projects", "--stale")["memories"]} == {first.id, second.id}
     assert ask("memories", "--pin", first.id)["pinned"] is True
-    app.store.record_memory_access([second.row], now_ms())
-    app.store.record_memory_access([second.row], now_ms())
+    app.store.memories.record_access([second.row], now_ms())
+    app.store.memories.record_access([second.row], now_ms())
     assert ask("memories", "--all-projects", "--stale")["memories"] == []
     assert ask("memories", "--unpin", first.id)["pinned"] is False
     assert [row["id"] for row in ask("memories", "--all-projects", "--stale")["memories"]] == [first.id]
@@ -387,7 +388,7 @@ def test_the_worker_distils_nothing_when_nobody_wants_it(home: Path, store_folde
         eventually(lambda: run("search", "--session", "one", "celery").stdout.startswith("ev-"), limit_s=60)
         assert end(process)
     store = SqliteStore(str(store_folder))
-    assert store.due_sessions("rules 1", EVERYTHING)
+    assert store.candidates.due("rules 1", EVERYTHING)
     store.close()
 
 
@@ -463,7 +464,7 @@ def test_what_a_tool_printed_is_never_pushed(tmp_path: Path, app: App) -> None:
     ask("import", write(tmp_path / "one.jsonl", claude.user("look"), call, result))
     Distillation(app.store, NotingDistiller(), now_ms).run()
     app.refresh()
-    app.store.catch_up_memories()
+    app.store.memory_index.catch_up()
     [memory] = memories(app)
     assert memory.origin in ("tool", "external")
     assert said(app) == []
@@ -476,7 +477,7 @@ def test_age_counts_from_when_a_thing_was_said_last(tmp_path: Path, app: App) ->
     note(app, tmp_path, {"one": ["so?", WAIT]})
     [memory] = memories(app)
     with app.store.transaction():  # type: ignore[attr-defined]
-        app.store.bear_out(memory.row, [], [(now_ms() - DAY_MS, memory.evidence[0])])  # type: ignore[attr-defined]
+        MemoryWriter(app.store.database).bear_out(memory.row, [], [(now_ms() - DAY_MS, memory.evidence[0])])  # type: ignore[attr-defined]
     assert app.memories.stale(EVERYTHING) == []
 
 

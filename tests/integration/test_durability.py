@@ -179,7 +179,7 @@ def test_twenty_processes_make_a_store_at_once(
             _, error = opener.communicate(timeout=60)
             assert (opener.returncode, error) == (0, b""), error.decode()[-3000:]
         store = SqliteStore(str(folder))
-        assert store.counts()["events"] == 100
+        assert store.accounts.counts()["events"] == 100
         assert_accounted(store)
         assert_indexed(store)
         store.close()
@@ -206,7 +206,7 @@ def test_a_locked_store_is_waited_for_within_the_deadline(
     monkeypatch.setenv("HOWCOME_INGEST_DEADLINE_MS", "20000")
     assert_silent(hook("Stop", payload("Stop", path, Claude().session)))
     store = SqliteStore(str(store_folder))
-    assert store.counts()["events"] == 25
+    assert store.accounts.counts()["events"] == 25
     assert_accounted(store)
     store.close()
 

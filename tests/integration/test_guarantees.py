@@ -34,7 +34,7 @@ def read(app: App, *paths: Path) -> None:
     for found in named_transcripts([str(path) for path in paths]):
         app.ingest_file(found)
     app.index_new_rows()
-    app.store.release_index()
+    app.store.index.release()
 
 
 def told(app: App, prompt: str, cwd: Path) -> str:
@@ -120,8 +120,8 @@ def test_private_words_are_dropped_from_tool_inputs_too(tmp_path: Path) -> None:
     call = claude.call("Task", "toolu_1", prompt="note <private>codename bluebird</private> end")
     with opened() as app:
         read(app, write(tmp_path / "a.jsonl", claude.user("go"), call))
-        texts = [event.text for row, _, _ in app.store.find_sessions("") or app.store.find_sessions(claude.session)
-                 for event in app.store.session_events(row, with_text=True)]  # fmt: skip
+        texts = [event.text for row, _, _ in app.store.sessions.find("") or app.store.sessions.find(claude.session)
+                 for event in app.store.log.session(row, with_text=True)]  # fmt: skip
     assert any("note [private] end" in (text or "") for text in texts)
     assert not any("bluebird" in (text or "") for text in texts)
 
@@ -136,7 +136,7 @@ def test_a_record_without_a_folder_is_where_the_one_before_it_was(tmp_path: Path
     del last["cwd"]
     with opened(HOWCOME_EXCLUDE=str(secret)) as app:
         read(app, write(tmp_path / "a.jsonl", claude.user("hidden"), last))
-        assert app.store.counts()["events"] == 0
+        assert app.store.accounts.counts()["events"] == 0
 
 
 @pytest.mark.parametrize("folder", ["secret", "./secret", "../secret"])

@@ -158,7 +158,7 @@ def stored(folder: Path) -> int:
     """How many events a store holds, which are accounted for."""
     store = SqliteStore(str(folder))
     assert_accounted(store)
-    count = store.counts()["events"]
+    count = store.accounts.counts()["events"]
     store.close()
     return count
 

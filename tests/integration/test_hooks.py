@@ -82,8 +82,8 @@ def test_a_session_is_captured_with_its_subagents_as_it_grows(tmp_path: Path, st
     call("Stop", path)
     store = SqliteStore(str(store_folder))
     assert len(timeline(store, "running")) == 20
-    assert {os.path.basename(state.path) for state in store.sources()} == {path.name, inner.name, outer.name}
-    assert store.index_lag() == 0
+    assert {os.path.basename(state.path) for state in store.log.sources()} == {path.name, inner.name, outer.name}
+    assert store.index.lag() == 0
     assert_accounted(store)
     store.close()
 
@@ -99,7 +99,7 @@ def test_a_start_catches_up_with_every_transcript(home: Path, store_folder: Path
     write(root / "two" / "subagents" / "agent-1.jsonl", *Claude("two").conversation(1))
     assert call("SessionStart", root / "not-there-yet.jsonl") is None
     store = SqliteStore(str(store_folder))
-    assert {name for _, name, _ in store.find_sessions("o") + store.find_sessions("t")} == {"one", "odd", "two"}
+    assert {name for _, name, _ in store.sessions.find("o") + store.sessions.find("t")} == {"one", "odd", "two"}
     assert_accounted(store)
     store.close()
 
@@ -240,5 +240,5 @@ def test_a_transcript_that_is_none_is_silence(kind: str, tmp_path: Path, store_f
         call(event, path, agent_transcript_path=str(path))
     store = SqliteStore(str(store_folder))
     assert timeline(store, "stolen") == []
-    assert store.counts()["events"] == 30
+    assert store.accounts.counts()["events"] == 30
     store.close()

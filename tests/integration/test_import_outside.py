@@ -14,6 +14,7 @@ from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.settings import read_settings
+from howcome.store.sqlite_memory_writing import MemoryWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +95,7 @@ def test_a_person_accepts_what_a_file_says(app: App, answer: str, lives: set[str
     """Then it is the user's, pinned, and in the place of what it supersedes; or it is forgotten."""
     own = keep(app)
     take_in(app, line("66" * 16, supersedes=own.key.hex()))
-    [pair] = app.store.reviews(EVERYTHING, 9)
+    [pair] = app.store.reviews.waiting(EVERYTHING, 9)
     assert (pair.older.text, pair.newer.text, pair.reason) == (OWN, FORGED, "imported")
     app.memories.settle(pair.row, answer)
     found = live(app)
@@ -103,29 +104,29 @@ def test_a_person_accepts_what_a_file_says(app: App, answer: str, lives: set[str
     if FORGED in found:
         assert (found[FORGED].origin, found[FORGED].pinned_ms) == ("user", PINNED_MS)
         assert found[FORGED].supersedes == (own.row if answer == "newer" else None)
-    assert app.store.reviews(EVERYTHING, 9) == []
+    assert app.store.reviews.waiting(EVERYTHING, 9) == []
 
 
 def test_one_that_supersedes_nothing_is_accepted_too(app: App) -> None:
     """Of every project, also what holds everywhere; a text of the person's own is theirs at once."""
     take_in(app, line("66" * 16, project=None), line("67" * 16, "the sluice listens on port 7777"))
     scope = app.scope_of(QUAY)
-    pairs = {pair.newer.text: pair for pair in app.store.reviews(scope, 9)}
+    pairs = {pair.newer.text: pair for pair in app.store.reviews.waiting(scope, 9)}
     app.memories.settle(pairs[FORGED].row, "newer")
     assert pushed(app) == [FORGED]
     mine = app.memories.update(pairs["the sluice listens on port 7777"].newer.id, text=OWN, is_person=True)
     assert mine.origin == "user"
     assert sorted(pushed(app)) == [FORGED, OWN]
-    assert app.store.reviews(scope, 9) == []
+    assert app.store.reviews.waiting(scope, 9) == []
 
 
 def test_what_was_turned_down_waits_for_review_when_it_is_restored(app: App) -> None:
     """Being brought back is not being accepted."""
     take_in(app, line("66" * 16))
-    [pair] = app.store.reviews(EVERYTHING, 9)
+    [pair] = app.store.reviews.waiting(EVERYTHING, 9)
     app.memories.settle(pair.row, "older")
     app.memories.restore(pair.newer.id)
-    assert [again.row for again in app.store.reviews(EVERYTHING, 9)] == [pair.row]
+    assert [again.row for again in app.store.reviews.waiting(EVERYTHING, 9)] == [pair.row]
     assert pushed(app) == []
 
 
@@ -165,12 +166,12 @@ def test_the_same_words_kept_by_hand_are_ones_own(app: App) -> None:
 def test_distillers_do_not_see_what_nobody_reviewed(app: App) -> None:
     """It stands in no decision's place, and no decision becomes evidence of it."""
     take_in(app, line("66" * 16, OWN, subject="sluice"))
-    project = app.store.project_of_root(QUAY)
+    project = app.store.projects.of_root(QUAY)
     assert project is not None
-    assert app.store.known_of(project).kept == []
-    [pair] = app.store.reviews(EVERYTHING, 9)
+    assert app.store.candidates.known_of(project).kept == []
+    [pair] = app.store.reviews.waiting(EVERYTHING, 9)
     app.memories.settle(pair.row, "newer")
-    assert [memory.text for memory in app.store.known_of(project).kept] == [OWN]
+    assert [memory.text for memory in app.store.candidates.known_of(project).kept] == [OWN]
 
 
 def test_what_is_mine_is_believed_also_afterwards(app: App, elsewhere: App) -> None:
@@ -186,7 +187,7 @@ def test_what_is_mine_is_believed_also_afterwards(app: App, elsewhere: App) -> N
     assert [memory.id for memory in app.memories.chain(second.id)] == [first.id, second.id]
     assert app.memories.get(second.id).pinned_ms is not None
     assert pushed(app) == [FORGED]
-    assert app.store.reviews(EVERYTHING, 9) == []
+    assert app.store.reviews.waiting(EVERYTHING, 9) == []
     assert len(app.memories.listed(EVERYTHING, MemoryFilter(with_forgotten=True, with_superseded=True))) == 2
     assert take_in(app, *lines, is_mine=True).known == 2
 
@@ -196,7 +197,7 @@ def test_what_somebody_turned_down_stays_forgotten(app: App, elsewhere: App) -> 
     keep(elsewhere)
     lines = list(elsewhere.memories.export(EVERYTHING))[1:]
     take_in(app, *lines)
-    [pair] = app.store.reviews(EVERYTHING, 9)
+    [pair] = app.store.reviews.waiting(EVERYTHING, 9)
     app.memories.settle(pair.row, "older")
     take_in(app, *lines, is_mine=True)
     assert (live(app), pushed(app)) == ({}, [])
@@ -230,7 +231,7 @@ def test_an_export_of_this_store_is_believed_without_asking(app: App) -> None:
     lines = list(app.memories.export(EVERYTHING))[1:]
     for memory in (second, first):  # an older database was put back: these are not in it
         with app.store.transaction():
-            app.store.remove_memory(memory.row)
+            MemoryWriter(app.store.database).remove(memory.row)
     changed = [{**one, "pinned_ms": PINNED_MS} for one in lines]
     assert take_in(app, *changed, is_trial=True).outside == 2
     report = take_in(app, *lines)
@@ -253,7 +254,7 @@ def test_what_was_from_outside_stays_so_when_it_moves(app: App, elsewhere: App) 
     report = take_in(app, *list(elsewhere.memories.export(EVERYTHING))[1:], is_mine=True)
     assert (report.added, report.outside) == (1, 1)
     assert pushed(app) == []
-    assert len(app.store.reviews(EVERYTHING, 9)) == 1
+    assert len(app.store.reviews.waiting(EVERYTHING, 9)) == 1
 
 
 def test_a_review_outlives_what_it_would_replace(app: App) -> None:
@@ -261,10 +262,10 @@ def test_a_review_outlives_what_it_would_replace(app: App) -> None:
     own = keep(app)
     take_in(app, line("66" * 16, supersedes=own.key.hex()))
     app.memories.forget(own.id)
-    [pair] = app.store.reviews(EVERYTHING, 9)
+    [pair] = app.store.reviews.waiting(EVERYTHING, 9)
     with app.store.transaction():
-        app.store.remove_memory(own.row)
-    [alone] = app.store.reviews(EVERYTHING, 9)
+        MemoryWriter(app.store.database).remove(own.row)
+    [alone] = app.store.reviews.waiting(EVERYTHING, 9)
     assert (alone.row, alone.older.row) == (pair.row, pair.newer.row)
     app.memories.settle(alone.row, "newer")
     assert pushed(app) == [FORGED]

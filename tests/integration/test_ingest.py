@@ -73,7 +73,7 @@ def test_an_envelope_that_changed_does_not_make_a_record_new(
     """The same record with other fields around its content is the same record."""
     record = Claude().user("why is the crane slow?")
     ingest(write(tmp_path / "a.jsonl", record, record | {"version": "9.9", "slug": "crane", "parentUuid": None}))
-    assert store.counts()["events"] == 1
+    assert store.accounts.counts()["events"] == 1
 
 
 @pytest.mark.parametrize("fork_first", [False, True])
@@ -89,7 +89,7 @@ def test_a_fork_adds_nothing_and_is_still_whole(
     b = write(tmp_path / "b.jsonl", *[record | {"sessionId": fork.session} for record in copied], *own)
     for path in (b, a) if fork_first else (a, b):
         ingest(path)
-    assert store.counts()["events"] == 20
+    assert store.accounts.counts()["events"] == 20
     assert len(timeline(store, parent.session)) == 15
     assert timeline(store, fork.session)[:15] == timeline(store, parent.session)
     assert len(timeline(store, fork.session)) == 20
@@ -129,7 +129,7 @@ def test_a_session_that_begins_without_a_folder_does_not_swallow_the_others(
     claude = Claude(cwd="/gone/harbour")
     bare = {name: value for name, value in claude.user("hello there").items() if name != "cwd"}
     ingest(write(tmp_path / "a.jsonl", bare, *claude.exchange("berth")))
-    project = store.project_of_path("/gone/harbour")
+    project = store.projects.of_path("/gone/harbour")
     found = [row[0] for row in store.connection.execute("SELECT project_id FROM events ORDER BY id")]
     assert project is not None
     assert found[1:] == [project] * 5
@@ -195,7 +195,7 @@ def test_a_truncated_file_is_read_anew_and_loses_nothing(
         ingest(path)
     write(path, *later, append=True)
     ingest(path)
-    assert store.counts()["events"] == 50
+    assert store.accounts.counts()["events"] == 50
     assert_whole(store, path)
     store.close()
 
@@ -220,8 +220,8 @@ def test_a_file_rewritten_in_place_is_read_anew(
     os.utime(path, ns=(1, 1))
     ingest(path)
     expected = {"head": 45, "before the offset": 45, "everything": 80, "larger": 85, "emptied lines": 40}[change]
-    assert store.counts()["events"] == expected
-    last = max(int(str(row["generation"])) for row in store.source_accounts())
+    assert store.accounts.counts()["events"] == expected
+    last = max(int(str(row["generation"])) for row in store.accounts.sources())
     assert last == 2
     assert_accounted(store)
 
@@ -237,7 +237,7 @@ def test_the_fingerprint_before_the_offset_survives_short_passes(
     content = path.read_bytes()
     path.write_bytes(content.replace(b"berth7", b"crane7") + lines(Claude(start=900).exchange("quay")))
     ingest(path)
-    assert store.counts()["events"] == 50
+    assert store.accounts.counts()["events"] == 50
 
 
 @pytest.mark.parametrize("how", ["renamed", "folder moved", "rotated", "hard link", "copy"])
@@ -266,7 +266,7 @@ def test_a_file_under_another_name_is_the_same_records(
     is_known = how in ("renamed", "folder moved")
     assert report.bytes_read == new.stat().st_size - (size if is_known else 0)
     assert report.counts["accepted"] == 5
-    assert store.counts()["events"] == 45 + (5 if how == "rotated" else 0)
+    assert store.accounts.counts()["events"] == 45 + (5 if how == "rotated" else 0)
     assert_whole(store, new)
 
 
@@ -278,8 +278,8 @@ def test_a_name_used_again_is_a_new_generation(tmp_path: Path, store: SqliteStor
         write(path, *Claude(f"session-{number}", start=100 * number).conversation(1 + number % 3))
         ingest(path)
         assert_whole(store, path)
-    assert store.counts()["events"] == 5 * (1 + 2 + 3) * 2
-    assert len(store.source_accounts()) == 6
+    assert store.accounts.counts()["events"] == 5 * (1 + 2 + 3) * 2
+    assert len(store.accounts.sources()) == 6
 
 
 def test_a_file_that_is_gone_is_a_transcript_error(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
@@ -289,7 +289,7 @@ def test_a_file_that_is_gone_is_a_transcript_error(tmp_path: Path, store: Sqlite
     path.unlink()
     with pytest.raises(TranscriptError):
         ingest(path)
-    assert store.counts()["events"] == 5
+    assert store.accounts.counts()["events"] == 5
 
 
 def test_excluded_folders_leave_no_trace_but_their_count(tmp_path: Path, store: SqliteStore) -> None:
@@ -305,7 +305,7 @@ def test_excluded_folders_leave_no_trace_but_their_count(tmp_path: Path, store: 
     Ingest(store, Places([str(tmp_path / "secret")]))(path)
     assert (account(store, path)["accepted"], account(store, path)["ignored"]) == (5, 10)
     assert memberships(store) == {("s3", key) for key in keys(store)}
-    assert [root for _, root in store.projects()] == [str(tmp_path / "open")]
+    assert [root for _, root in store.projects.roots()] == [str(tmp_path / "open")]
     assert_whole(store, path)
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert b"ledger" not in Path(store.path).read_bytes()

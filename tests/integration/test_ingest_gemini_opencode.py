@@ -44,8 +44,8 @@ def test_a_recording_is_read_once_as_it_grows(home: Path, store: SqliteStore, in
             write(path, record, {"$set": {"lastUpdated": "x"}}, append=True)
             ingest(path, "gemini")
     assert ingest(path, "gemini").bytes_read == 0
-    assert len(timeline(store, GEMINI_SESSION)) == store.counts()["events"] == 18
-    assert store.project_of_path(CWD) is not None
+    assert len(timeline(store, GEMINI_SESSION)) == store.accounts.counts()["events"] == 18
+    assert store.projects.of_path(CWD) is not None
     assert_whole(store, path)
 
 
@@ -88,7 +88,7 @@ def test_a_document_caught_half_written_is_tried_again(home: Path, store: Sqlite
     with pytest.raises(TranscriptError, match="not a whole document"):
         ingest(path, "gemini")
     ingest(write(path, whole), "gemini")
-    assert store.counts()["events"] == 6
+    assert store.accounts.counts()["events"] == 6
     assert current(store, path)["quarantined"] == 0
     assert_accounted(store)
 
@@ -258,7 +258,7 @@ def test_a_fork_adds_nothing_and_is_still_whole(database: Path, store: SqliteSto
     fork.exchange("quay")
     chat.save(database)
     ingest(fork.save(database), "opencode")
-    assert store.counts()["events"] == 10
+    assert store.accounts.counts()["events"] == 10
     assert len(timeline(store, "ses_b1")) == 5
     assert timeline(store, "ses_f1")[:5] == timeline(store, "ses_b1")
     assert len(timeline(store, "ses_f1")) == 10
@@ -343,11 +343,11 @@ def test_a_damaged_database_leaves_the_others_readable(database: Path, store: Sq
     database.write_bytes(whole)
     with pytest.raises(TranscriptError, match="malformed"):
         ingest(database, "opencode")
-    assert store.counts()["events"] == 5
+    assert store.accounts.counts()["events"] == 5
     other = OpenCode("ses_9")
     other.exchange("quay")
     ingest(other.save(database.with_name("opencode-beta.db")), "opencode")
-    assert store.counts()["events"] == 10
+    assert store.accounts.counts()["events"] == 10
     assert_accounted(store)
 
 

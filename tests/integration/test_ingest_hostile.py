@@ -76,11 +76,11 @@ def test_a_bad_line_is_one_accounted_line(
     is_reason = expected in ("not-json", "not-an-object", "bad-number", "too-deep")
     texts = [text for _, text in timeline(store, SESSION)]
     assert sorted(texts) == sorted(["before", "after"] + ([expected] if expected and not is_reason else []))
-    assert store.quarantine_reasons() == ({expected: 1} if is_reason else {})
+    assert store.quarantine.reasons() == ({expected: 1} if is_reason else {})
     assert report.bytes_read == account(store, path)["offset"]
     assert ingest(path).bytes_read == 0
     assert_accounted(store)
-    store.catch_up_index()
+    store.index.catch_up()
 
 
 def test_odd_values_inside_good_records_do_not_stop_the_file(
@@ -103,10 +103,10 @@ def test_odd_values_inside_good_records_do_not_stop_the_file(
     call = codex.item("function_call", name="shell", call_id="c", arguments='{"cmd":"\\ud800\\u0000"}')
     ingest(write(tmp_path / "r.jsonl", codex.meta(), call, line, big, codex.message("assistant", "said")), "codex")
     assert len(timeline(store, codex.session)) == 4
-    assert store.quarantine_reasons() == {}
+    assert store.quarantine.reasons() == {}
     assert_accounted(store)
-    assert store.catch_up_index()
-    assert store.index_lag() == 0
+    assert store.index.catch_up()
+    assert store.index.lag() == 0
 
 
 def test_unknown_records_are_counted_as_such(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
@@ -151,12 +151,12 @@ def test_a_torn_line_that_nobody_finishes_is_settled_after_a_day(
     for hours in (0, 23):
         ingest.clock_ms = path.stat().st_mtime_ns // 1_000_000 + hours * DAY_MS // 24
         ingest(path)
-        assert store.counts()["events"] == 1
+        assert store.accounts.counts()["events"] == 1
     ingest.clock_ms += DAY_MS
     ingest(path)
     ingest(path)
-    assert store.counts()["events"] == 1 + is_record
-    assert store.quarantine_reasons() == ({} if is_record else {"torn": 1})
+    assert store.accounts.counts()["events"] == 1 + is_record
+    assert store.quarantine.reasons() == ({} if is_record else {"torn": 1})
     assert_whole(store, path)
     write(path, b"\n", prompt("and on", 40), append=True)
     ingest(path)
@@ -171,7 +171,7 @@ def test_a_torn_line_beyond_the_limit_is_settled_too(tmp_path: Path, store: Sqli
     assert account(store, path)["tail_bytes"] == MAX_LINE_BYTES + 9
     ingest.clock_ms += 2 * DAY_MS
     ingest(path)
-    assert store.quarantine_reasons() == {"oversize": 1}
+    assert store.quarantine.reasons() == {"oversize": 1}
     assert_whole(store, path)
     packed = write(tmp_path / "b.jsonl.gz", prompt("second", 1), b"x" * (MAX_LINE_BYTES + 9))
     ingest(packed)
@@ -190,15 +190,15 @@ def test_a_cut_packed_file_gives_what_it_holds_and_the_rest_later(
         with pytest.raises(TranscriptError):
             ingest(path)
         assert_accounted(store)
-    assert 400 < store.counts()["events"] < 2000
+    assert 400 < store.accounts.counts()["events"] < 2000
     path.write_bytes(whole)
     ingest(path)
-    assert store.counts()["events"] == 2000
+    assert store.accounts.counts()["events"] == 2000
     assert_whole(store, path, len(lines(records)))
     path.write_bytes(whole[:-300] + b"\xff" * 300)
     with pytest.raises(TranscriptError):
         ingest(path)
-    assert store.counts()["events"] == 2000
+    assert store.accounts.counts()["events"] == 2000
     assert_accounted(store)
 
 
@@ -216,7 +216,7 @@ def test_what_is_no_regular_file_is_refused_at_once(
         path.mkdir()
     with pytest.raises(TranscriptError):
         ingest(Path("/dev/zero") if kind == "device" else path)
-    assert store.counts()["events"] == 0
+    assert store.accounts.counts()["events"] == 0
 
 
 HOSTILE = ["../x", "-rf", "a\nb", "\u202egnp.exe", "s" * 4096, "%00", "\0", "\U0001f600", "A|B", "CON",
@@ -233,9 +233,9 @@ def test_hostile_names_are_only_data(name: str, tmp_path: Path, store: SqliteSto
     ingest(path)
     kept = name.replace("\0", "\u2400")
     assert [kind for kind, _ in timeline(store, kept)] == ["user_prompt", "tool_call"]
-    assert store.project_of_path(f"/gone/{kept}") is not None
+    assert store.projects.of_path(f"/gone/{kept}") is not None
     assert sorted(os.listdir(tmp_path)) == sorted([*before, "in"])
-    store.catch_up_index()
+    store.index.catch_up()
     assert_whole(store, path)
 
 
@@ -249,7 +249,7 @@ def test_a_file_name_that_is_no_text_is_read_like_any_other(tmp_path: Path, stor
     ingest(path)
     path.rename(tmp_path / "plain.jsonl")
     ingest(tmp_path / "plain.jsonl")
-    assert store.counts()["events"] == 2
+    assert store.accounts.counts()["events"] == 2
     assert_accounted(store)
 
 
@@ -283,8 +283,8 @@ def test_a_line_of_100_mb_is_quarantined_without_being_held(tmp_path: Path, stor
     assert (report["accepted"], report["quarantined"], report["bytes"]) == (2, 1, path.stat().st_size)
     assert peak < 300 << 20
     store = SqliteStore(str(store_folder))
-    assert store.quarantine_reasons() == {"oversize": 1}
-    assert store.quarantined()[0]["size_bytes"] == (100 << 20) + 1
+    assert store.quarantine.reasons() == {"oversize": 1}
+    assert store.quarantine.newest()[0]["size_bytes"] == (100 << 20) + 1
     assert_whole(store, path)
     store.close()
 

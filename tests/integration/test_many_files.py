@@ -66,7 +66,7 @@ def test_what_another_pass_read_meanwhile_is_read_once(
             ingest(path)
         Ingest(other)(second)
         write(second, Claude("session-1", start=10).user("more"), append=True)
-    assert store.counts()["events"] == 7
+    assert store.accounts.counts()["events"] == 7
     for path in (first, second, third):
         assert_whole(store, path)
         assert account(store, path)["duplicate"] == 0
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_read_leaves_the_others_alone(tmp_path: Path, stor
             ingest(path)
         store.connection.execute("INSERT INTO sources (path, client, generation) VALUES (?, ?, 1)", (str(second), "x"))
         second.unlink()
-    assert store.counts()["events"] == 4
+    assert store.accounts.counts()["events"] == 4
     assert_whole(store, third)
 
 
@@ -98,10 +98,10 @@ def test_who_is_killed_has_read_nothing_of_what_was_held(tmp_path: Path, store: 
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert (store.counts()["events"], store.counts()["sources"]) == (0, 0)
+    assert (store.accounts.counts()["events"], store.accounts.counts()["sources"]) == (0, 0)
     for path in paths:
         ingest(path)
-    assert store.counts()["events"] == 6
+    assert store.accounts.counts()["events"] == 6
 
 
 def test_a_renamed_file_is_looked_for_by_an_index(store: SqliteStore) -> None:

@@ -416,8 +416,8 @@ def test_an_answer_that_comes_back_in_a_transcript_is_not_stored_again(
     ]
     ask("import", write(tmp_path / "echo.jsonl", *records))
     store = SqliteStore(str(told))
-    [row] = [row for row, name, _ in store.find_sessions("echo") if name == "echo"]
-    words = [event.text or "" for event in store.session_events(row, with_text=True)]
+    [row] = [row for row, name, _ in store.sessions.find("echo") if name == "echo"]
+    words = [event.text or "" for event in store.log.session(row, with_text=True)]
     store.close()
     assert len(words) == 4
     assert not [text for text in words if REASON in text or TAG in text or HEADING[:30] in text]
@@ -579,7 +579,7 @@ def test_it_notices_what_others_write_rebuild_and_replace(server: McpServer, tol
     ask("import", write(tmp_path / "later.jsonl", claude.user("who greases the capstan?"), claude.text("Ines does.")))
     assert "Ines" in server.call("search_memory", query="capstan", type=["assistant_text"])
     store = SqliteStore(str(told))
-    store.rebuild_index()
+    store.index.rebuild()
     store.close()
     assert "Ines" in server.call("search_memory", query="capstan", type=["assistant_text"])
     while told.exists():  # the worker may be at work in it

@@ -199,7 +199,7 @@ def test_hooks_and_commands_beside_five_busy_servers_do_their_work(store_folder:
     def is_stored() -> bool:
         hook("Stop", payload("Stop", path, "growing"))  # the last one may have met a stalled writer
         store = SqliteStore(str(store_folder))
-        found = [len(store.session_events(row)) for row, name, _ in store.find_sessions("growing") if name == "growing"]
+        found = [len(store.log.session(row)) for row, name, _ in store.sessions.find("growing") if name == "growing"]
         store.close()
         return found == [60]
 

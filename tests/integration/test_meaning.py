@@ -77,7 +77,7 @@ def filled(folder: Path, embedder: HashingEmbedder | None) -> App:
     for path in sessions(folder.parent / "talks"):
         app.ingester().ingest_file(str(path), "claude-code")
     app.index_new_rows()
-    app.store.release_index()
+    app.store.index.release()
     return app
 
 
@@ -111,7 +111,7 @@ def test_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
     with opened(tmp_path / "store", Synonyms()) as app:
         while added := app.embed_new_turns(time.monotonic()):
             turns += added
-        rows = [turn.row for turn in app.store.turns_after(0, 1000)]
+        rows = [turn.row for turn in app.store.log.turns_after(0, 1000)]
         assert app.vectors is not None
         hits = app.vectors.near("berth", everything(), 1000)
     assert sorted(hit.row for hit in hits) == rows
@@ -151,7 +151,7 @@ def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
         app.embed_new_turns()
         assert app.vectors is not None
         hits = app.vectors.near("which truck takes the load", everything(), 6)
-        texts = app.store.events_by_row([hit.row for hit in hits])
+        texts = app.store.log.events([hit.row for hit in hits])
         named = [texts[hit.row].excerpt for hit in hits]
     assert named[:2] == ["which lorry takes the cargo", "The blue lorry."]
     assert 0.1 < hits[1].score < hits[0].score
@@ -162,8 +162,8 @@ def test_what_is_written_holds_nothing_of_what_comes_later(tmp_path: Path) -> No
     with filled(tmp_path / "store", Synonyms()) as app:
         app.embed_new_turns()
         assert app.vectors is not None
-        [asked] = [row for row, event in app.store.events_by_row(range(1, 7)).items() if "lorry" in event.excerpt][:1]
-        answered_ms = app.store.events_by_row([asked + 1])[asked + 1].ts_ms
+        [asked] = [row for row, event in app.store.log.events(range(1, 7)).items() if "lorry" in event.excerpt][:1]
+        answered_ms = app.store.log.events([asked + 1])[asked + 1].ts_ms
         question = "which lorry takes the cargo"
         alone = app.vectors.cosines(question, [asked], answered_ms)[asked]
         answered = app.vectors.cosines(question, [asked], None)[asked]
@@ -185,10 +185,10 @@ def test_rows_that_words_find_are_asked_what_they_mean(tmp_path: Path) -> None:
     with filled(tmp_path / "store", Synonyms()) as app:
         app.embed_new_turns()
         assert app.vectors is not None
-        asked = next(row for row, event in app.store.events_by_row(range(1, 7)).items() if event.excerpt == text)
+        asked = next(row for row, event in app.store.log.events(range(1, 7)).items() if event.excerpt == text)
         index = VectorIndex(str(tmp_path / "store" / "index"), "hashing-1", 384)
         searcher = Searcher(app.store, vectors=Nobody(Synonyms(), index, str))
-        for before_ms in (None, app.store.events_by_row([asked + 1])[asked + 1].ts_ms):
+        for before_ms in (None, app.store.log.events([asked + 1])[asked + 1].ts_ms):
             wanted = Filter(Scope.everything(), before_ms=before_ms)
             found = searcher.search(searcher.situation(text, wanted), limit=10, now_ms=0)
             meant = app.vectors.cosines(text, [item.candidate.row for item in found], before_ms)
@@ -222,8 +222,8 @@ def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, hom
     write(paths[0], Claude("later", cwd=CWD, start=9000).user("the thread is safe now"), append=True)
     assert work.scan()
     with opened(tmp_path / "store", None) as app:
-        assert app.store.counts()["events"] == 7
-        assert app.store.index_lag() == 0
+        assert app.store.accounts.counts()["events"] == 7
+        assert app.store.index.lag() == 0
     work._embed_due_s = 0.0
     work._embedder = SharedEmbedder(lambda *_, **__: Synonyms())
     assert work.scan()

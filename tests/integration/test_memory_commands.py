@@ -338,7 +338,7 @@ def test_bad_input_is_answered(
     assert said.out == ""
     assert len(said.err) < 2000
     store = SqliteStore(str(store_folder))
-    assert store.memory_counts()["by_state"] == {}
+    assert store.memories.counts()["by_state"] == {}
     store.close()
 
 

@@ -35,7 +35,7 @@ def keep(app: App, text: str, *, days: float = 0, kind: str = "context", status:
     """Keeps a memory that is so many days old; its id."""
     then = now_ms() - round(days * DAY_MS)
     kept = Memories(app.store, lambda: then).add(text, type=kind, project=None, status=status)[0].id
-    assert app.store.catch_up_memories()
+    assert app.store.memory_index.catch_up()
     return kept
 
 
@@ -100,7 +100,7 @@ def test_of_the_memories_of_all_projects_ones_own_come_first(session: Session, t
     for name in ("abroad", "home"):
         app.memories.add(f"the gnomon is kept in {name}", project=str(tmp_path / name))
     app.memories.add("the gnomon is kept in general", project=None)
-    assert app.store.catch_up_memories()
+    assert app.store.memory_index.catch_up()
     here = app.scope_of(str(tmp_path / "home")).project_id
     assert here is not None
     found = app.search(Question("gnomon is kept", Scope.everything(here), limit=9))

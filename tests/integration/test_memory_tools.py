@@ -57,7 +57,7 @@ def test_a_status_is_searchable_at_once(session: Session) -> None:
     """The index has seen it: nobody is told that it is behind."""
     ident = kept(call(session, "remember", text="the sweeper leaks"))
     assert call(session, "update_memory", id=ident, status="resolved") == f"{ident} is resolved now."
-    assert session.app.store.memory_index_lag() == 0
+    assert session.app.store.memory_index.lag() == 0
 
 
 def test_a_chain_is_told_in_plain_words(session: Session) -> None:

@@ -71,7 +71,7 @@ def use(patch: pytest.MonkeyPatch, model: Chat | ClaudeProgram) -> None:
 def by_model(folder: Path) -> list[str]:
     """The texts of memories that a model made."""
     store = SqliteStore(str(folder))
-    found = store.list_memories(EVERYTHING, MemoryFilter(source="llm"), 99)
+    found = store.memories.select(EVERYTHING, MemoryFilter(source="llm"), 99)
     store.close()
     return sorted(memory.text for memory in found)
 
@@ -79,7 +79,7 @@ def by_model(folder: Path) -> list[str]:
 def counts(folder: Path) -> dict[str, int]:
     """What became of the batches."""
     store = SqliteStore(str(folder))
-    found = store.batch_counts()
+    found = store.distil_batches.counts()
     store.close()
     return found
 
@@ -178,8 +178,8 @@ def test_a_run_that_is_killed_is_gone_on_with(sessions: Path, distiller: pytest.
     assert by_model(sessions) == ALL_POLLERS
     assert counts(sessions) == {"pending": 0, "done": SESSIONS, "dead": 0, "given_up": 0}
     store = SqliteStore(str(sessions))
-    assert "unsettled" in {receipt.outcome for receipt in store.receipts(0)}
-    assert sum(receipt.outcome == "ok" for receipt in store.receipts(0)) >= SESSIONS
+    assert "unsettled" in {receipt.outcome for receipt in store.spending.receipts(0)}
+    assert sum(receipt.outcome == "ok" for receipt in store.spending.receipts(0)) >= SESSIONS
     store.close()
 
 

@@ -87,7 +87,7 @@ def distil(store: SqliteStore, *operations: dict[str, Any], now_ms: int = NOW_MS
 
 def kept(store: SqliteStore, wanted: MemoryFilter = ALL) -> list[Memory]:
     """Memories, the oldest first."""
-    return store.list_memories(EVERYTHING, wanted, 1000, oldest_first=True)
+    return store.memories.select(EVERYTHING, wanted, 1000, oldest_first=True)
 
 
 def live(store: SqliteStore) -> list[str]:
@@ -116,8 +116,8 @@ def test_what_a_model_adds_is_kept_with_what_bears_it_out(store: SqliteStore) ->
     assert (memory.source, memory.type, memory.origin) == ("llm", "decision", "assistant")
     assert memory.project == "/home/mara/quay"
     assert memory.created_ms == START_MS + 2000
-    assert len(memory.evidence) == len(store.memory_said(memory.row)) == 1
-    assert [receipt.call.purpose for receipt in store.receipts(0)] == ["distil"]
+    assert len(memory.evidence) == len(store.memories.said(memory.row)) == 1
+    assert [receipt.call.purpose for receipt in store.spending.receipts(0)] == ["distil"]
     assert distil(store, operation("ADD", LONGER)).asked == 0
     assert live(store) == [WAIT]
     by_rules(store)
@@ -136,11 +136,11 @@ def test_an_update_takes_the_place_of_what_was_shown(store: SqliteStore) -> None
     new = one(store, "rejected")
     assert (new.supersedes, new.source, new.subject) == (rule.row, "llm", rule.subject)
     assert live(store) == [better]
-    assert [(op, reason) for op, reason, _ in store.memory_reasons(new.row)] == [("UPDATE", "plainer")]
+    assert [(op, reason) for op, reason, _ in store.distil_batches.memory_reasons(new.row)] == [("UPDATE", "plainer")]
     transcript.say("and again: which queue?", CHOICE)
     by_rules(store)
     assert live(store) == [better]
-    assert store.memories_by_row([rule.row])[rule.row].superseded_by == new.row
+    assert store.memories.by_row([rule.row])[rule.row].superseded_by == new.row
 
 
 def test_a_batch_is_done_once(store: SqliteStore) -> None:
@@ -148,13 +148,13 @@ def test_a_batch_is_done_once(store: SqliteStore) -> None:
     Transcript(store).say(QUESTION, WAIT)
     batches = open_batches(store, read_settings({"HOME": os.environ["HOME"]}), lambda: NOW_MS, "it")
     assert batches.run().asked == 0
-    [session] = store.sessions_to_batch(EVERYTHING)
+    [session] = store.distil_batches.open_sessions(EVERYTHING)
     assert close_batches(store, session, NOW_MS) == 1
-    [batch] = store.pending_batches(EVERYTHING)
-    assert store.finish_batch(batch, "it", [], NOW_MS) is not None
-    assert store.finish_batch(batch, "it", [], NOW_MS) is None
-    store.fail_batch(batch, "late", is_dead=True)
-    assert store.batch_counts()["done"] == 1
+    [batch] = store.distil_batches.pending(EVERYTHING)
+    assert store.distil_batches.finish(batch, "it", [], NOW_MS) is not None
+    assert store.distil_batches.finish(batch, "it", [], NOW_MS) is None
+    store.distil_batches.fail(batch, "late", is_dead=True)
+    assert store.distil_batches.counts()["done"] == 1
 
 
 def test_the_chain_stays_when_the_rules_would_say_the_same(store: SqliteStore) -> None:
@@ -196,7 +196,7 @@ def test_what_a_model_forgets_can_be_restored_and_is_then_left_alone(store: Sqli
     report = distil(store, gone)
     [memory] = kept(store)
     assert (report.forgotten, memory.state) == (1, "forgotten")
-    assert store.memory_reasons(memory.row)[0][:2] == ("DELETE", "it was never used")
+    assert store.distil_batches.memory_reasons(memory.row)[0][:2] == ("DELETE", "it was never used")
     by_rules(store)
     assert live(store) == []
     people = Memories(store, lambda: NOW_MS)
@@ -205,10 +205,10 @@ def test_what_a_model_forgets_can_be_restored_and_is_then_left_alone(store: Sqli
     transcript.say("the Celery queue of the berth jobs?", "Celery over RQ it was, for the berth jobs.")
     report = distil(store, gone)
     assert (report.forgotten, report.contradictions, len(live(store))) == (0, 1, 1)
-    [pair] = store.reviews(EVERYTHING, 9)
+    [pair] = store.reviews.waiting(EVERYTHING, 9)
     assert (pair.older.row, pair.newer.row, pair.reason) == (memory.row, memory.row, "outdated")
     by_rules(store)
-    assert len(store.reviews(EVERYTHING, 9)) == 1
+    assert len(store.reviews.waiting(EVERYTHING, 9)) == 1
     people.settle(pair.row, "older")
     assert len(live(store)) == 1
 
@@ -234,7 +234,8 @@ def test_what_people_keep_is_put_on_the_review_list(store: SqliteStore, what: st
     assert len(live(store)) == 2
     transcript.say("more?", "I chose Dramatiq over Celery for the tide jobs in `jobs/tide.py` because Celery is slow.")
     by_rules(store)
-    pairs = {(pair.older.row, pair.newer.row == pair.older.row, pair.reason) for pair in store.reviews(EVERYTHING, 9)}
+    waiting = store.reviews.waiting(EVERYTHING, 9)
+    pairs = {(pair.older.row, pair.newer.row == pair.older.row, pair.reason) for pair in waiting}
     assert {(memory.row, False, "proposed"), (memory.row, True, "outdated")} <= pairs
 
 
@@ -249,7 +250,7 @@ def test_what_is_known_is_not_kept_twice(store: SqliteStore) -> None:
     transcript.say(QUESTION, WAIT)
     report = distil(store, operation("ADD", other))
     assert (report.added, report.duplicates) == (0, 1)
-    assert len(store.memory_said(kept(store)[0].row)) == 2
+    assert len(store.memories.said(kept(store)[0].row)) == 2
     Memories(store, lambda: NOW_MS).forget(kept(store)[0].id)
     transcript.number += 3000
     transcript.say(QUESTION, WAIT)
@@ -278,7 +279,7 @@ def test_what_contradicts_is_to_be_looked_at(store: SqliteStore) -> None:
     transcript.number += 3000
     transcript.say(QUESTION, LONGER)
     assert distil(store, operation("ADD", LONGER)).contradictions == 1
-    assert [pair.reason for pair in store.reviews(EVERYTHING, 9)] == ["number"]
+    assert [pair.reason for pair in store.reviews.waiting(EVERYTHING, 9)] == ["number"]
 
 
 def test_older_messages_do_not_change_what_was_said_since(store: SqliteStore) -> None:
@@ -357,23 +358,23 @@ def test_what_makes_no_sense_is_put_aside_whole(store: SqliteStore, what: str) -
     report = distil(store, operation("ADD", LONGER), SENSELESS[what])
     assert (report.asked, report.done, report.dead, report.added) == (1, 0, 1, 0)
     assert len(live(store)) == 1
-    assert store.batch_counts() == {"pending": 0, "done": 0, "dead": 1, "given_up": 0}
-    assert len(store.dead_batch_reasons()) == 1
+    assert store.distil_batches.counts() == {"pending": 0, "done": 0, "dead": 1, "given_up": 0}
+    assert len(store.distil_batches.dead_reasons()) == 1
     for _ in range(MAX_RETRIES):
         assert distil(store).asked == 0
-        assert store.retry_dead_batches() == 1
+        assert store.distil_batches.retry_dead() == 1
         assert distil(store, SENSELESS[what]).dead == 1
-    assert store.retry_dead_batches() == 0
-    assert store.batch_counts()["given_up"] == 1
+    assert store.distil_batches.retry_dead() == 0
+    assert store.distil_batches.counts()["given_up"] == 1
 
 
 def test_a_retry_that_succeeds_is_done(store: SqliteStore) -> None:
     """Nothing is lost."""
     Transcript(store).say(QUESTION, WAIT)
     assert distil(store, operation("ADD", WAIT, (7,))).dead == 1
-    store.retry_dead_batches()
+    store.distil_batches.retry_dead()
     assert distil(store, operation("ADD", WAIT)).added == 1
-    assert store.batch_counts()["done"] == 1
+    assert store.distil_batches.counts()["done"] == 1
 
 
 WRONG = (
@@ -390,9 +391,10 @@ def test_another_shape_is_asked_for_once_more_and_put_aside(store: SqliteStore, 
         report = ask(store, chat)
         assert (len(chat.asked), report.dead, report.problem) == (2, 1, "")
     with running(Chat({"value": said(wrong)}, usual=answer(operation("ADD", WAIT)))) as chat:
-        store.retry_dead_batches()
+        store.distil_batches.retry_dead()
         assert ask(store, chat).added == 1
-    assert [receipt.outcome for receipt in store.receipts(0)] == ["ok", "bad answer", "bad answer", "bad answer"]
+    outcomes = [receipt.outcome for receipt in store.spending.receipts(0)]
+    assert outcomes == ["ok", "bad answer", "bad answer", "bad answer"]
 
 
 def test_what_may_not_be_kept_is_counted(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
@@ -415,8 +417,8 @@ def test_what_may_not_be_kept_is_counted(tmp_path: Path, store: SqliteStore, ing
         assert f"password: {hidden}" not in str(chat.asked)
     assert (report.added, report.rejected) == (1, {"too_short": 1, "secret": 3})
     assert live(store) == [WAIT]
-    assert store.memory_reasons(kept(store)[-1].row)[0][1] == ""
-    assert store.files_with(SECRET) == []
+    assert store.distil_batches.memory_reasons(kept(store)[-1].row)[0][1] == ""
+    assert store.purging.files_with(SECRET) == []
 
 
 # -- whose words it is -------------------------------------------------------------------------------------------------
@@ -439,7 +441,7 @@ def test_what_a_tool_said_is_never_pushed(store: SqliteStore, cited: tuple[int, 
     assert distil(store, operation("ADD", OBEYED, cited), operation("ADD", WAIT)).added == 2
     assert one(store, "banana").origin == "tool"
     assert one(store, "30s").origin == "assistant"
-    assert store.catch_up_memories()
+    assert store.memory_index.catch_up()
     with open_app(read_settings(os.environ)) as app:
         app.index_new_rows()
         for prompt in ("what is the deploy key banana-forty-two?", QUESTION):
@@ -486,7 +488,7 @@ def test_what_a_tool_said_takes_nothing_away(store: SqliteStore, cited: tuple[in
     with running(Chat(usual=answer(operation("DELETE", evidence=cited, memory=1)))) as chat:
         ask(store, chat)
     assert before in live(store)
-    assert [pair.reason for pair in store.reviews(EVERYTHING, 9)] == ["outdated"]
+    assert [pair.reason for pair in store.reviews.waiting(EVERYTHING, 9)] == ["outdated"]
 
 
 def test_an_update_from_a_tool_is_a_proposal(store: SqliteStore) -> None:
@@ -554,7 +556,7 @@ def test_what_it_refuses_twice_is_put_aside(store: SqliteStore, failure: Answer)
         chat.script.append(failure)
         second = ask(store, chat)
     assert (second.done, second.dead, second.waiting) == (0, 1, 0)
-    assert len(store.dead_batch_reasons()) == 1
+    assert len(store.distil_batches.dead_reasons()) == 1
     assert live(store) == [WAIT]
 
 
@@ -564,11 +566,11 @@ def test_what_it_has_no_time_for_is_put_aside(store: SqliteStore) -> None:
     with running(Chat({"hang_s": 600}, {"hang_s": 600})) as chat:
         found = read_settings({"HOME": os.environ["HOME"], **chat.settings})
         batches = ModelDistillation(
-            store, lambda: open_model(found, store, "distil", limit_s=0.5), lambda: NOW_MS, "it"
+            store, lambda: open_model(found, store.spending, "distil", limit_s=0.5), lambda: NOW_MS, "it"
         )
         reports = [batches.run() for _ in range(3)]
     assert [(report.asked, report.dead, report.waiting) for report in reports] == [(1, 0, 1), (1, 1, 0), (0, 0, 0)]
-    assert {receipt.outcome for receipt in store.receipts(0)} == {"timeout"}
+    assert {receipt.outcome for receipt in store.spending.receipts(0)} == {"timeout"}
 
 
 def test_one_that_refuses_everything_is_left_alone(store: SqliteStore) -> None:
@@ -594,7 +596,7 @@ def test_a_budget_ends_it_and_the_rest_waits(store: SqliteStore) -> None:
         report = ask(store, chat, HOWCOME_LLM_DAILY_CALLS="2")
         assert (report.asked, report.done, report.waiting, len(chat.asked)) == (2, 2, 1, 2)
         assert "llm_daily_calls" in report.problem
-        assert store.batch_counts()["dead"] == 0
+        assert store.distil_batches.counts()["dead"] == 0
         assert ask(store, chat).done == 1
 
 
@@ -655,7 +657,7 @@ def test_doctor_says_what_waits_within_an_agent(store: SqliteStore, monkeypatch:
 def test_doctor_says_what_waits_while_spending_is_stopped(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that allows it again."""
     Transcript(store).say(QUESTION, WAIT)
-    store.stop_spending(NOW_MS)
+    store.spending.stop(NOW_MS)
     with running(Chat()) as chat:
         for name, value in {"HOWCOME_DISTILLER": "llm", **chat.settings}.items():
             monkeypatch.setenv(name, value)
@@ -669,11 +671,11 @@ def test_a_stop_is_told_before_an_earlier_failure(store: SqliteStore) -> None:
     Transcript(store).say(QUESTION, WAIT)
     with running(Chat({"status": 503})) as chat:
         assert "503" in ask(store, chat).problem
-        store.stop_spending(NOW_MS)
+        store.spending.stop(NOW_MS)
         report = ask(store, chat)
         assert (report.asked, report.waiting) == (0, 1)
         assert report.problem.startswith("stopped: `howcome spending --go`")
-        store.resume_spending()
+        store.spending.resume()
         assert "503" in ask(store, chat).problem
 
 

@@ -31,6 +31,8 @@ from howcome.ingest.spool import ingest_spool, take_in
 from howcome.present.commands.observing import observe as observe_command
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
+from howcome.store.sqlite_batches import BatchWriter
+from howcome.store.sqlite_log import SqliteEventLog
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "25"))
@@ -216,8 +218,8 @@ def test_observations_are_events_like_any_other(store: SqliteStore, store_folder
         ("user_prompt", "why does berth 7 fail?"), ("tool_call", '{"command":"make"}'), ("tool_result", "no rule"),
         ("assistant_text", "it was a stale fixture"),
     ]  # fmt: skip
-    [row] = store.session_ids("7f3a")
-    found = store.session_events(row)
+    [row] = store.sessions.named("7f3a")
+    found = store.log.session(row)
     assert {event.client for event in found} == {"cursor"}
     assert {event.project for event in found} == {"/gone/harbour"}
     assert (found[2].failed, found[2].exit_code, found[2].branch) == (True, 2, "quay")
@@ -242,7 +244,7 @@ def test_agents_with_the_same_session_id_are_kept_apart(store: SqliteStore, stor
     """`main` is a popular name."""
     take(store_folder, said("mine", session_id="main"), said("yours", session_id="main", agent="aider"))
     move(store, store_folder)
-    sessions = [store.session_events(row, with_text=True) for row in store.session_ids("main")]
+    sessions = [store.log.session(row, with_text=True) for row in store.sessions.named("main")]
     assert sorted((event.client, event.text) for found in sessions for event in found) == [
         ("aider", "yours"), ("cursor", "mine"),
     ]  # fmt: skip
@@ -253,7 +255,7 @@ def test_what_was_excluded_since_is_not_stored(store: SqliteStore, store_folder:
     take(store_folder, said("a"))
     ingester = Ingester(store, Places(("/gone",)), now_ms=lambda: 1)
     report = ingest_spool(ingester, store, str(store_folder))
-    assert (report.accepted, store.counts()["events"], left(store_folder)) == (0, 0, [])
+    assert (report.accepted, store.accounts.counts()["events"], left(store_folder)) == (0, 0, [])
     assert_accounted(store)
 
 
@@ -275,21 +277,23 @@ def test_a_pass_ends_in_time_and_the_next_goes_on(store: SqliteStore, store_fold
     assert texts(store) == [*(f"number {number}" for number in range(2500)), "a later batch"]
 
 
-class RefusingStore(SqliteStore):
-    """A store that refuses batches with certain words in them, as a full disk or a broken row would."""
+class RefusingWriter(BatchWriter):
+    """Refuses batches with certain words in them, as a full disk or a broken row would."""
 
     refused = "poison"
 
-    def add_batch(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
+    def add(self, batch: Batch) -> tuple[dict[str, int], dict[int, str]]:
         """Adds a batch, or does not."""
         if any(self.refused in event.search_text for record in batch.records for event in record.events):
             raise StoreError("no space left")
-        return super().add_batch(batch)
+        return super().add(batch)
 
 
 def test_a_batch_that_the_store_refuses_is_kept_and_tried_again(store_folder: Path) -> None:
     """Others go on; it rests with its reason, is tried again when its time has come, or when somebody asks."""
-    store = RefusingStore(str(store_folder))
+    store = SqliteStore(str(store_folder))
+    writer = RefusingWriter(store.database)
+    store.log = SqliteEventLog(store.database, writer)
     take(store_folder, said("poison", id="1"), said("good", id="2"))
     spool.claim(str(store_folder))
     take(store_folder, said("another"))
@@ -307,7 +311,7 @@ def test_a_batch_that_the_store_refuses_is_kept_and_tried_again(store_folder: Pa
     assert dead.endswith(".failed-2-StoreError.jsonl")
     os.utime(store_folder / "spool" / dead, (time.time() - 601, time.time() - 601))
     assert move(store, store_folder) == (0, 0, 0, True), "each time it waits longer"
-    store.refused = "nothing"
+    writer.refused = "nothing"
     assert move(store, store_folder, retry_all=True) == (2, 0, 0, True)
     assert left(store_folder) == []
     assert sorted(texts(store)) == ["another", "good", "poison"]
@@ -390,6 +394,8 @@ from pathlib import Path
 from tests.integration.test_observe import ingester_of, left, move, said, take
 from howcome.capture import spool
 from howcome.store.sqlite import SqliteStore
+from howcome.store.sqlite_batches import BatchWriter
+from howcome.store.sqlite_log import SqliteEventLog
 
 def in_child(what):
     child = os.fork()
@@ -507,10 +513,10 @@ def test_kills_at_any_instant_lose_and_double_nothing(store_folder: Path, tmp_pa
 
     time.sleep(0.5)
     store = SqliteStore(str(store_folder))
-    eventually(lambda: accepted() and store.counts()["events"])  # before the last of them are killed
+    eventually(lambda: accepted() and store.accounts.counts()["events"])  # before the last of them are killed
     for process in running[-5:]:
         end(process)
-    moved_before = store.counts()["events"]
+    moved_before = store.accounts.counts()["events"]
     for _ in range(3):
         move(store, store_folder, retry_all=True)
     found = texts(store)

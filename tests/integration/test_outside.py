@@ -185,18 +185,18 @@ def told(desk: Desk, tmp_path: Path) -> Desk:
         (root / "src" / name).write_text("")
     talk = Transcript(desk.store, cwd=str(root))
     talk.say("queue or table for readings?", REASON, "what holds readings?", PLAIN, "and crane.py?", "It lifts.")
-    desk.store.catch_up_index()
-    desk.store.release_index()
+    desk.store.index.catch_up()
+    desk.store.index.release()
     return desk
 
 
 def found_by_classifier(desk: Desk, text: str, server: Embeddings) -> list[str]:
     """The words that the tier offers, in the project."""
-    project = desk.store.projects()[0][0]
+    project = desk.store.projects.roots()[0][0]
     settings = server.settings if isinstance(server, Chat) else {}
     tier = ClassifierTier(desk.store, desk.outside(**settings).classify)
     found = tier.candidates(Searcher(desk.store).situation(text, Filter(Scope.project(project))))
-    rows = desk.store.events_by_row([one.row for one in found], with_text=True)
+    rows = desk.store.log.events([one.row for one in found], with_text=True)
     return [rows[one.row].text or "" for one in found]
 
 
@@ -210,7 +210,7 @@ def test_the_classifier_does_what_the_model_says(told: Desk) -> None:
     named = {**REVIEW, "intent": "other", "files": ["crane.py", "invented.py"]}
     with running(Chat(usual=named)) as server:
         assert any("crane.py" in text for text in found_by_classifier(told, "the lifting arm", server))
-    (Path(told.store.projects()[0][1]) / "src" / "crane.py").unlink()
+    (Path(told.store.projects.roots()[0][1]) / "src" / "crane.py").unlink()
     with running(Chat(usual=named)) as server:
         assert found_by_classifier(told, "the lifting arm again", server) == []
 
@@ -228,10 +228,10 @@ EDGES = (("src/berth.py", "src/crane.py"), ("src/berth.py", "src/gate.py"))
 
 def found_by_graph(desk: Desk, text: str, server: Neo4j) -> list[str]:
     """The words that the graph tier offers, in the project."""
-    project = desk.store.projects()[0][0]
+    project = desk.store.projects.roots()[0][0]
     situation = Situation(text, [], Filter(Scope.project(project)), weights=Weights())
     found = GraphTier(desk.store, desk.outside(**server.settings)).candidates(situation)
-    rows = desk.store.events_by_row([one.row for one in found], with_text=True)
+    rows = desk.store.log.events([one.row for one in found], with_text=True)
     return [rows[one.row].text or "" for one in found]
 
 
@@ -241,9 +241,9 @@ def test_a_graph_server_goes_first_and_our_own_graph_is_there_without_it(told: D
         assert found_by_graph(told, "what uses src/berth.py", server) == ["and crane.py?"]
         server.script.append({"status": 503})
         assert found_by_graph(told, "what uses src/berth.py", server) == []
-        root = told.store.projects()[0][1]
+        root = told.store.projects.roots()[0][1]
         files = {path: CodeFile(b"d", 1, 1, [], CodeFile.READ) for edge in EDGES for path in edge}
-        told.store.write_code_graph(root, GraphChange(1, files, files, EDGES, []), START_MS)
+        told.store.code_graph.write(root, GraphChange(1, files, files, EDGES, []), START_MS)
         asked = len(server.asked)
         assert found_by_graph(told, "what uses src/berth.py", server) == ["and crane.py?"]
         assert len(server.asked) == asked

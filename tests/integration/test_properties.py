@@ -63,7 +63,7 @@ class Bench:
     def accounts(self) -> list[list[object]]:
         """The account of every generation."""
         names = ("generation", "is_current", "offset", "tail_bytes", *COUNTERS)
-        return [[row[name] for name in names] for row in self.store.source_accounts()]
+        return [[row[name] for name in names] for row in self.store.accounts.sources()]
 
 
 @contextmanager
@@ -174,11 +174,11 @@ def test_any_bytes_are_accounted_for(records: list[bytes], data: st.DataObject) 
         one.ingest("a.jsonl")
         assert_accounted(one.store)
         complete = bytes(content).rfind(b"\n") + 1
-        (row,) = one.store.source_accounts() or [{"offset": 0, "tail_bytes": 0, "records": 0}]
+        (row,) = one.store.accounts.sources() or [{"offset": 0, "tail_bytes": 0, "records": 0}]
         assert row["offset"] == complete
         assert row["tail_bytes"] == len(content) - complete
         assert row["records"] == bytes(content).count(b"\n")
-        one.store.catch_up_index()
+        one.store.index.catch_up()
 
 
 step = st.sampled_from(["append", "append", "cut", "rewrite", "rename", "copy", "delete", "repeat", "pass"])

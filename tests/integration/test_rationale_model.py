@@ -42,13 +42,13 @@ def written(store: SqliteStore, chat: Chat | None, *, now_ms: int = NOW_MS, **se
 
 def texts(store: SqliteStore) -> list[str]:
     """All rationales, oldest first."""
-    return [event.text or "" for event in store.rationales(EVERYTHING, None, 100)][::-1]
+    return [event.text or "" for event in store.rationales.newest(EVERYTHING, None, 100)][::-1]
 
 
 @pytest.fixture
 def path(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> Path:
     """The transcript of one exchange, which is in the store."""
-    assert store.last_row() == 0
+    assert store.log.last_position() == 0
     found = write(tmp_path / "one.jsonl", *done(Claude("one"), "raise the poller's timeout", "poller.py", REASON))
     ingest(found)
     return found
@@ -64,8 +64,8 @@ def test_a_model_says_it_once_and_its_words_stay(store: SqliteStore) -> None:
         assert written(store, chat).asked == 0
         assert written(store, None).replaced == 0
         assert len(chat.asked) == 1
-    assert [receipt.call.purpose for receipt in store.receipts(0)] == ["rationale"]
-    assert store.count_rationales(EVERYTHING) == {"http:small": 1}
+    assert [receipt.call.purpose for receipt in store.spending.receipts(0)] == ["rationale"]
+    assert store.rationales.counts(EVERYTHING) == {"http:small": 1}
 
 
 @pytest.mark.usefixtures("path")
@@ -126,7 +126,7 @@ def test_an_exchange_that_may_still_grow_is_not_asked_for(
     tmp_path: Path, store: SqliteStore, ingest: Ingest, path: Path
 ) -> None:
     """Until another prompt follows it, or nothing came for a while; when it grew after all, it is asked for again."""
-    last_ms = store.last_ms()
+    last_ms = store.accounts.last_ms()
     with running(Chat(usual=GOOD)) as chat:
         assert written(store, chat, now_ms=last_ms + 1000).asked == 0
         assert written(store, chat, now_ms=last_ms + 601_000).by_model == 1
@@ -166,23 +166,23 @@ def test_a_prompt_holds_no_tools_output_and_no_secret_and_is_short(
 @pytest.mark.usefixtures("path")
 def test_newer_rules_do_not_replace_what_a_model_said(store: SqliteStore) -> None:
     """Of the same exchange, whoever else was asked; when it has grown, they do."""
-    (before,) = [written(store, None)] and store.rationales(EVERYTHING, None, 10)
-    (due,) = store.sessions_without_rationales("rules 999", EVERYTHING)
+    (before,) = [written(store, None)] and store.rationales.newest(EVERYTHING, None, 10)
+    (due,) = store.rationales.unread_sessions("rules 999", EVERYTHING)
     anew = NewRationale(
-        before.key, -before.row, store.last_row(), ts_ms=1, order_ms=1,
+        before.key, -before.row, store.log.last_position(), ts_ms=1, order_ms=1,
         rationale=Rationale("Asked: Newer.", "assistant", "rules 999"),
     )  # fmt: skip
     with running(Chat(usual=GOOD)) as chat:
         written(store, chat)
-    assert store.record_rationales(due, "rules 999", [anew], is_whole=False) == (0, 0)
+    assert store.rationales.record(due, "rules 999", [anew], is_whole=False) == (0, 0)
     assert texts(store) == [BETTER]
-    (unasked,) = store.rationales_to_ask("another", EVERYTHING, None, 10)
-    assert store.replace_rationale(unasked, "another", None)
-    assert store.record_rationales(due, "rules 999", [anew], is_whole=False) == (0, 0)
+    (unasked,) = store.rationales.to_ask("another", EVERYTHING, None, 10)
+    assert store.rationales.replace(unasked, "another", None)
+    assert store.rationales.record(due, "rules 999", [anew], is_whole=False) == (0, 0)
     anew.last_row += 1
-    assert store.record_rationales(due, "rules 999", [anew], is_whole=True) == (0, 1)
+    assert store.rationales.record(due, "rules 999", [anew], is_whole=True) == (0, 1)
     assert texts(store) == ["Asked: Newer."]
-    assert store.sessions_without_rationales("rules 999", EVERYTHING) == []
+    assert store.rationales.unread_sessions("rules 999", EVERYTHING) == []
 
 
 @pytest.mark.usefixtures("path")

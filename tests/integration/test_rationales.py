@@ -52,7 +52,7 @@ def written(store: SqliteStore, **options: Any) -> dict[str, Any]:
 
 def texts(store: SqliteStore) -> list[str]:
     """All rationales, oldest first."""
-    return [event.text or "" for event in store.rationales(EVERYTHING, None, 1000)][::-1]
+    return [event.text or "" for event in store.rationales.newest(EVERYTHING, None, 1000)][::-1]
 
 
 def test_a_rationale_stands_at_the_end_of_its_exchange(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
@@ -60,20 +60,20 @@ def test_a_rationale_stands_at_the_end_of_its_exchange(tmp_path: Path, store: Sq
     claude = Claude("one")
     records = [*done(claude, WISH, "poller.py", REASON), claude.user("thanks"), claude.text("Fine.")]
     ingest(write(tmp_path / "one.jsonl", *records))
-    rows = store.last_row()
+    rows = store.log.last_position()
     assert written(store) == {"sessions": 1, "added": 1, "replaced": 0, "is_whole": True}
-    (session,) = store.session_ids("one")
-    told = store.session_events(session, with_text=True)
+    (session,) = store.sessions.named("one")
+    told = store.log.session(session, with_text=True)
     assert [event.kind for event in told][3:6] == [events.ASSISTANT_TEXT, events.RATIONALE, events.USER_PROMPT]
     rationale = told[4]
     assert rationale.text == f"Asked: Raise the poller's timeout. Done: Edited poller.py. Why: {REASON}"
     assert rationale.origin == events.ORIGIN_ASSISTANT
     assert (rationale.ts_ms, rationale.session, rationale.project) == (told[3].ts_ms, "one", told[3].project)
-    assert store.last_row() == rows
-    assert [event.id for event in store.events_by_prefix(rationale.id)] == [rationale.id]
-    assert store.events_by_row([rationale.row], with_text=True)[rationale.row].text == rationale.text
-    assert store.session_of_event(rationale.row) == session
-    assert store.opening(rationale.row) == told[0].row
+    assert store.log.last_position() == rows
+    assert [event.id for event in store.log.find(rationale.id)] == [rationale.id]
+    assert store.log.events([rationale.row], with_text=True)[rationale.row].text == rationale.text
+    assert store.sessions.of_event(rationale.row) == session
+    assert store.log.opening(rationale.row) == told[0].row
 
 
 def test_a_second_run_adds_nothing(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
@@ -99,8 +99,8 @@ def test_the_worker_writes_what_is_missing(
     monkeypatch.setenv("HOWCOME_DISTILLER", distiller)
     assert CatchUp(read_settings(os.environ), Patience()).scan()
     with open_app(read_settings(os.environ)) as app:
-        assert app.store.last_row() == 4
-        assert bool(app.store.rationales(EVERYTHING, None, 10)) == found
+        assert app.store.log.last_position() == 4
+        assert bool(app.store.rationales.newest(EVERYTHING, None, 10)) == found
     assert (store_folder / "howcome.db").exists()
 
 
@@ -110,10 +110,10 @@ def test_an_exchange_that_grows_is_written_anew(tmp_path: Path, store: SqliteSto
     path = write(tmp_path / "one.jsonl", *done(claude, WISH, "poller.py"))
     ingest(path)
     written(store)
-    before = store.rationales(EVERYTHING, None, 10)
+    before = store.rationales.newest(EVERYTHING, None, 10)
     ingest(write(path, claude.text(REASON), append=True))
     assert written(store) == {"sessions": 1, "added": 0, "replaced": 1, "is_whole": True}
-    (after,) = store.rationales(EVERYTHING, None, 10)
+    (after,) = store.rationales.newest(EVERYTHING, None, 10)
     assert [after.id] == [event.id for event in before]
     assert (after.text or "").endswith(f"Why: {REASON}")
     assert (after.ts_ms or 0) > (before[0].ts_ms or 0)
@@ -166,8 +166,8 @@ def test_a_fork_has_the_rationales_of_what_it_copied(tmp_path: Path, store: Sqli
     later = Claude("two", start=50)
     ingest(write(tmp_path / "two.jsonl", *fork, *done(later, "now the quay", "quay.py")))
     assert written(store)["added"] == 2
-    (row,) = store.session_ids("two")
-    kinds = [event.kind for event in store.session_events(row)]
+    (row,) = store.sessions.named("two")
+    kinds = [event.kind for event in store.log.session(row)]
     assert kinds.count(events.RATIONALE) == 2
     assert written(store)["sessions"] == 0
 
@@ -208,15 +208,15 @@ def test_only_the_scope_is_written_and_shown(tmp_path: Path, store: SqliteStore,
     ingest(write(tmp_path / "one.jsonl", *done(Claude("one", cwd="/home/mara/harbour"), "raise it in a", "a.py")))
     other = Claude("two", cwd="/home/mara/yard", start=500)
     ingest(write(tmp_path / "two.jsonl", *done(other, "raise it in b", "b.py")))
-    yard = Scope.project(store.project_of_root("/home/mara/yard"))
-    last_ms = store.last_ms()
+    yard = Scope.project(store.projects.of_root("/home/mara/yard"))
+    last_ms = store.accounts.last_ms()
     assert written(store, scope=yard)["added"] == 1
-    assert [event.project for event in store.rationales(EVERYTHING, None, 10)] == ["/home/mara/yard"]
+    assert [event.project for event in store.rationales.newest(EVERYTHING, None, 10)] == ["/home/mara/yard"]
     assert written(store, since_ms=last_ms + 1)["added"] == 0
     assert written(store)["added"] == 1
-    assert len(store.rationales(EVERYTHING, last_ms - 1000, 10)) == 1
-    assert store.count_rationales(yard) == {"rules 1": 1}
-    assert store.rationales(Scope.project(None), None, 10) == []
+    assert len(store.rationales.newest(EVERYTHING, last_ms - 1000, 10)) == 1
+    assert store.rationales.counts(yard) == {"rules 1": 1}
+    assert store.rationales.newest(Scope.project(None), None, 10) == []
 
 
 def test_accounts_exports_and_indexes_know_nothing_of_them(tmp_path: Path, store_folder: Path) -> None:
@@ -290,7 +290,7 @@ def test_events_of_a_rationale_have_the_kind(store: SqliteStore) -> None:
     """The number of the kind is never written into the rows of events."""
     assert events.RATIONALE not in events.KINDS
     assert events.STORED_KINDS[: len(events.KINDS)] == events.KINDS
-    assert isinstance(store.session_events(1), list)
+    assert isinstance(store.log.session(1), list)
     assert StoredEvent.__slots__
 
 
@@ -345,5 +345,5 @@ def test_a_text_that_is_looked_for_is_found_in_rationales(
     """Whoever erases a memory learns where its words still stand."""
     ingest(write(tmp_path / "one.jsonl", *done(Claude("one"), WISH, "poller.py", REASON)))
     written(store)
-    (rationale,) = store.rationales(EVERYTHING, None, 10)
-    assert rationale.id in store.events_with("Asked: Raise the poller's timeout. Done: Edited poller.py.")
+    (rationale,) = store.rationales.newest(EVERYTHING, None, 10)
+    assert rationale.id in store.purging.events_with("Asked: Raise the poller's timeout. Done: Edited poller.py.")

@@ -45,8 +45,8 @@ def app_of(home: Path) -> App:
 
 def texts_of(store: SqliteStore) -> str:
     """Every text of every row, packed ones too."""
-    rows = range(1, store.last_row() + 1)
-    found = [event.text or "" for event in store.events_by_row(rows, with_text=True).values()]
+    rows = range(1, store.log.last_position() + 1)
+    found = [event.text or "" for event in store.log.events(rows, with_text=True).values()]
     for (table,) in store.connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
         for row in store.connection.execute(f"SELECT * FROM {table}"):  # noqa: S608 - the schema's names
             found += [value for value in row if isinstance(value, str)]
@@ -69,8 +69,8 @@ def assert_clean(home: Path) -> None:
         assert (store.meta("rules_version"), store.meta(CURSOR)) == (RULES_VERSION, None)
         assert store.check_integrity() == []
         assert store.connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert store.index_lag() == 0
-        assert store.memory_index_lag() == 0
+        assert store.index.lag() == 0
+        assert store.memory_index.lag() == 0
     assert holding(home) == {}
 
 
@@ -102,17 +102,17 @@ def test_reading_again_afterwards_adds_nothing(old: list[Path], store_folder: Pa
     """Keys are of what was said: the same files, copies of them, and what comes after them."""
     assert run("upgrade", "--yes").returncode == 0
     with app_of(store_folder) as app:
-        before = app.store.last_row()
+        before = app.store.log.last_position()
         assert read(app, old) == {"accepted": 0, "duplicate": 0}
         copies = [write(tmp_path / "copies" / path.name, path.read_bytes()) for path in old]
         assert read(app, copies)["accepted"] == 0
         claude = Claude(session=SESSION, cwd=CWD, start=500)
         write(old[0], claude.result("toolu_9", "it holds nothing"), append=True)
         assert read(app, old)["accepted"] == 1
-        [new] = app.store.events_by_row([before + 1]).values()
+        [new] = app.store.log.events([before + 1]).values()
         assert new.tool == "Read"  # the call before the upgrade is still known
-        assert len(app.store.session_ids(SESSION)) == 2  # one of each client
-        assert app.store.project_of_path(CWD) is not None
+        assert len(app.store.sessions.named(SESSION)) == 2  # one of each client
+        assert app.store.projects.of_path(CWD) is not None
         app.index_new_rows()
     assert_clean(store_folder)
 
@@ -124,9 +124,9 @@ def test_what_is_left_is_still_found(store_folder: Path) -> None:
     found = ask("search", "why does berth1 fail", "--all-projects")
     assert "fixture" in str(found)
     with app_of(store_folder) as app:
-        hits = app.store.search_memories({"jetti": 1.0}, Filter(Scope.everything()), 5)
+        hits = app.store.memory_index.search({"jetti": 1.0}, Filter(Scope.everything()), 5)
         assert len(hits) == 1
-        memory = app.store.memories_by_row([hits[0].row])[hits[0].row]
+        memory = app.store.memories.by_row([hits[0].row])[hits[0].row]
         assert memory.text.count("[redacted:") == 2
         said = f"The jetty's key is {KEY_ID}, not {TOKEN}."
         again, is_new = app.memories.add(said, type="decision", project=CWD, agent=TOKEN)
@@ -143,10 +143,10 @@ def test_rows_that_new_rules_wrote_meanwhile_become_one_with_the_old(old: list[P
     assert run("upgrade", "--yes").returncode == 0
     assert_clean(store_folder)
     with app_of(store_folder) as app:
-        assert len(app.store.session_ids(SESSION)) == 2
-        [session] = set(app.store.session_ids(SESSION)) & set(app.store.sessions_of_client("claude-code"))
-        assert any("winch" in event.excerpt for event in app.store.session_events(session))
-        assert len([root for _, root in app.store.projects() if "redacted" in root]) == 1
+        assert len(app.store.sessions.named(SESSION)) == 2
+        [session] = set(app.store.sessions.named(SESSION)) & set(app.store.sessions.of_client("claude-code"))
+        assert any("winch" in event.excerpt for event in app.store.log.session(session))
+        assert len([root for _, root in app.store.projects.roots() if "redacted" in root]) == 1
 
 
 def test_a_killed_upgrade_goes_on_where_it_was(store_folder: Path, tmp_path: Path) -> None:

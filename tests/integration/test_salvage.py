@@ -239,7 +239,7 @@ def test_an_older_schema_is_salvaged_as_it_is_and_migrated(version: int, store_f
     scratch(path, [page - 1], random.Random(4))
     assert salvage(str(store_folder)) is not None
     store = SqliteStore(str(store_folder))
-    assert store.projects() == [(7, "/home/mara/harbour")]
+    assert store.projects.roots() == [(7, "/home/mara/harbour")]
     assert store.check_integrity() == []
     store.close()
 

@@ -33,7 +33,7 @@ def take_in(app: App, *paths: Path) -> None:
     for found in named_transcripts([str(path) for path in paths]):
         app.ingest_file(found)
     app.index_new_rows()
-    app.store.release_index()
+    app.store.index.release()
 
 
 def keep(app: App, text: str, folder: Path) -> str:
@@ -185,7 +185,7 @@ def test_rows_that_nobody_indexed_are_made_searchable_within_a_time(app: App, tm
     """None left when there is time; without time they are counted."""
     path = write(tmp_path / "a.jsonl", *Claude(cwd=str(tmp_path)).conversation(3))
     app.ingest_file(named_transcripts([str(path)])[0])
-    lag = app.store.last_row()
+    lag = app.store.log.last_position()
     assert app.make_searchable(0) == lag > 0
     assert found(app, "berth1", tmp_path) == set()
     assert app.make_searchable(5) == 0
@@ -197,14 +197,14 @@ def test_whole_texts_are_read_of_turns_only(app: App, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", *Claude(cwd=str(tmp_path)).conversation(30))
     take_in(app, path)
     unpacked: list[int] = []
-    read = app.store.events_by_row
+    read = app.store.log.events
 
     def counting(rows: object, *, with_text: bool = False) -> object:
         answer = read(rows, with_text=with_text)  # type: ignore[arg-type]
         unpacked.extend(answer if with_text else ())
         return answer
 
-    app.store.events_by_row = counting  # type: ignore[assignment,method-assign]
+    app.store.log.events = counting  # type: ignore[assignment,method-assign]
     answers = app.search(Question("berth7 assertion failed", app.scope_of(str(tmp_path)), limit=20))
     kinds = {event.kind for event in read(unpacked).values()}
     assert kinds <= set(events.TURN_KINDS)

@@ -30,7 +30,7 @@ def take_in(app: App, *paths: Path) -> None:
     for found in named_transcripts([str(path) for path in paths]):
         app.ingest_file(found)
     app.index_new_rows()
-    app.store.release_index()
+    app.store.index.release()
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +234,7 @@ def test_recall_never_pushes_what_a_tool_said(make_app: Callable[..., App]) -> N
         "Read docs/gauges.md",
     ):
         rows = [row for item in recall(app, prompt) for row in item.rows]
-        kinds = {event.kind for event in app.store.events_by_row(rows).values()}
+        kinds = {event.kind for event in app.store.log.events(rows).values()}
         assert kinds <= {"user_prompt", "assistant_text"}, prompt
 
 

@@ -109,7 +109,7 @@ def test_a_search_makes_searchable_what_is_not_yet(samples: Path) -> None:
     shutil.rmtree(samples / "index")
     store = SqliteStore(str(samples))
     try:
-        assert store.rebuild_index()  # this process holds the writers' lock until it lets go
+        assert store.index.rebuild()  # this process holds the writers' lock until it lets go
         path = write(samples.parent / "more.jsonl", Claude("more").user("the zebra plan"))
         import_while_locked = run("import", path)
         assert import_while_locked.returncode == 0

@@ -112,11 +112,11 @@ def test_no_column_of_a_row_holds_one(full: tuple[Path, dict[str, str]]) -> None
                 for name, value in zip(columns, row, strict=True):
                     if isinstance(value, str):
                         columns_said.setdefault(f"{table}.{name}", []).append(value)
-        rows = range(1, store.last_row() + 1)
-        events = store.events_by_row(rows, with_text=True).values()
+        rows = range(1, store.log.last_position() + 1)
+        events = store.log.events(rows, with_text=True).values()
         assert len(events) > 3 * len(SAMPLES)
         columns_said["text"] = [event.text or "" for event in events]
-        columns_said["search text"] = list(store.search_texts(rows).values())
+        columns_said["search text"] = list(store.log.search_texts(rows).values())
     found = {name: left_in("\n".join(texts).encode()) for name, texts in columns_said.items()}
     assert {name: rules for name, rules in found.items() if rules} == {}
 
@@ -137,7 +137,7 @@ def test_what_held_a_secret_is_found_by_its_own_name(store_folder: Path, tmp_pat
         path = write(tmp_path / "one.jsonl", *claude.exchange("jetty"), *claude.exchange("crane"))
         assert run("import", path).returncode == 0
         with app_of(store_folder) as app:
-            assert len(app.store.session_ids(session)) == 1, line
+            assert len(app.store.sessions.named(session)) == 1, line
             assert app.scope_of(cwd).project_id is not None, line
         asked = payload("UserPromptSubmit", path, "another", cwd=cwd, prompt="why does jetty fail?")
         assert b"fixture is stale" in hook("UserPromptSubmit", asked).stdout, line
@@ -161,10 +161,10 @@ def test_reading_in_pieces_gives_the_same_rows(store_folder: Path, tmp_path: Pat
             app.ingester().ingest_file(str(write(path, *records[:cut])), "codex")
         with app_of(store_folder) as app:
             app.ingester().ingest_file(str(write(path, *records[cut:], append=True)), "codex")
-            before = app.store.last_row()
+            before = app.store.log.last_position()
             again = write(tmp_path / f"copy-{number}.jsonl", *records)
             counts = app.ingester().ingest_file(str(again), "codex").counts
-            assert (counts["accepted"], app.store.last_row()) == (0, before), line
+            assert (counts["accepted"], app.store.log.last_position()) == (0, before), line
             assert isinstance(app.store, SqliteStore)
             assert app.store.connection.execute("SELECT count(*) FROM sessions").get == number + 1, line
 

@@ -35,7 +35,7 @@ from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 settings = read_settings(os.environ)
 store = SqliteStore(settings.home)
-model = open_model(settings, store, sys.argv[1], limit_s=60)
+model = open_model(settings, store.spending, sys.argv[1], limit_s=60)
 done = over = failed = 0
 for number in range(int(sys.argv[2])):
     try:
@@ -90,7 +90,7 @@ def test_the_cap_is_exact_to_the_call_under_eight_processes(store: SqliteStore, 
     got = askers("distil", 8, 12, **{**chat.settings, "HOWCOME_LLM_DAILY_CALLS": "40"})
     assert len(chat.asked) == 40
     assert sum(over for _, over, _ in got) > 0
-    receipts = store.receipts(0)
+    receipts = store.spending.receipts(0)
     outcomes = [each.outcome for each in receipts if each.outcome != "over budget"]
     assert len(outcomes) == 40
     assert (outcomes.count("bad answer"), outcomes.count("failed")) == (5, 3)
@@ -105,7 +105,7 @@ def test_tokens_are_capped_too(store: SqliteStore) -> None:
     assert len(server.asked) == done
     assert over == 50 - done
     assert 15 < done < 25  # some 1,100 tokens have to be left for each call
-    (charged,) = {each.call.tokens for each in store.receipts(0) if each.outcome == "ok"}
+    (charged,) = {each.call.tokens for each in store.spending.receipts(0) if each.outcome == "ok"}
     assert charged == 100
 
 
@@ -130,11 +130,11 @@ def test_what_may_have_been_read_is_charged(store: SqliteStore, failure: dict[st
 
 def _failing(store: SqliteStore, settings: dict[str, str]) -> tuple[int, int]:
     """Calls and tokens that are spent by one question that fails."""
-    model = open_model(read_settings({**os.environ, **settings}), store, RERANK, limit_s=0.5)
+    model = open_model(read_settings({**os.environ, **settings}), store.spending, RERANK, limit_s=0.5)
     assert model is not None
     with pytest.raises(ProviderError):
         model.complete("which?", SCHEMA)
-    return store.spent_on(time.time_ns() // 1_000_000)
+    return store.spending.spent_on(time.time_ns() // 1_000_000)
 
 
 def test_by_default_a_model_that_is_configured_spends_nothing(project: Path, chat: Chat, store: SqliteStore) -> None:
@@ -142,7 +142,7 @@ def test_by_default_a_model_that_is_configured_spends_nothing(project: Path, cha
     for caps in ({"HOWCOME_LLM_DAILY_CALLS": "0"}, {"HOWCOME_LLM_DAILY_TOKENS": "0"}):
         assert search(project, "readings and the table", **{**chat.settings, **WEIGHT, **caps})["results"]
     assert chat.asked == []
-    assert store.receipts(0) == []
+    assert store.spending.receipts(0) == []
 
 
 def test_a_search_over_the_budget_is_one_without_the_model(project: Path, chat: Chat) -> None:
@@ -165,7 +165,7 @@ def test_each_switch_stops_at_once(project: Path, chat: Chat) -> None:
     search(project, "readings and the table", **{**on, "HOWCOME_LLM": "off"})
     settings = read_settings({**os.environ, **chat.settings})
     store = SqliteStore(settings.home)
-    model = open_model(settings, store, RERANK)
+    model = open_model(settings, store.spending, RERANK)
     assert model is not None
     model.complete("before", SCHEMA)
     stopped = ask("spending", "--stop")
@@ -225,13 +225,13 @@ def test_the_ledger_holds_no_prompt_no_answer_and_no_key(store: SqliteStore, mon
         with running(server):
             server.usual = {"intent": words}
             chosen = {**server.settings, "HOWCOME_LLM_KEY_ENV": "MY_KEY", "HOWCOME_HOME": store.folder}
-            model = open_model(read_settings(chosen), store, RERANK)
+            model = open_model(read_settings(chosen), store.spending, RERANK)
             assert model is not None
             with pytest.raises(ProviderError) as raised:
                 model.complete(words, SCHEMA)
             assert KEY not in str(raised.value)
             model.complete(words, SCHEMA)
-    assert len(store.receipts(0)) == 4
+    assert len(store.spending.receipts(0)) == 4
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for path in Path(store.folder).rglob("*"):
         held = b"" if path.is_dir() else path.read_bytes()

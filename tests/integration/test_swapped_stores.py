@@ -150,7 +150,7 @@ def test_copies_that_went_different_ways_are_told_apart(tmp_path: Path, store_fo
     moved_in(store_folder, tmp_path / "copy" / "howcome.db")
     assert "lantern" not in told(HARBOUR, "lantern2")
     with closing(SqliteStore(str(store_folder))) as store:
-        assert store.index_lag() == store.last_row()
+        assert store.index.lag() == store.log.last_position()
     ask("import")
     assert "lantern2" in told(TOWER, "lantern2")
 
@@ -164,7 +164,7 @@ def test_a_folder_that_is_copied_whole_keeps_its_indexes(
     monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "moved"))
     assert "lantern2" in told(TOWER, "lantern2")
     with closing(SqliteStore(str(tmp_path / "moved"))) as store:
-        assert (store.index_lag(), store.memory_index_lag()) == (0, 0)
+        assert (store.index.lag(), store.memory_index.lag()) == (0, 0)
 
 
 @pytest.mark.parametrize("swap", SWAPS)
@@ -201,7 +201,7 @@ def test_memories_of_another_database_are_not_found_by_this_ones_index(tmp_path:
     for cwd, other in ((HARBOUR, "lantern oil"), (TOWER, "berth four")):
         assert other not in run("search", other, "--project", cwd).stdout.replace(f'"{other}"', "")
     with closing(SqliteStore(str(store_folder))) as store:
-        assert store.memory_index_lag() is None
+        assert store.memory_index.lag() is None
     ask("import")
     for cwd, own in ((HARBOUR, "berth four"), (TOWER, "lantern oil")):
         assert ask("search", own, "--project", cwd)["results"]
@@ -234,14 +234,14 @@ def test_a_worker_reads_again_what_an_older_copy_does_not_hold(home: Path, store
     put_back(store_folder, copy)
     assert catch_up.scan()
     with closing(SqliteStore(str(store_folder))) as store:
-        assert (store.counts()["sessions"], store.index_lag()) == (2, 0)
+        assert (store.accounts.counts()["sessions"], store.index.lag()) == (2, 0)
 
 
 def test_whoever_changes_rows_renews_their_marks(backup: Path, store_folder: Path) -> None:  # noqa: ARG001
     """Everything derived is worth nothing then, and made anew; so it is where rows came without any mark."""
     with closing(SqliteStore(str(store_folder))) as store:
-        store.renew_marks()
-        assert store.index_lag() == store.last_row()
+        store.log.renew_marks()
+        assert store.index.lag() == store.log.last_position()
     assert told(TOWER, "lantern2") == ""
     ask("import")
     assert "lantern2" in told(TOWER, "lantern2")

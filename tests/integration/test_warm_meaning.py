@@ -105,7 +105,7 @@ def talks(tmp_path: Path, store_folder: Path) -> Path:
         for name in ("a", "b"):
             app.ingester().ingest_file(str(tmp_path / f"{name}.jsonl"), "claude-code")
         app.index_new_rows()
-        app.store.release_index()
+        app.store.index.release()
         assert app.embed_new_turns() == 4
     return store_folder
 

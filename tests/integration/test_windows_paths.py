@@ -54,7 +54,7 @@ def test_what_a_path_stands_for(path: str, root: str) -> None:
 
 def roots(store: SqliteStore) -> list[str]:
     """The roots of all projects."""
-    return [root for _, root in store.projects()]
+    return [root for _, root in store.projects.roots()]
 
 
 def test_sessions_in_a_folder_and_below_it_are_one_project(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:

@@ -53,7 +53,7 @@ def lag_of(folder: Path) -> int:
     """How many rows are not searchable yet."""
     store = SqliteStore(str(folder))
     try:
-        return store.index_lag()
+        return store.index.lag()
     finally:
         store.close()
 

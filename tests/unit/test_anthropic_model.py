@@ -35,12 +35,12 @@ def imported() -> None:
 def metered(store: SqliteStore, server: Messages, timeout_s: float = 60.0) -> MeteredModel:
     """The model at a server, with a budget that nobody exhausts here."""
     adapter = AnthropicLanguageModel(server.url("/v1"), "claude-small", KEY)
-    return MeteredModel(adapter, store, CLASSIFY, Caps(100, 1_000_000), timeout_s)
+    return MeteredModel(adapter, store.spending, CLASSIFY, Caps(100, 1_000_000), timeout_s)
 
 
 def outcomes(store: SqliteStore) -> list[str]:
     """What became of each call, in their order."""
-    return [each.outcome for each in reversed(store.receipts(0))]
+    return [each.outcome for each in reversed(store.spending.receipts(0))]
 
 
 def test_an_answer_is_the_input_of_the_one_tool(store: SqliteStore) -> None:
@@ -53,7 +53,7 @@ def test_an_answer_is_the_input_of_the_one_tool(store: SqliteStore) -> None:
     assert asked["tools"][0]["input_schema"] == SCHEMA
     assert asked["tool_choice"] == {"type": "tool", "name": "answer", "disable_parallel_tool_use": True}
     assert KEY in json.dumps(headers)
-    (receipt,) = store.receipts(0)
+    (receipt,) = store.spending.receipts(0)
     assert (receipt.usage.tokens_in, receipt.usage.tokens_out, receipt.call.tokens) == (42, 8, 50)
     assert (receipt.call.provider, receipt.call.model, receipt.outcome) == ("anthropic", "claude-small", "ok")
     assert model.name == "anthropic:claude-small"

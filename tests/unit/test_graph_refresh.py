@@ -91,7 +91,7 @@ def test_projects_without_a_graph_get_none(yard: Yard, tmp_path: Path) -> None:
     yard.store.connection.execute("INSERT INTO projects (root, created_ms) VALUES (?, 1)", (str(other),))
     yard.now_ms += REFRESH_MS
     assert yard.refresh()
-    assert [root for _, root, _ in yard.store.code_graphs()] == [str(yard.root)]
+    assert [root for _, root, _ in yard.store.code_graph.states()] == [str(yard.root)]
 
 
 def test_it_rests_between_pieces_and_ends_when_told(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:

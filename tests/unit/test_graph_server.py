@@ -33,12 +33,12 @@ def test_files_and_neighbours_are_found_by_names(project: str) -> None:
         assert [path for _, path in meant["TidalClock"]] == ["src/tidal_clock.py", "web/Tidal-Clock.ts"]
         ((row, path),) = meant["src/berth.py"]
         assert (path, "gone.py" in meant) == ("src/berth.py", False)
-        near = graph.code_neighbours([row])
+        near = graph.neighbours([row])
         assert [(one.of, one.path, one.degree_of, one.degree) for one in near] == [
             (row, "src/crane.py", 2, 1), (row, "src/tidal_clock.py", 2, 1),
         ]  # fmt: skip
-        assert graph.code_neighbours([]) == []
-        assert graph.code_files_called(1, [], []) == []
+        assert graph.neighbours([]) == []
+        assert graph.files_called(1, [], []) == []
     assert len(server.asked) == 2
     assert server.headers[0]["Authorization"] == "Basic " + base64.b64encode(f"reader:{PASSWORD}".encode()).decode()
 
@@ -48,8 +48,8 @@ def test_questions_hold_names_as_parameters_and_only_read() -> None:
     name = "x'}) DETACH DELETE f //.py"
     with running(Neo4j(ROOT, EDGES)) as server:
         graph = opened(server)
-        graph.code_files_called(1, [name], [])
-        graph.code_neighbours([row for row, _ in graph.code_files_called(1, ["berth.py"], [])])
+        graph.files_called(1, [name], [])
+        graph.neighbours([row for row, _ in graph.files_called(1, ["berth.py"], [])])
     for asked in server.asked:
         assert name not in asked["statement"]
         assert not {"CREATE", "MERGE", "SET", "DELETE", "REMOVE", "CALL", "LOAD"}.intersection(
@@ -61,9 +61,9 @@ def test_questions_hold_names_as_parameters_and_only_read() -> None:
 def test_another_project_is_not_asked_for() -> None:
     """Nor one that has no root."""
     with running(Neo4j("/elsewhere", EDGES)) as server:
-        assert opened(server).code_files_called(1, ["berth.py"], []) == []
+        assert opened(server).files_called(1, ["berth.py"], []) == []
         nowhere = Neo4jGraph(server.url(""), "reader", "", lambda _: "")
-        assert nowhere.code_files_called(7, ["berth.py"], []) == []
+        assert nowhere.files_called(7, ["berth.py"], []) == []
     assert len(server.asked) == 1
 
 
@@ -77,11 +77,11 @@ def test_paths_that_lead_out_of_the_project_are_left_out() -> None:
     odd = ["/etc/passwd", "../x.py", "a/../../x.py", "", "a\nb.py", 7, None, "x" * 2000]
     with running(Neo4j(ROOT, (), values(*([ROOT, path] for path in [*odd, "a.py"])))) as server:
         graph = opened(server)
-        ((row, path),) = graph.code_files_called(1, ["a.py"], [])
+        ((row, path),) = graph.files_called(1, ["a.py"], [])
         assert path == "a.py"
         near = [[ROOT, "a.py", path, 1, 1] for path in odd]
         server.script.append(values(*near, [ROOT, "b.py", "c.py", 1, 1], [ROOT, "a.py", "c.py", 0, "1"]))
-        assert graph.code_neighbours([row]) == []
+        assert graph.neighbours([row]) == []
 
 
 FAILING: dict[str, tuple[Answer, str]] = {
@@ -109,7 +109,7 @@ def test_a_failure_is_said_in_one_line(failure: Answer, message: str) -> None:
     with running(Neo4j(ROOT, EDGES, failure)) as server:
         started = time.monotonic()
         with pytest.raises(ProviderError, match=message) as raised:
-            opened(server, 2 if "hang_s" in failure else 60).code_files_called(1, ["berth.py"], [])
+            opened(server, 2 if "hang_s" in failure else 60).files_called(1, ["berth.py"], [])
         assert time.monotonic() - started < 30
     assert len(server.asked) == 1
     assert PASSWORD not in str(raised.value)
@@ -121,7 +121,7 @@ def test_an_address_is_completed(path: str) -> None:
     """A server alone means its usual database."""
     with running(Neo4j(ROOT, EDGES)) as server:
         graph = Neo4jGraph(server.url(path), "neo4j", "", lambda _: ROOT)
-        assert len(graph.code_files_called(1, ["berth.py"], [])) == 1
+        assert len(graph.files_called(1, ["berth.py"], [])) == 1
 
 
 @pytest.mark.parametrize(

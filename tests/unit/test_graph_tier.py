@@ -26,12 +26,12 @@ def with_graph(store: SqliteStore, edges: tuple[tuple[str, str], ...] = EDGES) -
     """The graph of the project that the transcripts are of."""
     paths = sorted({path for edge in edges for path in edge})
     files = {path: CodeFile(b"d", 1, 1, [], CodeFile.READ) for path in paths}
-    return store.write_code_graph(ROOT, GraphChange(1, paths, files, edges, []), START_MS)
+    return store.code_graph.write(ROOT, GraphChange(1, paths, files, edges, []), START_MS)
 
 
 def asked(store: SqliteStore, text: str, wanted: Filter | None = None, **fields: object) -> list[int]:
     """The rows that the tier finds, best first."""
-    scope = Scope.project(store.project_of_root(ROOT))
+    scope = Scope.project(store.projects.of_root(ROOT))
     situation = Situation(text, [], wanted or Filter(scope), weights=Weights(), **fields)  # type: ignore[arg-type]
     found = GraphTier(store).candidates(situation)
     assert all(0 < one.score <= 1 and one.strength == 0 for one in found)
@@ -57,7 +57,7 @@ def talk(store: SqliteStore) -> Transcript:
         said.prompt("and the document"),  # 6
         edit(said, "docs/berth.py"),  # 7
     )
-    store.catch_up_index()
+    store.index.catch_up()
     return said
 
 
@@ -98,14 +98,14 @@ def test_only_what_is_asked_for_answers(store: SqliteStore) -> None:
     assert asked(store, text, Filter(scope, kinds=(events.ASSISTANT_TEXT,))) == []
     assert asked(store, text, Filter(scope, before_ms=START_MS + 2000)) == [1]
     assert asked(store, text, Filter(scope, since_ms=START_MS + 3500)) == []
-    assert asked(store, text, Filter(scope, without=store.session_ids("session-one"))) == []
+    assert asked(store, text, Filter(scope, without=store.sessions.named("session-one"))) == []
 
 
 def test_a_file_that_everything_imports_says_little(store: SqliteStore) -> None:
     """Of two neighbours the one with fewer edges weighs more."""
     with_graph(store, (("src/berth.py", "src/tide.py"), *(edge for edge in EDGES if edge[1] == "src/hub.py")))
     Transcript(store).say("what hub.py does", "fine", "what tide.py does", "fine")
-    store.catch_up_index()
+    store.index.catch_up()
     assert asked(store, "src/berth.py") == [3, 1]
 
 
@@ -113,7 +113,7 @@ def test_a_name_of_many_files_says_none_of_them(store: SqliteStore) -> None:
     """`index.ts` is in every folder."""
     with_graph(store, tuple((f"{folder}/index.ts", f"{folder}/target.ts") for folder in "abcdefg"))
     Transcript(store).say("about target.ts")
-    store.catch_up_index()
+    store.index.catch_up()
     assert asked(store, "index.ts") == []
     assert asked(store, "c/index.ts") == [1]
 
@@ -123,7 +123,7 @@ def test_a_name_means_the_files_that_end_with_it(store: SqliteStore) -> None:
     project_id = with_graph(store)
 
     def meant(name: str) -> list[str]:
-        return [path for _, path in files_meant(store, project_id, [name]).get(name, [])]
+        return [path for _, path in files_meant(store.code_graph, project_id, [name]).get(name, [])]
 
     assert meant("berth.py") == ["docs/berth.py", "src/berth.py"]
     assert meant("src/berth.py") == meant("/x/src/berth.py") == meant("src/Berth") == ["src/berth.py"]

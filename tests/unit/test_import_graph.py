@@ -208,11 +208,11 @@ def test_a_build_after_edits_equals_a_fresh_one(
     fresh = SqliteStore(str(tmp_path_factory.mktemp("two")))
     report = build(fresh, root)
     assert edges(incremental, root) == edges(fresh, root)
-    project_id = incremental.project_of_root(str(root))
+    project_id = incremental.projects.of_root(str(root))
     assert project_id is not None
-    kept = incremental.code_files(project_id)
+    kept = incremental.code_graph.files(project_id)
     assert {path: file.imports for path, file in kept.items()} == {
-        path: file.imports for path, file in fresh.code_files(report.project_id).items()
+        path: file.imports for path, file in fresh.code_graph.files(report.project_id).items()
     }
     incremental.close()
     fresh.close()
@@ -266,7 +266,7 @@ def test_hostile_files_are_counted_and_never_followed(store: SqliteStore, tmp_pa
     assert (report.files, report.counts[CodeFile.BROKEN]) == (6, 1)
     assert (report.counts[CodeFile.BINARY], report.counts[CodeFile.LARGE]) == (1, 1)
     assert edges(store, root) == [("a.py", "b.py"), ("b.py", "a.py"), ("latin.py", "a.py")]
-    kept = store.code_files(report.project_id)
+    kept = store.code_graph.files(report.project_id)
     assert not [one for file in kept.values() for one in file.imports if token in one]
 
 

@@ -40,7 +40,7 @@ GOOD = {"color": "red", "share": 0.5, "names": ["a", "b"]}
 
 def metered(store: SqliteStore, url: str, name: str, key: str = "", *, timeout_s: float = 60.0) -> MeteredModel:
     """The model at an endpoint, with a budget that nobody exhausts here."""
-    return MeteredModel(HttpLanguageModel(url, name, key), store, CLASSIFY, CAPS, timeout_s)
+    return MeteredModel(HttpLanguageModel(url, name, key), store.spending, CLASSIFY, CAPS, timeout_s)
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/chat/completions", "/openai/v1"])
@@ -108,8 +108,8 @@ def test_an_endpoint_that_knows_no_response_format_is_asked_without(store: Sqlit
         assert model.complete("which?", SCHEMA) == GOOD
         assert model.complete("and now?", SCHEMA) == GOOD
     assert ["response_format" in asked for asked in server.asked] == [True, False, False]
-    assert [each.outcome for each in store.receipts(0)] == ["ok", "ok", "refused"]
-    assert store.receipts(0)[-1].call.tokens == 0
+    assert [each.outcome for each in store.spending.receipts(0)] == ["ok", "ok", "refused"]
+    assert store.spending.receipts(0)[-1].call.tokens == 0
     with running(Chat(refusal, refusal, usual=GOOD)) as server:
         model = metered(store, server.url("/v1"), "m")
         with pytest.raises(ProviderError, match="refuses with 400"):
@@ -214,7 +214,7 @@ def test_the_settings_open_it_or_say_what_is_missing(
 
     def opened(**chosen: str) -> MeteredModel | None:
         named = {f"HOWCOME_LLM{name.upper()}": text for name, text in chosen.items()}
-        return open_model(read_settings({"HOWCOME_HOME": str(tmp_path), **named}), store, CLASSIFY)
+        return open_model(read_settings({"HOWCOME_HOME": str(tmp_path), **named}), store.spending, CLASSIFY)
 
     assert opened() is None
     assert opened(_url="nonsense", _model="m") is None

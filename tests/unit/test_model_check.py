@@ -73,7 +73,7 @@ def test_one_that_is_left_alone_says_why_and_how_long(tmp_path: Path) -> None:
         settings = read_settings({f"HOWCOME_{name}": text for name, text in chosen.items()})
         with_store = SqliteStore(str(tmp_path))
         now_ms = time.time_ns() // 1_000_000
-        with_store.pause(model_known_as(settings), now_ms, now_ms + 240_000, "it fails with 500")
+        with_store.model_answers.pause(model_known_as(settings), now_ms, now_ms + 240_000, "it fails with 500")
         with_store.close()
         finding, budget = found(tmp_path, chosen)
         assert server.asked == []
@@ -126,7 +126,7 @@ def test_a_reranker_that_is_left_alone_says_why(tmp_path: Path) -> None:
     settings = read_settings({f"HOWCOME_{name}": text for name, text in RERANK.items()})
     now_ms = time.time_ns() // 1_000_000
     with_store = SqliteStore(str(tmp_path))
-    with_store.pause(reranker_known_as(settings), now_ms, now_ms + 240_000, "it takes too long")
+    with_store.model_answers.pause(reranker_known_as(settings), now_ms, now_ms + 240_000, "it takes too long")
     with_store.close()
     finding = found(tmp_path, RERANK)[-1]
     assert finding.level == "warning"
@@ -153,11 +153,11 @@ def test_a_model_that_may_spend_nothing_is_said_with_its_remedy(
 def test_the_switch_and_what_is_left_are_said(store: SqliteStore) -> None:
     """Stopped in the store is stopped, whatever the settings say."""
     now_ms = time.time_ns() // 1_000_000
-    store.reserve_call(Call("classify", "http", "small", 700), Caps(5, 9000), now_ms)
+    store.spending.reserve(Call("classify", "http", "small", 700), Caps(5, 9000), now_ms)
     finding = found(Path(store.folder), MODEL)[-1]
     assert (finding.level, finding.check) == ("ok", "budget")
     assert "1 of 5 calls and 700 of 9000 tokens are spent" in finding.what
-    store.stop_spending(now_ms)
+    store.spending.stop(now_ms)
     finding = found(Path(store.folder), MODEL)[-1]
     assert (finding.level, finding.remedy) == ("warning", "howcome spending --go")
 

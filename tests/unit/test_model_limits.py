@@ -39,7 +39,7 @@ CAPS = Caps(100, 1_000_000)
 
 def metered(store: SqliteStore, adapter: ModelAdapter, timeout_s: float = 60.0) -> MeteredModel:
     """A model with its meter, for work that nobody waits for."""
-    return MeteredModel(adapter, store, DISTIL, CAPS, timeout_s, limit_setting="llm_deadline_s")
+    return MeteredModel(adapter, store.spending, DISTIL, CAPS, timeout_s, limit_setting="llm_deadline_s")
 
 
 def both(server_of: type[Chat | Messages], *script: Answer) -> tuple[Any, Any]:
@@ -56,7 +56,7 @@ def test_an_answer_after_forty_seconds_is_an_answer(store: SqliteStore) -> None:
     with running(Chat({"hang_s": 40}, usual=RED)) as server:
         adapter = HttpLanguageModel(server.url("/v1"), "small")
         assert metered(store, adapter, timeout_s=150).complete("which?", SCHEMA) == RED
-    assert [each.outcome for each in store.receipts(0)] == ["ok"]
+    assert [each.outcome for each in store.spending.receipts(0)] == ["ok"]
 
 
 @pytest.mark.parametrize("kind", [Chat, Messages])
@@ -68,11 +68,11 @@ def test_the_deadline_is_said_and_charged_once(store: SqliteStore, kind: Any) ->
         with pytest.raises(ProviderError, match=r"does not answer \(it was given [12] s\); raise llm_deadline_s"):
             model.complete("which?", SCHEMA)
         assert len(server.asked) == 1
-        [lost] = store.receipts(0)
+        [lost] = store.spending.receipts(0)
         assert (lost.outcome, lost.usage.tokens_in) == ("timeout", None)
         assert lost.call.tokens > 1000
         assert metered(store, adapter()).complete("which?", SCHEMA) == RED
-        again, first = store.receipts(0)
+        again, first = store.spending.receipts(0)
         assert (again.outcome, first.call.tokens) == ("ok", lost.call.tokens)
 
 
@@ -95,7 +95,7 @@ def test_a_connection_is_another_limit(store: SqliteStore) -> None:
         with pytest.raises(ProviderError, match=r"does not answer \(.*refused") as raised:
             metered(store, HttpLanguageModel(url, "small")).complete("which?", SCHEMA)
     assert "llm_deadline_s" not in str(raised.value)
-    assert store.receipts(0)[0].call.tokens == 0
+    assert store.spending.receipts(0)[0].call.tokens == 0
     assert Endpoint(url).shown == url
 
 
@@ -113,7 +113,7 @@ def test_an_answers_limit_is_sent_and_said(store: SqliteStore, kind: Any) -> Non
         with pytest.raises(ProviderError, match="reached the 512 tokens of llm_answer_tokens"):
             metered(store, adapter()).complete("which?", SCHEMA)
         assert len(server.asked) == 1
-        assert store.receipts(0)[0].outcome == "bad answer"
+        assert store.spending.receipts(0)[0].outcome == "bad answer"
         assert metered(store, adapter()).complete("which?", SCHEMA) == RED
     assert [asked["max_tokens"] for asked in server.asked] == [512, 512]
 

@@ -48,7 +48,7 @@ def answers(*scores: float) -> list[Found]:
 def test_a_language_model_is_asked_once_for_one_number_a_passage(store: SqliteStore, tmp_path: Path) -> None:
     """Each passage in one line of 400 characters at most, so that none can pass for another."""
     with running(Judge("table")) as server:
-        reranker = open_reranker(chosen(tmp_path, **server.settings), store)
+        reranker = open_reranker(chosen(tmp_path, **server.settings), store.spending)
         assert reranker is not None
         assert reranker.scores("which one\nkeeps them?", [*PASSAGES, "x" * 5000]) == [0, 0, 1, 0]
         assert reranker.scores("which?", []) == []
@@ -78,7 +78,7 @@ def test_another_answer_than_one_number_a_passage_is_an_error(
 ) -> None:
     """Half an order is none."""
     with running(Judge("table", *script)) as server:
-        reranker = open_reranker(chosen(tmp_path, **server.settings), store)
+        reranker = open_reranker(chosen(tmp_path, **server.settings), store.spending)
         assert reranker is not None
         with pytest.raises(ProviderError, match=what):
             reranker.scores("which?", PASSAGES)
@@ -87,7 +87,7 @@ def test_another_answer_than_one_number_a_passage_is_an_error(
 def test_a_language_model_that_takes_too_long_is_an_error(store: SqliteStore, tmp_path: Path) -> None:
     """The deadline is the setting's."""
     with running(Judge("table", {"hang_s": 60})) as server:
-        reranker = open_reranker(chosen(tmp_path, **server.settings, rerank_deadline_ms="200"), store)
+        reranker = open_reranker(chosen(tmp_path, **server.settings, rerank_deadline_ms="200"), store.spending)
         assert reranker is not None
         with pytest.raises(ProviderError, match="does not answer"):
             reranker.scores("which?", PASSAGES)

@@ -75,5 +75,5 @@ def test_places_are_counted_no_further_than_they_matter(store: SqliteStore) -> N
     """An exchange may have thousands of turns."""
     talk = Transcript(store)
     talk.add(talk.prompt("first"), *(talk.answer(f"step {number}") for number in range(2, FAR_PLACE + 4)))
-    assert [turn.place for turn in store.turns_after(0, 1000)][-5:] == [FAR_PLACE - 1, *[FAR_PLACE] * 4]
+    assert [turn.place for turn in store.log.turns_after(0, 1000)][-5:] == [FAR_PLACE - 1, *[FAR_PLACE] * 4]
     assert BEFORE_WEIGHT * BEFORE_PLACES / FAR_PLACE < 0.01

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from howcome.domain.explanation import Explanation
     from howcome.domain.memories import Memory
 
+EVENTS, EXCHANGES, NAMES, FUZZY = SEARCHES = ("events", "exchanges", "names", "fuzzy")
+"""What is searched: events whose window holds the terms; exchanges that hold them; events that mention names (lower
+case); events with a word one edit away from a term."""
+
 ID_PREFIX = "ev-"
 ID_HEX_CHARS = 12
 
@@ -223,3 +227,15 @@ class Reminder:
         memory: Memory | None = None,
     ) -> None:  # fmt: skip
         self.event, self.score, self.passages, self.rows, self.memory = event, score, passages, rows, memory
+
+
+class IndexRow:
+    """What a search index needs of one event, but for its search text."""
+
+    __slots__ = ("kind", "order_ms", "origin", "project_id", "row", "session_id", "ts_ms")
+
+    def __init__(
+        self, row: int, session_id: int, project_id: int, kind: int, origin: int, ts_ms: int | None, order_ms: int
+    ) -> None:
+        self.row, self.session_id, self.project_id, self.kind, self.origin = row, session_id, project_id, kind, origin
+        self.ts_ms, self.order_ms = ts_ms, order_ms

@@ -51,7 +51,7 @@ class CatchUp:
 
     def _quietly(self, path: str, deadline: float, client: str | None = None) -> None:
         try:
-            known = self._store.source(path)
+            known = self._store.log.source(path)
             chosen = client or (known.client if known else sniff(path))
             if chosen:
                 self._ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)

@@ -33,8 +33,9 @@ def embed_new_turns(
     What is written is committed now and then, and at the end.
     """
     added, committed = 0, time.monotonic()
-    last_row, newest = writer.last_row, store.last_row()  # asked before the turns: what comes between is not missed
-    while turns := store.turns_after(last_row, TURNS_A_PIECE):
+    # Asked before the turns: what comes between is not missed.
+    last_row, newest = writer.last_row, store.log.last_position()
+    while turns := store.log.turns_after(last_row, TURNS_A_PIECE):
         writer.append(turns, _vectors(embedder, turns))
         last_row, added = turns[-1].row, added + len(turns)
         if on_progress is not None:
@@ -45,7 +46,7 @@ def embed_new_turns(
             committed = time.monotonic()
         if is_over:
             return added
-        newest = store.last_row()
+        newest = store.log.last_position()
     if max(last_row, newest) > writer.last_row or added:
         writer.commit(max(last_row, newest))
     return added

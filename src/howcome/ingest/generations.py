@@ -34,10 +34,10 @@ def position(
 
 
 def _renamed(store: Store, path: str, client: str, head: bytes) -> SourceState | None:
-    for state in store.sources_like(digest_of(head)) if head else ():
+    for state in store.log.sources_like(digest_of(head)) if head else ():
         if state.client == client and state.id is not None and not is_there(state.path):
-            store.move_source(state.id, path)
-            return store.source(path)
+            store.log.move_source(state.id, path)
+            return store.log.source(path)
     return None
 
 

@@ -60,7 +60,8 @@ class HeldBatches:
         if not held:
             return
         moved = []
-        for (_, settle, again), found in zip(held, self._store.add_batches([batch for batch, *_ in held]), strict=True):
+        appended = self._store.log.append_all([batch for batch, *_ in held])
+        for (_, settle, again), found in zip(held, appended, strict=True):
             if found is None:
                 moved.append(again)
                 continue

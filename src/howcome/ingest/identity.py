@@ -48,39 +48,39 @@ class Identities:
 
     def meet(self, root: str, limit_s: float = GIT_LIMIT_S) -> None:
         """A folder that may be new: where it shows that it is a known project's, it is that from now on."""
-        if self._store.project_of_root(root) is not None or not is_repository(root):
+        if self._store.projects.of_root(root) is not None or not is_repository(root):
             return
         found = read_repository(root, limit_s)
         if found is None:
             return
-        self._store.keep_repository(found, self._now_ms())
-        apart = self._store.roots_apart()
-        for known in self._store.repositories():
-            project_id = self._store.project_of_root(known.root)
+        self._store.projects.keep_repository(found, self._now_ms())
+        apart = self._store.projects.roots_apart()
+        for known in self._store.projects.repositories():
+            project_id = self._store.projects.of_root(known.root)
             pair = tuple(sorted((root, known.root)))
             if project_id is not None and pair not in apart and compare(known, found) == SAME:
-                self._store.alias_project(root, project_id, self._now_ms())
+                self._store.projects.alias(root, project_id, self._now_ms())
                 return
 
     def refresh(self, limit_s: float) -> None:
         """Looks at the repositories of projects that were never looked at, or have another remote now."""
         deadline = time.monotonic() + limit_s
-        known = {found.root: found for found in self._store.repositories()}
-        for _, root in self._store.projects():
+        known = {found.root: found for found in self._store.projects.repositories()}
+        for _, root in self._store.projects.roots():
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return
             if is_repository(root) and (root not in known or known[root].remote != remote_of(root)):
                 found = read_repository(root, min(GIT_LIMIT_S, left_s))
                 if found is not None:
-                    self._store.keep_repository(found, self._now_ms())
+                    self._store.projects.keep_repository(found, self._now_ms())
 
 
 def doubts(store: Store) -> list[Doubt]:
     """The pairs of projects that may be one, and about which nobody has decided."""
-    roots = {root for _, root in store.projects()}
-    known = [found for found in store.repositories() if found.root in roots]
-    apart = store.roots_apart()
+    roots = {root for _, root in store.projects.roots()}
+    known = [found for found in store.projects.repositories() if found.root in roots]
+    apart = store.projects.roots_apart()
     found = []
     for place, one in enumerate(known):
         for other in known[place + 1 :]:

@@ -67,7 +67,7 @@ def is_overdue(store: Store, home: str, now_ms: int) -> bool:
     newest = newest_backup(home)
     last_day = "" if newest is None else os.path.basename(newest)[len("memories-") :][: len("2026-11-22")]
     wanted = MemoryFilter(source=HAND, with_forgotten=True, with_superseded=True)
-    kept = store.list_memories(Scope.everything(), wanted, 1)
+    kept = store.memories.select(Scope.everything(), wanted, 1)
     due_ms = now_ms - OVERDUE_MS
     if not kept or last_day >= time.strftime("%Y-%m-%d", time.gmtime(due_ms / 1000)):
         return False

@@ -36,7 +36,7 @@ def exported(
     yield {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
     secret = bytes(store.meta("key"))  # type: ignore[call-overload]
     wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
-    found = store.list_memories(scope, wanted, MAX_LISTED, oldest_first=True)
+    found = store.memories.select(scope, wanted, MAX_LISTED, oldest_first=True)
     keys = {memory.row: memory.key.hex() for memory in found}
     for memory in filter(is_wanted, _in_order(found)) if is_wanted else _in_order(found):
         superseded = keys.get(memory.supersedes or 0)
@@ -76,7 +76,7 @@ def _life(store: Store, memory: Memory) -> dict[str, object]:
     added: dict[str, object] = {"pinned_ms": memory.pinned_ms, "status_ms": memory.status_ms}
     added["subject"] = memory.subject or None
     if memory.source != HAND:
-        added |= {"source": memory.source, "said": store.memory_said(memory.row)}
+        added |= {"source": memory.source, "said": store.memories.said(memory.row)}
     return {name: value for name, value in added.items() if value is not None}
 
 

@@ -60,14 +60,14 @@ class MemoryImport:
         lines = iter(values)
         require_head(list(islice(lines, 1)))
         if not self._is_trial:  # an index of other rows shows only now; then once for all lines
-            self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
+            self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
         for number, value in lines:
             try:
                 self._one(_fields(value))
             except (HowcomeError, ValueError) as error:
                 self._report.problems.append((number, str(error)))
         if not self._is_trial:
-            self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
+            self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
         return self._report
 
     def _one(self, fields: Mapping[str, object]) -> None:
@@ -114,7 +114,7 @@ class MemoryImport:
             self._report.known += 1
 
     def _by_key(self, key: bytes) -> Memory | None:
-        found = self._store.memories_by_prefix(key.hex(), limit=1) if key else []
+        found = self._store.memories.find(key.hex(), limit=1) if key else []
         return found[0] if found else None
 
     def _stranger_key(self, key: bytes, fields: Mapping[str, object]) -> bytes:

@@ -145,7 +145,7 @@ class Ingester:
             if deadline is not None and time.monotonic() > deadline and report.bytes_read > before_bytes:
                 report.is_complete = False
                 return
-            known = self._store.source(session)
+            known = self._store.log.source(session)
             state.tail_bytes += known.tail_bytes if known else 0
         if failed is not None:
             raise failed
@@ -154,7 +154,7 @@ class Ingester:
 
     def _known(self, path: str, client: str) -> SourceState | None:
         """The cursor of a source; of one that was read as another client's before nothing is known yet."""
-        state = self._store.source(path)
+        state = self._store.log.source(path)
         return state if state is None or state.client == client else state.next_generation(client)
 
     def _pass(
@@ -253,7 +253,7 @@ class Ingester:
         """Commits a batch, its folders as its events name them; hands the new rows on to the index."""
         gated = self.preparer().gate.text
         batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
-        counts, new_rows = self._store.add_batch(batch)
+        counts, new_rows = self._store.log.append(batch)
         self._hand_on(new_rows)
         return counts
 
@@ -272,7 +272,7 @@ class Ingester:
 
     def store_again(self, batch: Batch) -> dict[str, int]:
         """Commits a record that was set aside; hands its rows on to the index."""
-        counts, new_rows = self._store.readmit(batch)
+        counts, new_rows = self._store.quarantine.readmit(batch)
         self._hand_on(new_rows)
         return counts
 

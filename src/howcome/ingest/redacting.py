@@ -95,14 +95,14 @@ def redact_again(store: Store, home: str, on_progress: Callable[[int, int], None
             if finding.end - finding.start >= MIN_LOOKED_FOR_CHARS:
                 secrets.add(old[finding.start : finding.end])
 
-    for progress, total in store.rewrite_texts(texts, RULES_VERSION, note):
+    for progress, total in store.texts.rewrite(texts, RULES_VERSION, note):
         report.looked, report.changed, report.rules = progress.looked, progress.changed, dict(progress.rules)
         on_progress(progress.looked, total)
     report.files = [path for path in _files(home) if redact_file(store, path, texts.gate)]
     if report.changed:
-        store.renew_indexes()
-    store.finish_rewriting(RULES_VERSION, is_changed=bool(report.changed))
-    report.left = sorted({path for secret in secrets for path in store.files_with(secret)})
+        store.texts.renew_indexes()
+    store.texts.finish(RULES_VERSION, is_changed=bool(report.changed))
+    report.left = sorted({path for secret in secrets for path in store.purging.files_with(secret)})
     return report
 
 
@@ -137,7 +137,7 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
         with open(path, "rb") as stream:
             head = stream.read(len(_DATABASE))
         if head == _DATABASE:
-            return store.rewrite_copy(path, RowTexts, RULES_VERSION)
+            return store.texts.rewrite_copy(path, RowTexts, RULES_VERSION)
         return _redact_lines(path, gate or RowTexts(bytes(store.meta("key")), store.gate).gate)  # type: ignore[call-overload]
     except (OSError, EOFError, ValueError) as error:
         raise StoreError(f"{path}: it cannot be redacted again: {error}") from error

@@ -95,9 +95,9 @@ class Memories:
         if text is None and type is None:
             if status is None:
                 raise UsageError("nothing to change: give a new text, a type or a status")
-            self._store.set_memory_status(found.row, status, self._now_ms())
+            self._store.memories.set_status(found.row, status, self._now_ms())
             self._index()
-            return self._store.memories_by_row([found.row])[found.row]
+            return self._store.memories.by_row([found.row])[found.row]
         if found.is_outside and not is_person:
             raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
         status = status or (found.status if text is None else memories.OPEN)
@@ -119,9 +119,9 @@ class Memories:
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None:
-            self._store.set_memory_deleted(found.row, self._now_ms())
+            self._store.memories.set_deleted(found.row, self._now_ms())
             self._index()
-        return self._store.memories_by_row([found.row])[found.row]
+        return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:
         """Brings a forgotten memory back.
@@ -134,12 +134,12 @@ class Memories:
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
         if found.deleted_ms is not None:
-            twin = self._store.live_twin(found.row)
+            twin = self._store.memories.live_twin(found.row)
             if twin is not None:
                 raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
-            self._store.set_memory_deleted(found.row, None)
+            self._store.memories.set_deleted(found.row, None)
             self._index()
-        return self._store.memories_by_row([found.row])[found.row]
+        return self._store.memories.by_row([found.row])[found.row]
 
     def purge(self, prefix: str) -> PurgeReport:
         """Takes a memory's text out of everything that is the memory's on disk, and looks for what is left of it.
@@ -151,10 +151,10 @@ class Memories:
             StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
         """
         found = self.get(prefix)
-        self._store.purge_memory(found.row, self._now_ms())
+        self._store.purging.purge(found.row, self._now_ms())
         report = PurgeReport(found.id)
         try:
-            purge_from_backups(os.path.dirname(self._store.path), self._store.memories_by_row([found.row])[found.row])
+            purge_from_backups(os.path.dirname(self._store.path), self._store.memories.by_row([found.row])[found.row])
             self._look_for(found.text, report)
         except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
             report.is_gone, report.problem = None, str(error)
@@ -162,15 +162,15 @@ class Memories:
 
     def _look_for(self, text: str, report: PurgeReport) -> None:
         if len(text) < MIN_TEXT_CHARS:
-            self._store.vacuum()
+            self._store.purging.vacuum()
             report.was_compacted = True
             report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
             return
-        if self._store.files_with(text):  # an unused part of a page, or words that somebody else said, too
-            self._store.vacuum()
+        if self._store.purging.files_with(text):  # an unused part of a page, or words that somebody else said, too
+            self._store.purging.vacuum()
             report.was_compacted = True
-        report.files = self._store.files_with(text)
-        report.events, report.memories = self._store.events_with(text), self._store.memories_with(text)
+        report.files = self._store.purging.files_with(text)
+        report.events, report.memories = self._store.purging.events_with(text), self._store.purging.memories_with(text)
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
@@ -183,12 +183,12 @@ class Memories:
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:
             new.text, new.digest = "", bytes(16)
-            return self._store.add_memory(new)
+            return self._store.memories.add(new)
         new.text = self._clean(new.text)
         words = memories.normalized(new.text).encode()
         key = bytes(self._store.meta("key"))  # type: ignore[call-overload]
         new.digest = blake2b(words + b"\0" + new.type.encode(), digest_size=16, key=key).digest()
-        return self._store.add_memory(new)
+        return self._store.memories.add(new)
 
     def _clean(self, text: str) -> str:
         return cleaned(text, self._gate.redactor)
@@ -201,7 +201,7 @@ class Memories:
             raise UsageError(f"at most {memories.MAX_EVIDENCE} events may bear a memory out")
         found = []
         for event_id in ids:
-            matches = self._store.events_by_prefix(clean_text(event_id), limit=2)
+            matches = self._store.log.find(clean_text(event_id), limit=2)
             if len(matches) != 1:
                 how_many = "several events" if matches else "no event"
                 raise NotFoundError(f"{how_many} {event_id}; a search prints ids (ev-…)")
@@ -209,7 +209,7 @@ class Memories:
         return found
 
     def _index(self) -> None:
-        self._store.catch_up_memories(wait_s=INDEX_WAIT_S)
+        self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def get(self, prefix: str) -> Memory:
@@ -218,7 +218,7 @@ class Memories:
         Raises:
             NotFoundError: none, or several (the message names them).
         """
-        found = self._store.memories_by_prefix(clean_text(prefix))
+        found = self._store.memories.find(clean_text(prefix))
         if not found:
             raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
         if len(found) > 1:
@@ -235,14 +235,14 @@ class Memories:
         found: list[Memory] = []
         row = getattr(memory, way)
         while row is not None and row not in {memory.row, *(one.row for one in found)}:
-            found += self._store.memories_by_row([row]).values()
+            found += self._store.memories.by_row([row]).values()
             row = getattr(found[-1], way)
         return found
 
     def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
         """Memories of a scope, newest first."""
         wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
-        return self._store.list_memories(scope, wanted, limit)
+        return self._store.memories.select(scope, wanted, limit)
 
     def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
         found, agent = self.get(prefix), self._owner(agent)
@@ -283,9 +283,9 @@ class Memories:
 
     def _pinned(self, found: Memory, pinned_ms: int | None) -> Memory:
         if (found.pinned_ms is None) != (pinned_ms is None):
-            self._store.set_memory_pinned(found.row, pinned_ms)
+            self._store.memories.set_pinned(found.row, pinned_ms)
             self._index()
-        return self._store.memories_by_row([found.row])[found.row]
+        return self._store.memories.by_row([found.row])[found.row]
 
     def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
         """Live memories that have faded and that hardly anybody asked for, those said longest ago first.
@@ -294,7 +294,7 @@ class Memories:
         """
         now_ms, wanted = self._now_ms(), wanted or memories.MemoryFilter()
         wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
-        fading = self._store.fading_memories(scope, STALE_READS - 1)
+        fading = self._store.reviews.fading(scope, STALE_READS - 1)
         return [one for one in fading if _is_wanted(one, wanted) and is_stale(facts_of(one), now_ms)][:limit]
 
     def settle(self, number: int, keep: str) -> Review:
@@ -306,7 +306,7 @@ class Memories:
             NotFoundError: there is no such pair.
             UsageError: it is settled already, or what is to stay is not live: then both would be gone.
         """
-        review = self._store.review(number)
+        review = self._store.reviews.get(number)
         if review is None:
             raise NotFoundError(f"no pair {number}; `howcome memories --review` lists them")
         if review.settled_ms is not None:
@@ -320,8 +320,8 @@ class Memories:
         if keep == "newer" or (keep == "older" and not is_one):
             other = review.newer if keep == "older" else review.older
             self.forget(other.key.hex(), is_person=True)
-        self._store.settle_review(number, self._now_ms())
-        return self._store.review(number) or review
+        self._store.reviews.settle(number, self._now_ms())
+        return self._store.reviews.get(number) or review
 
     def _settle_import(self, review: Review, keep: str) -> Review:
         """Accepts what a file brought (`newer`: in the place of the older one), or forgets it until it is restored."""
@@ -330,12 +330,12 @@ class Memories:
             raise UsageError(f"{new.id} is {new.state}, it cannot stay: {self._instead(new)}")
         if keep == "older":
             self.forget(new.key.hex(), is_person=True)
-        elif (twin := self._store.live_twin(new.row)) is not None:
+        elif (twin := self._store.memories.live_twin(new.row)) is not None:
             raise UsageError(f"{twin.id} says the same and is live: `--keep older` leaves it at that")
         else:
-            self._store.accept_memory(review, self._now_ms(), supersedes=keep == "newer")
+            self._store.reviews.accept(review, self._now_ms(), supersedes=keep == "newer")
             self._index()
-        return self._store.review(review.row) or review
+        return self._store.reviews.get(review.row) or review
 
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:

@@ -27,9 +27,9 @@ def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | N
         What became of them, by the names of COUNTERS.
     """
     totals: dict[str, int] = {}
-    for path, offset, size_bytes, digest in store.set_aside():
+    for path, offset, size_bytes, digest in store.quarantine.set_aside():
         data = _found_again(store, path, offset, size_bytes) if paths is None or path in paths else None
-        state = store.source(path)
+        state = store.log.source(path)
         if data is None or state is None or digest_of(data) != digest:
             continue
         counts = ingester.store_again(ingester.read_again(state, offset, size_bytes, data))
@@ -40,7 +40,7 @@ def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | N
 
 def _found_again(store: Store, path: str, offset: int, size_bytes: int) -> bytes | None:
     """The line at a place, without its line break; None when it cannot be read any more."""
-    state = store.source(path)
+    state = store.log.source(path)
     if state is None:
         return None
     try:

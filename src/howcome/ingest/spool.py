@@ -250,7 +250,7 @@ class _Pass:
         """Rows and cursor of one agent's source, in one transaction."""
         path = SOURCE_PREFIX + agent
         for _ in range(MAX_RETRIES):
-            after = self._store.source(path) or SourceState(path, agent)
+            after = self._store.log.source(path) or SourceState(path, agent)
             records = []
             for size, rows in found:
                 records.append(NewRecord(after.offset, size, rows))

@@ -44,7 +44,7 @@ class Trial:
         Raises:
             CursorMovedError: another pass is at it now.
         """
-        noted = self._store.trial(*self._record)
+        noted = self._store.quarantine.trial(*self._record)
         if noted is None:
             return False
         if self._record in _under_way or self._is_alive(*noted):
@@ -63,10 +63,10 @@ class Trial:
         return True
 
     def __enter__(self) -> None:
-        self._store.begin_trial(*self._record, os.getpid(), self._now_ms)
+        self._store.quarantine.begin_trial(*self._record, os.getpid(), self._now_ms)
         _under_way.add(self._record)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
         _under_way.discard(self._record)
         if kind is not None and not issubclass(kind, Exception):
-            self._store.end_trial(*self._record)
+            self._store.quarantine.end_trial(*self._record)

@@ -66,7 +66,7 @@ def search_memory(session: Session, arguments: Arguments) -> str:
         since_ms=moment_ms(since, "since", now) if since else None,
     )  # fmt: skip
     found, failed = _found(app, question)
-    lag = ". ".join(filter(None, (not_searchable(app.store.index_lag()), failed)))
+    lag = ". ".join(filter(None, (not_searchable(app.store.index.lag()), failed)))
     if not found:
         narrowed = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
         hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
@@ -173,7 +173,7 @@ def _expand_memory(app: App, memory: Memory) -> str:
             continue
         parts.append(_part(f"{way} {memory_head(other)}", other.id, other.text, 0, room))
     for ident in memory.evidence:
-        found = app.store.events_by_prefix(ident, limit=1)
+        found = app.store.log.find(ident, limit=1)
         words = (_event_head(found[0]), found[0].excerpt) if found else ("one that is not in this store", None)
         parts.append(entry(f"borne out by {words[0]}", words[1]))
     return answer(app, "", cut_to_fit(parts, "get_memories"))
@@ -186,7 +186,7 @@ def _count_access(app: App, memories: Sequence[Memory]) -> None:
     if app.store.is_read_only:
         return
     try:
-        app.store.record_memory_access([memory.row for memory in memories], now_ms())
+        app.store.memories.record_access([memory.row for memory in memories], now_ms())
     except StoreError:
         return
 
@@ -217,7 +217,7 @@ def replay_session(session: Session, arguments: Arguments) -> str:
         if ident.startswith("ev-") and not reading.is_session(app.store, ident):
             raise
         row, name, _ = reading.session_by_id(app.store, ident)
-        told, mark = app.store.session_events(row), -1
+        told, mark = app.store.log.session(row), -1
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", REPLAY_EVENTS)]
     if not chosen:
@@ -233,7 +233,7 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
         return _sessions(session, arguments)
     row, name, _ = reading.session_by_id(app.store, name)
     kinds = arguments.texts("type")
-    told = [event for event in app.store.session_events(row) if not kinds or event.kind in kinds]
+    told = [event for event in app.store.log.session(row) if not kinds or event.kind in kinds]
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
     if not chosen:
@@ -245,7 +245,7 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
 def _sessions(session: Session, arguments: Arguments) -> str:
     app = session.app
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
-    found = app.store.recent_sessions(session.scope(arguments.text("project")), offset + limit)[offset:]
+    found = app.store.sessions.recent(session.scope(arguments.text("project")), offset + limit)[offset:]
     if not found:
         return EMPTY if is_empty(app) else "No sessions of this project; project: 'all' lists every one."
     lines = [_session_line(one, session.name) for one in found]
@@ -285,12 +285,12 @@ def _told(
 def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
     """What is stored, in a few lines."""
     store = session.app.store
-    counts, kept = store.counts(), store.memory_counts()
+    counts, kept = store.accounts.counts(), store.memories.counts()
     if is_empty(session.app):
         return EMPTY
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(kept["by_type"].items())) or "none"
-    lag = store.index_lag()
-    of, newest = ", ".join(agents(session.app)) or "none", _time(store.last_ms())
+    lag = store.index.lag()
+    of, newest = ", ".join(agents(session.app)) or "none", _time(store.accounts.last_ms())
     lines = [
         f"{stored(counts)} (agents: {of}); the newest is of {newest}.",
         f"Memories: {kinds}.",

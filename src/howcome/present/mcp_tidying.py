@@ -22,7 +22,7 @@ def list_stale(session: Session, arguments: Arguments) -> str:
     app, scope = session.app, session.scope(arguments.text("project"))
     limit = arguments.number("limit", LIMIT)
     if arguments.flag("contradictions"):
-        pairs = app.store.reviews(scope, limit)
+        pairs = app.store.reviews.waiting(scope, limit)
         if not pairs:
             return "No memories here contradict each other, as far as their words tell."
         parts = [

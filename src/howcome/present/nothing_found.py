@@ -29,7 +29,7 @@ def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: 
     """
     if is_empty(app):
         return EMPTY
-    if not app.store.analyze("\n".join(question.concepts)):
+    if not app.store.index.analyze("\n".join(question.concepts)):
         return "Nothing found: only very common words. Add a name or a topic."
     if question.agent is not None and not _is_known(app, question.agent):
         known = ", ".join(agents(app)) or "none"
@@ -50,12 +50,12 @@ EMPTY = (
 
 def is_empty(app: App) -> bool:
     """Whether there is nothing that could be found: no event and no memory."""
-    return app.store.last_row() == 0 and not app.store.memory_counts()["by_state"]
+    return app.store.log.last_position() == 0 and not app.store.memories.counts()["by_state"]
 
 
 def agents(app: App) -> list[str]:
     """The agents that sessions are of, as short words: anybody can name one to `howcome observe`."""
-    return [squeeze(name, MAX_AGENT_CHARS) for name in app.store.clients()[:MAX_AGENTS]]
+    return [squeeze(name, MAX_AGENT_CHARS) for name in app.store.sessions.clients()[:MAX_AGENTS]]
 
 
 def not_searchable(lag: int) -> str:
@@ -65,4 +65,4 @@ def not_searchable(lag: int) -> str:
 
 def _is_known(app: App, agent: str) -> bool:
     wanted = MemoryFilter(agent=agent, with_superseded=True)
-    return agent in app.store.clients() or bool(app.store.list_memories(Scope.everything(), wanted, 1))
+    return agent in app.store.sessions.clients() or bool(app.store.memories.select(Scope.everything(), wanted, 1))

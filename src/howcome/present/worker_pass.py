@@ -108,12 +108,12 @@ class CatchUp:
         with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:
             self._file = self._store_file()
             row, mark = self._seen
-            if not mark or app.store.mark_of_row(row) != mark:  # the first one, another than before, or an older copy
-                self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.sources()}
+            if not mark or app.store.log.mark_at(row) != mark:  # the first one, another than before, or an older copy
+                self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.log.sources()}
             unread = filter(self._is_due, found)
             is_read = all(self._read(app, item) for item in unread) and self._take_spool(app)
-            last = app.store.last_row()
-            self._seen = last, app.store.mark_of_row(last)
+            last = app.store.log.last_position()
+            self._seen = last, app.store.log.mark_at(last)
             return is_read and all(work(app) for work in self._works())
 
     def _works(self) -> tuple[Callable[[App], bool], ...]:
@@ -180,17 +180,17 @@ class CatchUp:
 
     def _index(self, app: App) -> bool:
         """Makes new rows searchable, whoever added them; False when the work has to end."""
-        while (lag := (app.store.last_row(), app.store.index_lag()))[1] and lag != self._stuck:
+        while (lag := (app.store.log.last_position(), app.store.index.lag()))[1] and lag != self._stuck:
             started = time.monotonic()
             added = app.index_new_rows(started)
-            app.store.release_index()
+            app.store.index.release()
             if not self._rest(started):
                 return False
             if added is None:  # another process is writing the index: it adds ours too
                 break
-            if (app.store.last_row(), app.store.index_lag()) == lag:
+            if (app.store.log.last_position(), app.store.index.lag()) == lag:
                 self._stuck = lag  # the newest rows hold nothing to index
-        app.store.catch_up_memories()
+        app.store.memory_index.catch_up()
         self._rows = 0
         return True
 
@@ -210,7 +210,7 @@ class CatchUp:
             return True
         report = app.distillation.run(rest=self._resting())
         if report.added or report.updated or report.removed:
-            app.store.catch_up_memories()
+            app.store.memory_index.catch_up()
         return report.is_whole
 
     def _explain(self, app: App) -> bool:
@@ -233,7 +233,7 @@ class CatchUp:
         batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
         report = batches.run(rest=self._resting(), most_asked=MOST_ASKED)
         if report.done:
-            app.store.catch_up_memories()
+            app.store.memory_index.catch_up()
         return report.is_whole
 
     def _back_up(self, app: App) -> bool:
@@ -294,7 +294,7 @@ def _is_embedded(app: App) -> bool:
     """Whether every turn has a vector of the model that the settings mean, as far as can be told without loading it."""
     name = model_name(app.settings)
     behind = [folder.turns_behind for folder in app.vector_folders() if folder.model == name]
-    return not (behind[0] if behind else app.store.count_turns_after(0))
+    return not (behind[0] if behind else app.store.log.count_turns_after(0))
 
 
 def _give_memory_back() -> None:

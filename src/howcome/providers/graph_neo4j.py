@@ -55,7 +55,7 @@ class Neo4jGraph:
         self._rows: dict[tuple[str, str], int] = {}
         self._files: list[tuple[str, str]] = []
 
-    def code_files_called(
+    def files_called(
         self, project_id: int, names: Collection[str], stems: Collection[str]
     ) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems, in the order of their paths.
@@ -71,7 +71,7 @@ class Neo4jGraph:
         files = [(str(project), path) for project, path in found if _is_path(path)]
         return [(self._row(project, path), path) for project, path in files]
 
-    def code_neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
+    def neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
         """The files that these import, and those that import these, each pair once; rows are those given before.
 
         Raises:

@@ -67,8 +67,8 @@ def _language_model(settings: Settings, ledger: Ledger, limit_s: float) -> Reran
 class _NoLedger:
     """Allows nothing."""
 
-    def reserve_call(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:  # noqa: ARG002 - the port's
+    def reserve(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:  # noqa: ARG002 - the port's
         return 0, "nobody writes its receipts"
 
-    def settle_call(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
+    def settle(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
         """There is nothing to settle."""

@@ -39,11 +39,11 @@ _NOTHING = Usage(0, 0)
 class Ledger(Protocol):
     """Where calls are reserved and settled; the store is one. See `store.spending.Spending` for the contract."""
 
-    def reserve_call(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
+    def reserve(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
         """The row of a call that may be made, or 0 and why it may not."""
         ...
 
-    def settle_call(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
+    def settle(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
         """What became of it."""
         ...
 
@@ -109,7 +109,7 @@ class MeteredModel:
         def settle(outcome: str, usage: Usage) -> None:
             with suppress(StoreError):  # then it stays spent as reserved
                 duration_ms = round((time.monotonic() - started) * 1000)
-                self._ledger.settle_call(row, outcome, usage, usage.charged(reserved), duration_ms)
+                self._ledger.settle(row, outcome, usage, usage.charged(reserved), duration_ms)
 
         try:
             reply = self._adapter.ask(turns, schema, deadline)
@@ -133,7 +133,7 @@ class MeteredModel:
             raise OverBudgetError(f"{self.name} may spend nothing: set llm_daily_calls and llm_daily_tokens above 0")
         call = Call(self._purpose, self._adapter.provider, self._adapter.model, tokens)
         try:
-            row, problem = self._ledger.reserve_call(call, self._caps, self._now_ms())
+            row, problem = self._ledger.reserve(call, self._caps, self._now_ms())
         except StoreError as error:
             raise OverBudgetError(f"{self.name} is not asked without a receipt: {error}") from error
         if not row:

@@ -37,7 +37,7 @@ def files_meant(graph: ImportGraph, project_id: int, named: Iterable[str]) -> di
     wanted = {name: name.lower().replace(os.sep, "/") for name in named}
     names = {file_name(name) for name in wanted.values()}
     stems = {_stem(name) for name in wanted.values()} - {""}
-    known = [(row, path, path.lower()) for row, path in graph.code_files_called(project_id, names, stems)]
+    known = [(row, path, path.lower()) for row, path in graph.files_called(project_id, names, stems)]
     found = {}
     for name, low in wanted.items():
         same = [(row, path) for row, path, lowered in known if ends_alike(lowered, low)]
@@ -60,11 +60,11 @@ def imports_of(store: Store, project_id: int | None, file: str, below: str) -> F
         NotFoundError: there is no graph, or no such file in it.
         UsageError: several files are called so.
     """
-    graph = store.code_graph(project_id) if project_id is not None else None
+    graph = store.code_graph.state(project_id) if project_id is not None else None
     if graph is None or project_id is None:
         raise NotFoundError(NO_GRAPH)
     here = os.path.normpath(os.path.join(below, file))
-    meant = files_meant(store, project_id, dict.fromkeys((here, file)))
+    meant = files_meant(store.code_graph, project_id, dict.fromkeys((here, file)))
     exact = [pair for pair in meant.get(here, ()) if pair[1] == here]
     found = exact or meant.get(file, [])
     if not found:
@@ -73,7 +73,7 @@ def imports_of(store: Store, project_id: int | None, file: str, below: str) -> F
         shown = ", ".join(path for _, path in found[:MAX_SHOWN])
         raise UsageError(f"several files are called {file!r}: write more of the path ({shown})")
     row, path = found[0]
-    return FileImports(path, *store.code_imports(row), graph)
+    return FileImports(path, *store.code_graph.imports(row), graph)
 
 
 def _stem(name: str) -> str:

@@ -33,7 +33,7 @@ def explain(
     """Gives every answer its explanation."""
     words = _words_of_terms(store, situation.text)
     similar = {
-        term: [near for near, _ in store.similar_terms(term, MAX_SIMILAR)]
+        term: [near for near, _ in store.index.similar_terms(term, MAX_SIMILAR)]
         for term in situation.terms if term not in situation.weights.known and len(term) >= MIN_WIDENED_CHARS
     }  # fmt: skip
     ordered = sorted(situation.terms, key=lambda term: -situation.weights.windows[term])
@@ -53,7 +53,7 @@ def _words_of_terms(store: Store, text: str) -> dict[str, str]:
     """The question's own words by the terms they become."""
     words: dict[str, str] = {}
     for word in _WORD.findall(text):
-        for term in store.analyze(word):
+        for term in store.index.analyze(word):
             words.setdefault(term, word)
     return words
 
@@ -61,7 +61,7 @@ def _words_of_terms(store: Store, text: str) -> dict[str, str]:
 def _terms_by_place(store: Store, item: Found) -> dict[str, set[str]]:
     """The terms that stand in an answer, around it, and in what came of it."""
     if item.event is None:
-        return {HERE: set(store.analyze(item.memory.text))} if item.memory is not None else {}
+        return {HERE: set(store.index.analyze(item.memory.text))} if item.memory is not None else {}
     told, place = reading.session_of(store, item.event)
     turns = [event for event in told[:place] if event.kind in events.TURN_KINDS][-WINDOW_TURNS:]
     exchange = reading.exchange_around(told, place)[:MAX_EXCHANGE_EVENTS]
@@ -76,7 +76,7 @@ def _terms(store: Store, told: Sequence[StoredEvent]) -> set[str]:
     whole = reading.with_texts(store, told) if told else []
     texts = [(event.text or event.excerpt)[:MAX_TEXT_CHARS] for event in whole]
     files = [event.file for event in whole if event.file]
-    return set(store.analyze("\n".join(texts + files)))
+    return set(store.index.analyze("\n".join(texts + files)))
 
 
 def _widened(term: str, similar: Sequence[str], places: Mapping[str, set[str]]) -> list[str]:

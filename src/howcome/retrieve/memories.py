@@ -58,7 +58,7 @@ def put_likely_evidence_first(store: Store, memory: Memory, sessions: Mapping[st
     What many sessions taught cites all of them: who follows it wants the one that is meant. The others stay in order.
     """
     if len(memory.evidence) > 1 and sessions:
-        told = store.evidence_sessions(memory.row)
+        told = store.sessions.of_memory(memory.row)
         memory.evidence.sort(key=lambda event: sessions.get(told.get(event, ""), len(sessions)))
 
 
@@ -71,17 +71,17 @@ def search_memories(
     not enough to speak of it.
     """
     weights = {term: situation.weights.windows[term] for term in situation.terms}
-    hits = store.search_memories(weights, situation.wanted, limit, required)
+    hits = store.memory_index.search(weights, situation.wanted, limit, required)
     if not hits:
         return []
     full = full_score(weights.values(), situation.weights.totals["events"])
     scope = situation.wanted.scope
-    roots = dict(store.projects())
+    roots = dict(store.projects.roots())
     place, here, own = scope.here, roots.get(scope.here or 0), (None, roots.get(scope.project_id or 0))
     adjustments = for_memories(
         spans_in(situation.text, now_ms, is_asked=situation.recent is None), is_placed=place is not None
     )
-    found = store.memories_by_row([hit.row for hit in hits])
+    found = store.memories.by_row([hit.row for hit in hits])
     ranked = []
     for hit in hits:
         memory = found.get(hit.row)

@@ -94,14 +94,14 @@ class Outside:
             return {}
         text, now_ms = self.redact(text)[:MAX_ASKED_CHARS], self._now_ms()
         key = self._key_of(f"{QUESTION_VERSION}\0{model.name}\0{text}")
-        known = self._store.model_answer(key, now_ms - KEPT_MS, now_ms)
+        known = self._store.model_answers.said(key, now_ms - KEPT_MS, now_ms)
         if known is not None:
             return known
         name = model_known_as(self._settings)
         said = self._ask(name, lambda: self._clean(model.complete(_QUESTION + text, SCHEMA)))
         if said is None:
             return {}
-        self._store.keep_model_answer(key, said, now_ms - KEPT_MS, self._now_ms())
+        self._store.model_answers.keep(key, said, now_ms - KEPT_MS, self._now_ms())
         return said
 
     @property
@@ -117,12 +117,12 @@ class Outside:
     def _model(self) -> LanguageModel | None:
         """The model that the settings mean; None when it is off, or when they are wrong, which `doctor` says."""
         with suppress(ProviderError):
-            return open_model(self._settings, self._store, CLASSIFY)
+            return open_model(self._settings, self._store.spending, CLASSIFY)
         return None
 
     def _graph(self) -> ImportGraph | None:
         """The graph server that the settings mean; None as above."""
-        roots = dict(self._store.projects())
+        roots = dict(self._store.projects.roots())
         with suppress(ProviderError):
             return open_graph(self._settings, lambda project_id: roots.get(project_id, ""))
         return None
@@ -144,7 +144,7 @@ class Outside:
     def _ask(self, name: str, ask: Callable[[], Said]) -> Said | None:
         """What somebody says; None when it failed, now or not long ago."""
         now_ms = self._now_ms()
-        pause = self._store.pause_of(name, now_ms)
+        pause = self._store.model_answers.pause_of(name, now_ms)
         if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS:
             return None
         try:
@@ -154,7 +154,7 @@ class Outside:
         except ProviderError as error:
             now_ms, asked_ms = self._now_ms(), int(1000 * getattr(error, "wait_s", 0.0))
             pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, asked_ms))
-            self._store.pause(name, now_ms, now_ms + pause_ms, self.redact(str(error)))
+            self._store.model_answers.pause(name, now_ms, now_ms + pause_ms, self.redact(str(error)))
             return None
 
 

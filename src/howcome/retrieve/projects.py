@@ -27,18 +27,18 @@ def project_of(store: Store, folder: str) -> int | None:
     """The project that a folder belongs to; None when nothing of it is stored."""
     root = project_root(folder)
     if is_repository(root):  # git knows better than what was seen there once
-        return store.project_of_root(root)
+        return store.projects.of_root(root)
     for path in dict.fromkeys((_real(folder), folder)):
-        found = store.project_of_path(path)
+        found = store.projects.of_path(path)
         if found is not None:
             return found
-    return store.project_of_root(root)
+    return store.projects.of_root(root)
 
 
 def root_of(store: Store, folder: str) -> str:
     """The root of the project that a folder belongs to, whether anything of it is stored or not."""
     found = project_of(store, folder)
-    return project_root(folder) if found is None else dict(store.projects())[found]
+    return project_root(folder) if found is None else dict(store.projects.roots())[found]
 
 
 def project_named(store: Store, name: str, here: str, instead: str) -> Named:
@@ -59,7 +59,7 @@ def project_named(store: Store, name: str, here: str, instead: str) -> Named:
 
     foreign = windows_path(name)
     folder = foreign or os.path.join(here, os.path.expanduser(name))
-    known = store.projects()
+    known = store.projects.roots()
     roots = dict(known)
     by_folder = project_of(store, folder)
     named = _ending(known, name)

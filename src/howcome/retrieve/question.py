@@ -101,7 +101,7 @@ def answer(
     situation = searcher.situation(
         text, wanted, group_by_session=question.by_session, with_tools=not question.by_session
     )
-    required = [store.analyze(concept) for concept in question.concepts] if len(question.concepts) > 1 else []
+    required = [store.index.analyze(concept) for concept in question.concepts] if len(question.concepts) > 1 else []
     required = [group for group in required if group]
     now_ms = question.before_ms or now_ms
     limit = question.limit if reranking is None else reranking.breadth(question.limit)
@@ -129,8 +129,8 @@ def _filter(store: Store, question: Question) -> Filter:
     sessions: list[int] | None = None
     if question.session is not None:
         sessions = [session_by_id(store, question.session)[0]]
-    if question.agent is not None and question.agent in store.clients():
-        of_client = set(store.sessions_of_client(question.agent))
+    if question.agent is not None and question.agent in store.sessions.clients():
+        of_client = set(store.sessions.of_client(question.agent))
         sessions = sorted(of_client if sessions is None else of_client.intersection(sessions))
     elif question.agent is not None:
         sessions = []
@@ -180,7 +180,7 @@ class _Events:
     def _read(self, candidates: Sequence[Candidate]) -> None:
         """Rows and the prompts that opened their exchanges; whole texts only of turns: a tool's result may be long."""
         wanted = {row for candidate in candidates for row in (candidate.row, candidate.exchange)} - set(self._known)
-        self._known |= self._store.turns_by_row(wanted)
+        self._known |= self._store.log.turns(wanted)
 
     def _passage(self, event: StoredEvent) -> str:
         if event.kind not in events.TURN_KINDS:

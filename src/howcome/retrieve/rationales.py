@@ -36,7 +36,7 @@ def rationale_answers(
     best: dict[int, Ranked] = {}
     for item in ranked:
         best.setdefault(item.candidate.exchange, item)
-    told = store.events_by_row([-exchange for exchange in best], with_text=True)
+    told = store.log.events([-exchange for exchange in best], with_text=True)
     terms = set(situation.terms)
     return [
         Found(

@@ -40,7 +40,7 @@ def event_by_id(store: Store, prefix: str) -> StoredEvent:
         NotFoundError: none, or several (the message names them).
     """
     prefix = clean_text(prefix).strip()
-    found = store.events_by_prefix(prefix)
+    found = store.log.find(prefix)
     if not found:
         raise NotFoundError(f"no event {_short(prefix)}; a search prints ids ({ID_PREFIX}…)")
     return _only(prefix, found)
@@ -53,7 +53,7 @@ def one_by_id(store: Store, prefix: str) -> StoredEvent | Memory:
         NotFoundError: none, or several (the message names them).
     """
     prefix = clean_text(prefix).strip()
-    found: list[StoredEvent | Memory] = [*store.events_by_prefix(prefix), *store.memories_by_prefix(prefix)]
+    found: list[StoredEvent | Memory] = [*store.log.find(prefix), *store.memories.find(prefix)]
     if not found:
         raise NotFoundError(
             f"no event or memory {_short(prefix)}; `howcome search` prints ids ({ID_PREFIX}…, {memories.ID_PREFIX}…)"
@@ -83,7 +83,7 @@ def session_by_id(store: Store, text: str) -> tuple[int, str, str]:
         NotFoundError: none, or several (the message names them).
     """
     text = clean_text(text).strip()
-    found = store.find_sessions(text) or _of_client(store, text)
+    found = store.sessions.find(text) or _of_client(store, text)
     if not found:
         raise NotFoundError(f"no session {_short(text)}; a search prints ids of sessions, a timeline lists the latest")
     names = [name for _, name, _ in found]
@@ -92,7 +92,7 @@ def session_by_id(store: Store, text: str) -> tuple[int, str, str]:
     if len(set(names)) > 1:
         raise NotFoundError(several(text, names))
     rows = {row for row, _, _ in found}
-    clients = [client for client in store.clients() if rows & set(store.sessions_of_client(client))]
+    clients = [client for client in store.sessions.clients() if rows & set(store.sessions.of_client(client))]
     choice = " or ".join(f"{_short(client)}:{_short(names[0])}" for client in clients)
     raise NotFoundError(f"several agents have a session {_short(names[0])}: write {choice}")
 
@@ -103,16 +103,16 @@ def is_session(store: Store, text: str) -> bool:
     Agents without transcripts name their sessions as they like.
     """
     text = clean_text(text).strip()
-    is_name = any(name == text for _, name, _ in store.find_sessions(text))
-    return is_name and not any(event.id == text for event in store.events_by_prefix(text))
+    is_name = any(name == text for _, name, _ in store.sessions.find(text))
+    return is_name and not any(event.id == text for event in store.log.find(text))
 
 
 def _of_client(store: Store, text: str) -> list[tuple[int, str, str]]:
     client, colon, prefix = text.partition(":")
-    if not colon or client not in store.clients():
+    if not colon or client not in store.sessions.clients():
         return []
-    rows = set(store.sessions_of_client(client))
-    return [found for found in store.find_sessions(prefix, MAX_SESSIONS) if found[0] in rows]
+    rows = set(store.sessions.of_client(client))
+    return [found for found in store.sessions.find(prefix, MAX_SESSIONS) if found[0] in rows]
 
 
 def _short(name: str) -> str:
@@ -121,8 +121,8 @@ def _short(name: str) -> str:
 
 def session_of(store: Store, event: StoredEvent) -> tuple[list[StoredEvent], int]:
     """All events of an event's session in their order (without texts), and the place of the event among them."""
-    session = store.session_of_event(event.row)
-    told = store.session_events(session) if session is not None else [event]
+    session = store.sessions.of_event(event.row)
+    told = store.log.session(session) if session is not None else [event]
     return told, next((place for place, other in enumerate(told) if other.row == event.row), 0)
 
 
@@ -139,5 +139,5 @@ def exchange_around(told: Sequence[StoredEvent], place: int) -> list[StoredEvent
 
 def with_texts(store: Store, told: Sequence[StoredEvent]) -> list[StoredEvent]:
     """The same events with their whole texts, in the same order."""
-    found = store.events_by_row([event.row for event in told], with_text=True)
+    found = store.log.events([event.row for event in told], with_text=True)
     return [found.get(event.row, event) for event in told]

@@ -44,7 +44,7 @@ def recall(
     Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it
     is what the words alone say.
     """
-    wanted = Filter(scope, without=store.session_ids(session), origins=events.PUSHED_ORIGINS)
+    wanted = Filter(scope, without=store.sessions.named(session), origins=events.PUSHED_ORIGINS)
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     situation = Searcher(store).situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
     ranked = _ranked(store, situation, vectors, now_ms) if scope.project_id is not None else []
@@ -55,8 +55,9 @@ def recall(
     if not good and not kept:
         return []
     strongest = max([item.strength for item in good] + [item.strength for item in kept])
-    said = _Said(store, settings, set(store.analyze(prompt)))
-    found = said.events([item for item in good if item.strength >= RECALL_SHARE * strongest], store.rows_known(session))
+    said = _Said(store, settings, set(store.index.analyze(prompt)))
+    good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
+    found = said.events(good, store.injections.events_known(session))
     kept = [item for item in kept if item.strength >= RECALL_SHARE * strongest]
     scores = {item.event.id: score for score, item in found if item.event is not None}
     found = said.memories(kept, session, scores) + found  # first where they score the same
@@ -71,7 +72,7 @@ def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
     """
     if memory.status != OPEN or memory.origin not in events.PUSHED_ORIGINS:
         return False
-    return memory.source == HAND or set(store.evidence_sessions(memory.row).values()) != {session}
+    return memory.source == HAND or set(store.sessions.of_memory(memory.row).values()) != {session}
 
 
 def record_said(store: Store, session: str, hook: str, said: Sequence[Reminder], now_ms: int) -> None:
@@ -82,9 +83,9 @@ def record_said(store: Store, session: str, hook: str, said: Sequence[Reminder],
     kept = [(row, item.score) for item in said if item.memory is not None for row in item.rows]
     try:
         if rows:
-            store.record_injections(session, hook, rows, now_ms)
+            store.injections.record_events(session, hook, rows, now_ms)
         if kept:
-            store.record_memory_injections(session, hook, kept, now_ms)
+            store.injections.record_memories(session, hook, kept, now_ms)
     except StoreError:
         return
 
@@ -119,7 +120,7 @@ class _Said:
         """Memories that this session has not been told, before the events that they cite."""
         if not kept:
             return []
-        told = self._store.memories_known(session)
+        told = self._store.injections.memories_known(session)
         new = [item for item in kept if item.memory.row not in told]
         found = []
         for item in not_crowding(new, len(events_said), self._limit)[: self._limit]:
@@ -131,7 +132,7 @@ class _Said:
 
     def events(self, good: Sequence[Ranked], said: set[int]) -> list[tuple[float, Reminder]]:
         """One reminder an exchange, best first: what was asked, what answers this prompt best, how it ended."""
-        found = self._store.events_by_row([item.candidate.row for item in good], with_text=True)
+        found = self._store.log.events([item.candidate.row for item in good], with_text=True)
         reminders: list[tuple[float, Reminder]] = []
         told = set(said)
         seen: set[int] = set()
@@ -164,11 +165,11 @@ class _Said:
 
     def _opening(self, event: StoredEvent, exchange: int) -> StoredEvent | None:
         """The prompt that opened an event's exchange; the index does not know one that was read after the event."""
-        opening = self._store.events_by_row([exchange], with_text=True).get(exchange)
+        opening = self._store.log.events([exchange], with_text=True).get(exchange)
         if opening is not None and opening.kind == events.USER_PROMPT:
             return opening
-        row = self._store.opening(event.row)
-        return None if row is None else self._store.events_by_row([row], with_text=True).get(row)
+        row = self._store.log.opening(event.row)
+        return None if row is None else self._store.log.events([row], with_text=True).get(row)
 
     def _exchange_parts(self, event: StoredEvent, opening: StoredEvent | None) -> list[StoredEvent]:
         """The prompt of an exchange, the event itself, and the agent's last words in it, in their order.
@@ -177,6 +178,6 @@ class _Said:
         """
         parts = {event.row: event}
         if opening is not None:
-            around = [opening, *self._store.answers(opening.row, 1)]
+            around = [opening, *self._store.log.answers(opening.row, 1)]
             parts.update({part.row: part for part in around if part.project == event.project})
         return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))

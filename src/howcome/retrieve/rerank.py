@@ -68,11 +68,11 @@ class Reranking:
     def _scores(self, question: str, passages: Sequence[str]) -> Sequence[float] | None:
         """What the reranker says; None when it cannot be had, fails, or did so not long ago."""
         name, now_ms = reranker_known_as(self._settings), self._now_ms()
-        pause = self._store.pause_of(name, now_ms)
+        pause = self._store.model_answers.pause_of(name, now_ms)
         if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS:
             return None
         try:
-            self._reranker = self._reranker or open_reranker(self._settings, self._store)
+            self._reranker = self._reranker or open_reranker(self._settings, self._store.spending)
         except ProviderError as error:  # cheap to find out again, so that what was installed meanwhile is used
             self._tell(f"{error} (`howcome doctor` has the remedy)")
             return None
@@ -84,7 +84,7 @@ class Reranking:
         except ProviderError as error:
             now_ms, asked_ms = self._now_ms(), int(1000 * getattr(error, "wait_s", 0.0))
             problem = self._redact(str(error))
-            self._store.pause(name, now_ms, now_ms + min(MAX_PAUSE_MS, max(PAUSE_MS, asked_ms)), problem)
+            self._store.model_answers.pause(name, now_ms, now_ms + min(MAX_PAUSE_MS, max(PAUSE_MS, asked_ms)), problem)
             self._tell(problem)
             return None
 

@@ -73,7 +73,7 @@ class Searcher:
         self._add_meaning(situation, gathering)
         fused = gathering.fused(self._ranking, self._vectors)
         final = self._adjusted(situation, gathering, {row: score for row, score in fused.items() if score > 0}, now_ms)
-        within = self._store.rows_within(final, situation.wanted)  # whatever an index said
+        within = self._store.log.within(final, situation.wanted)  # whatever an index said
         scores = {row: score for row, (score, _) in final.items() if row in within}
         return [
             Ranked(gathering.rows[row], scores[row], gathering.scores[row], gathering.strengths[row], final[row][1])
@@ -90,7 +90,7 @@ class Searcher:
         exchanges = {row: rows[row].exchange for row in fused} if DIVERSITY in adjustments else {}
         behind = repeated(fused, exchanges) if exchanges else ()
         asked = {rows[row].session_id for row in fused} if place is not None else ()
-        here = self._store.sessions_of_project(place, asked) if place is not None else asked
+        here = self._store.sessions.of_project(place, asked) if place is not None else asked
         final = {}
         for row, score in fused.items():
             is_here = place is None or rows[row].session_id in here
@@ -129,7 +129,7 @@ class Searcher:
     def _holding(self, situation: Situation, required: Sequence[Sequence[str]]) -> set[int]:
         weights = {term: situation.weights.exchanges.get(term, 1.0) for group in required for term in group}
         wanted = situation.wanted
-        return {hit.exchange for hit in self._store.search_exchanges(weights, wanted, MAX_HOLDING, required)}
+        return {hit.exchange for hit in self._store.index.search("exchanges", weights, wanted, MAX_HOLDING, required)}
 
     def situation(
         self, text: str, wanted: Filter, *, group_by_session: bool = False, with_tools: bool = False,
@@ -138,8 +138,8 @@ class Searcher:
         """A question with its terms and what each is worth (see Situation for the parts)."""
         asked = text[:MAX_QUESTION_CHARS]
         text = split_excluded(asked)[0]
-        terms = self._store.analyze(text)
-        weights = self._store.weigh(terms, wanted.scope)
+        terms = self._store.index.analyze(text)
+        weights = self._store.index.weigh(terms, wanted.scope)
         if len(terms) > MAX_TERMS:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])
             terms = [term for term in terms if term in telling]

@@ -14,11 +14,11 @@ class Answers(Protocol):
     A store that cannot be written keeps nothing new, and raises nothing for it.
     """
 
-    def model_answer(self, key: bytes, since_ms: int, now_ms: int) -> dict[str, object] | None:
+    def said(self, key: bytes, since_ms: int, now_ms: int) -> dict[str, object] | None:
         """What was said under a key between these times; None when nothing was."""
         ...
 
-    def keep_model_answer(self, key: bytes, answer: Mapping[str, object], since_ms: int, now_ms: int) -> None:
+    def keep(self, key: bytes, answer: Mapping[str, object], since_ms: int, now_ms: int) -> None:
         """Keeps what was said now under a key; what is older than `since_ms` goes, and what is dated later than now."""
         ...
 

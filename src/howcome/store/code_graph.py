@@ -16,13 +16,13 @@ class ImportGraph(Protocol):
     One that is elsewhere raises ProviderError when it does not answer.
     """
 
-    def code_files_called(
+    def files_called(
         self, project_id: int, names: Collection[str], stems: Collection[str]
     ) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems (`domain.code.file_name`, `file_stem`)."""
         ...
 
-    def code_neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
+    def neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
         """The files that these import, and those that import these, each pair once."""
         ...
 
@@ -30,26 +30,26 @@ class ImportGraph(Protocol):
 class CodeGraph(ImportGraph, Protocol):
     """The part of the store that holds import graphs: written whole by a build."""
 
-    def write_code_graph(self, root: str, change: GraphChange, now_ms: int) -> int:
+    def write(self, root: str, change: GraphChange, now_ms: int) -> int:
         """Makes the graph of a root's project what a build found, in one transaction; the project's row id."""
         ...
 
-    def code_graph(self, project_id: int) -> GraphState | None:
+    def state(self, project_id: int) -> GraphState | None:
         """What is known of a project's graph; None when none was built."""
         ...
 
-    def code_graphs(self) -> list[tuple[int, str, GraphState]]:
+    def states(self) -> list[tuple[int, str, GraphState]]:
         """Every project that has a graph: its row id, its root, what is known of the graph; the oldest one first."""
         ...
 
-    def code_files(self, project_id: int) -> dict[str, CodeFile]:
+    def files(self, project_id: int) -> dict[str, CodeFile]:
         """Every file of a graph by its path."""
         ...
 
-    def code_edges(self, project_id: int) -> list[tuple[str, str]]:
+    def edges(self, project_id: int) -> list[tuple[str, str]]:
         """Every edge of a graph as two paths, sorted."""
         ...
 
-    def code_imports(self, row: int) -> tuple[list[str], list[str]]:
+    def imports(self, row: int) -> tuple[list[str], list[str]]:
         """The paths of what a file imports, and of what imports it, sorted."""
         ...

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class DistilBatchRows(Protocol):
     """Batches: the part of the store that holds them."""
 
-    def sessions_to_batch(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
+    def open_sessions(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
         """Sessions that may have messages in no batch, those written last first."""
         ...
 
@@ -24,7 +24,7 @@ class DistilBatchRows(Protocol):
         """A session's own events of the main agent after a row (up to another), in the order in which they came."""
         ...
 
-    def keep_batches(self, session: OpenSession, batches: Sequence[NewBatch], *, has_tail: bool) -> bool:
+    def keep(self, session: OpenSession, batches: Sequence[NewBatch], *, has_tail: bool) -> bool:
         """Keeps batches that were closed, in one transaction; False when somebody else has closed some meanwhile.
 
         Args:
@@ -34,15 +34,15 @@ class DistilBatchRows(Protocol):
         """
         ...
 
-    def mark_batched(self, last_row: int) -> None:
+    def mark(self, last_row: int) -> None:
         """Every event up to a row was looked at: later only newer ones are looked for, and tails."""
         ...
 
-    def pending_batches(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
+    def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
         """Batches that no model was asked for with success, the newest first."""
         ...
 
-    def finish_batch(
+    def finish(
         self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int
     ) -> Applied | None:
         """Does what a model said of a batch, in one transaction; None when the batch does not wait any more.
@@ -52,19 +52,19 @@ class DistilBatchRows(Protocol):
         """
         ...
 
-    def fail_batch(self, batch: Batch, reason: str, *, is_dead: bool) -> None:
+    def fail(self, batch: Batch, reason: str, *, is_dead: bool) -> None:
         """Notes that a model failed at a batch; a dead one waits for `retry_dead_batches`."""
         ...
 
-    def retry_dead_batches(self) -> int:
+    def retry_dead(self) -> int:
         """Lets dead batches wait for a model again, those not retried too often; how many."""
         ...
 
-    def batch_counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """How many batches there are by state; `given_up`: those of the dead that are not retried any more."""
         ...
 
-    def dead_batch_reasons(self) -> dict[str, int]:
+    def dead_reasons(self) -> dict[str, int]:
         """Why batches are dead, with how many of each."""
         ...
 

@@ -21,7 +21,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from howcome.domain import bm25, events
-from howcome.domain.stored import Hit, Weights
+from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
 from howcome.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
 from howcome.store.binding import guarded
 from howcome.store.index_files import make_folders
@@ -40,7 +40,7 @@ FORMAT = 2
 """Part of the folder's name: another format is another folder, built anew from the rows."""
 
 WORDS = "howcome_words"
-NAMES = "howcome_names"
+NAME_WORDS = "howcome_names"
 MIN_STEM_CHARS = 6
 MAX_ENDING_CHARS = 7
 """What may be left of an unknown word, and what may be taken from its end."""
@@ -83,7 +83,7 @@ def _schema(*texts: str) -> tantivy.Schema:
         builder.add_unsigned_field(name, fast=True, indexed=True)
     builder.add_text_field("key", tokenizer_name="raw", index_option="basic")  # deletes by number do nothing
     for name in texts:
-        builder.add_text_field(name, tokenizer_name=NAMES if name == "names" else WORDS, index_option="freq")
+        builder.add_text_field(name, tokenizer_name=NAME_WORDS if name == "names" else WORDS, index_option="freq")
     return builder.build()
 
 
@@ -129,7 +129,7 @@ class LexicalIndex:
         else:
             return None
         index.register_tokenizer(WORDS, self._analyzer)
-        index.register_tokenizer(NAMES, _names_analyzer())
+        index.register_tokenizer(NAME_WORDS, _names_analyzer())
         return index
 
     def _searcher(self, name: str) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
@@ -217,38 +217,31 @@ class LexicalIndex:
         return found
 
     @guarded
-    def search_events(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[Hit]:
-        """Events whose window holds the terms (and every required one), best first: BM25 with the weights as idf."""
-        opened = self._searcher("events")
+    def search(
+        self, what: str, weights: Mapping[str, float], wanted: Filter, limit: int,
+        required: Sequence[Sequence[str]] = (),
+    ) -> list[Hit]:  # fmt: skip
+        """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
+        name = EXCHANGES if what == EXCHANGES else EVENTS
+        opened = self._searcher(name)
         if opened is None or not weights:
             return []
-        queries = weighted(opened, "text", weights, 1.0, self._total("events"))
-        asked = ("text", asked_of(weights, wanted, required))
-        return self._hits("events", queries, wanted, limit, required, asked)
+        asked = None if what == EXCHANGES else (what, asked_of(weights, wanted, required))
+        return self._hits(name, self._queries(what, opened, weights), wanted, limit, required, asked)
 
-    @guarded
-    def search_exchanges(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[Hit]:
-        """Exchanges that hold the terms in what was said or (at DID_BOOST) done, best first."""
-        opened = self._searcher("exchanges")
-        if opened is None or not weights:
-            return []
-        total = self._total("exchanges")
-        said = weighted(opened, "said", weights, 1.0, total)
-        did = weighted(opened, "did", weights, DID_BOOST, total)
-        return self._hits("exchanges", said + did, wanted, limit, required)
-
-    @guarded
-    def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events that mention the names (lower case), best first: BM25 with the given weights as idf."""
-        opened = self._searcher("events")
-        if opened is None or not weights:
-            return []
-        queries = weighted(opened, "names", weights, 1.0, self._total("events"))
-        return self._hits("events", queries, wanted, limit, asked=("names", asked_of(weights, wanted)))
+    def _queries(
+        self, what: str, opened: tuple[tantivy.Schema, tantivy.Searcher], weights: Mapping[str, float]
+    ) -> list[Query]:
+        if what == FUZZY:  # each word that is found scores its weight
+            return [
+                Query.boost_query(Query.fuzzy_term_query(opened[0], "text", term, distance=1), weight)
+                for term, weight in weights.items()
+            ]
+        if what == EXCHANGES:
+            total = self._total(EXCHANGES)
+            said = weighted(opened, "said", weights, 1.0, total)
+            return said + weighted(opened, "did", weights, DID_BOOST, total)
+        return weighted(opened, "names" if what == NAMES else "text", weights, 1.0, self._total(EVENTS))
 
     @guarded
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -275,18 +268,6 @@ class LexicalIndex:
             if frequency:
                 return [(term[:end], frequency)]
         return found
-
-    @guarded
-    def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events with a word one edit (or swap) away from each term; each one found scores its weight."""
-        opened = self._searcher("events")
-        if opened is None or not weights:
-            return []
-        queries = [
-            Query.boost_query(Query.fuzzy_term_query(opened[0], "text", term, distance=1), weight)
-            for term, weight in weights.items()
-        ]
-        return self._hits("events", queries, wanted, limit, asked=("fuzzy", asked_of(weights, wanted)))
 
     def _hits(
         self, name: str, queries: list[Query], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = (),

@@ -19,8 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from howcome.domain.stored import IndexRow
+    from howcome.store.event_log import EventLog
     from howcome.store.lexical import LexicalIndex
-    from howcome.store.sqlite_reads import IndexRow, SqliteReads
 
 ROWS_A_STEP = 1000
 ROWS_A_SHORT_STEP = 1000
@@ -54,8 +55,8 @@ class LexicalWriter:
 
     title = "search index"
 
-    def __init__(self, reads: SqliteReads, index: LexicalIndex) -> None:
-        self._reads = reads
+    def __init__(self, log: EventLog, index: LexicalIndex) -> None:
+        self._log = log
         self._index = index
         self._writers: dict[str, tantivy.IndexWriter] = {}
         self._last_event = 0
@@ -122,11 +123,11 @@ class LexicalWriter:
         """
         added = 0
         step = ROWS_A_STEP if deadline is None else ROWS_A_SHORT_STEP
-        while rows := self._reads.index_rows(self.last_row, step):
+        while rows := self._log.after(self.last_row, step):
             by_session: dict[int, list[IndexRow]] = defaultdict(list)
             for row in rows:
                 by_session[row.session_id].append(row)
-            older = self._reads.sessions_before(rows[0].row, by_session)
+            older = self._log.sessions_before(rows[0].row, by_session)
             for session_id, new in by_session.items():
                 self._add_session(session_id, new, texts, is_new=session_id not in older)
             self.last_row = rows[-1].row
@@ -164,7 +165,7 @@ class LexicalWriter:
         exchanges = _split(rows)
         read = {row.row for exchange in exchanges for row in _shortened(exchange) if row.kind in _INDEXED} | new_ids
         missing = sorted(row for row in read if row not in texts)
-        known = _Texts({**self._reads.search_texts(missing), **texts} if missing else texts)
+        known = _Texts({**self._log.search_texts(missing), **texts} if missing else texts)
         self._add_events(exchanges, new_ids, known)
         before: set[str] = set()
         for exchange in exchanges:
@@ -175,14 +176,14 @@ class LexicalWriter:
 
     def _look_back(self, session_id: int, new: list[IndexRow], new_ids: set[int]) -> list[IndexRow]:
         """A session's rows from the exchange before the first new row on, or as far back as its window reaches."""
-        rows = self._reads.index_session(session_id, min(row.order_ms for row in new))
+        rows = self._log.session_rows(session_id, min(row.order_ms for row in new))
         while True:
             first = next(place for place, row in enumerate(rows) if row.row in new_ids)
             turns = sum(row.kind in _TURNS for row in rows[:first])
             prompts = sum(row.kind == _PROMPT for row in rows[: first + 1])
             if turns >= TURNS_BEFORE and prompts >= 2:
                 return rows
-            earlier = self._reads.index_session(session_id, rows[0].order_ms - 1)
+            earlier = self._log.session_rows(session_id, rows[0].order_ms - 1)
             if len(earlier) <= len(rows):
                 return rows
             rows = earlier

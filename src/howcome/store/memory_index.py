@@ -1,7 +1,7 @@
 """The memories' own small lexical index: one document a memory, replaced when the memory changes.
 
 What is no longer live keeps an empty document, so that the highest change number in the index says how far it is. Term
-weights come from the events (`Store.weigh`): memories alone are too few to tell rare words from common ones.
+weights come from the events (`SearchIndex.weigh`): memories alone are too few to tell rare words from common ones.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from howcome.store.stamp import give_up, is_stamped, write_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from howcome.domain.stored import Filter
-    from howcome.store.sqlite_memories import SqliteMemories
     from howcome.store.stamp import MarkOf
 
 FORMAT = 1
@@ -172,11 +171,13 @@ class MemoryIndex:
         return [MemoryHit(int(row or 0), float(score)) for (score, _), row in zip(found, rows, strict=True)]
 
     @guarded
-    def catch_up(self, reads: SqliteMemories, wait_s: float, *, anew: bool = False) -> bool:
+    def catch_up(
+        self, documents_after: Callable[[int, int], list[MemoryDocument]], wait_s: float, *, anew: bool = False
+    ) -> bool:
         """Adds what was written since; False when another process is at it for longer than `wait_s`.
 
         Args:
-            reads: The rows.
+            documents_after: The memories that were written after a change number, so many at once.
             wait_s: How long another writer is waited for.
             anew: Everything is written anew: of what is gone from the rows nothing is left in its files.
 
@@ -194,7 +195,7 @@ class MemoryIndex:
         last = 0 if anew else self.last_change()
         if anew:
             writer.delete_all_documents()
-        while documents := reads.memory_documents(last, ROWS_A_STEP):
+        while documents := documents_after(last, ROWS_A_STEP):
             for document in documents:
                 writer.delete_documents_by_term("key", str(document.row))
                 writer.add_document(_document(document))

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Filter, Scope
 
 
-class MemoryRows(Protocol):
+class Memories(Protocol):
     """Memories: the part of the store that holds them."""
 
-    def add_memory(self, new: NewMemory) -> tuple[Memory, bool]:
+    def add(self, new: NewMemory) -> tuple[Memory, bool]:
         """Adds a memory, or gives the one that says the same in the same scope (and False)."""
         ...
 
-    def memories_by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
+    def by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
         """Memories by row id."""
         ...
 
-    def memories_by_prefix(self, prefix: str, limit: int = 5) -> list[Memory]:
+    def find(self, prefix: str, limit: int = 5) -> list[Memory]:
         """Memories by the beginning of their id, whatever has become of them."""
         ...
 
@@ -31,37 +31,97 @@ class MemoryRows(Protocol):
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
         ...
 
-    def list_memories(
+    def select(
         self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
     ) -> list[Memory]:
         """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
         ...
 
-    def memory_counts(self) -> dict[str, dict[str, int]]:
+    def counts(self) -> dict[str, dict[str, int]]:
         """Live memories by type and status, and all by state."""
         ...
 
-    def set_memory_status(self, row: int, status: str, now_ms: int) -> None:
+    def set_status(self, row: int, status: str, now_ms: int) -> None:
         """Open or resolved, as somebody says it is."""
         ...
 
-    def set_memory_deleted(self, row: int, deleted_ms: int | None) -> None:
+    def set_deleted(self, row: int, deleted_ms: int | None) -> None:
         """Forgets a memory, or (None) restores it."""
         ...
 
-    def record_memory_access(self, rows: Iterable[int], now_ms: int) -> None:
+    def set_pinned(self, row: int, pinned_ms: int | None) -> None:
+        """Pins a memory, or (None) lets it go."""
+        ...
+
+    def record_access(self, rows: Iterable[int], now_ms: int) -> None:
         """Counts that memories were read on purpose."""
         ...
 
-    def record_memory_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which memories were said to a session."""
+    def said(self, row: int) -> list[tuple[int, str]]:
+        """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
         ...
 
-    def memories_known(self, session: str) -> set[int]:
-        """Rows of memories that were said to a session."""
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
         ...
 
-    def purge_memory(self, row: int, now_ms: int) -> None:
+
+class MemorySearch(Protocol):
+    """A search of memories: an index that is derived of their rows."""
+
+    def search(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
+        ...
+
+    def catch_up(self, *, wait_s: float = 0.2) -> bool:
+        """Makes new memories searchable; False when another process is at it for longer."""
+        ...
+
+    def lag(self) -> int | None:
+        """How many changes to memories their index has not seen; None when it is of other rows than these.
+
+        For `doctor`: None is an index error (an older database was put back); `catch_up` builds it anew.
+
+        Raises:
+            IndexDamagedError: the index cannot be read.
+        """
+        ...
+
+    def vanished(self) -> list[str]:
+        """Ids of memories that were kept by hand and are gone: the database was lost, or is an older one."""
+        ...
+
+
+class Reviews(Protocol):
+    """What became of memories: those that fade, and pairs that may contradict each other."""
+
+    def fading(self, scope: Scope, max_reads: int) -> list[Memory]:
+        """Live memories of a scope that are not pinned and were read at most so often, those said longest ago first."""
+        ...
+
+    def waiting(self, scope: Scope, limit: int) -> list[Review]:
+        """Pairs that may contradict each other and that nobody settled, of live memories of a scope, newest first."""
+        ...
+
+    def get(self, row: int) -> Review | None:
+        """One pair, by its row id."""
+        ...
+
+    def settle(self, row: int, now_ms: int) -> None:
+        """Somebody has looked at a pair."""
+        ...
+
+    def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
+        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
+        ...
+
+
+class Purging(Protocol):
+    """Erasing memories for good, and looking for what is left of them."""
+
+    def purge(self, row: int, now_ms: int) -> None:
         """Takes a memory's text out of the index, the rows and their log; its id stays as a stone.
 
         Raises:
@@ -89,72 +149,11 @@ class MemoryRows(Protocol):
         """Writes the rows' file anew, without what unused parts of it still hold."""
         ...
 
-    def search_memories(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[MemoryHit]:
-        """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
-        ...
 
-    def catch_up_memories(self, *, wait_s: float = 0.2) -> bool:
-        """Makes new memories searchable; False when another process is at it for longer."""
-        ...
-
-    def vanished_memories(self) -> list[str]:
-        """Ids of memories that were kept by hand and are gone: the database was lost, or is an older one."""
-        ...
-
-    def memory_index_lag(self) -> int | None:
-        """How many changes to memories their index has not seen; None when it is of other rows than these.
-
-        For `doctor`: None is an index error (an older database was put back); `catch_up_memories` builds it anew.
-
-        Raises:
-            IndexDamagedError: the index cannot be read.
-        """
-        ...
-
-    # -- life ------------------------------------------------------------------------------------------------------
-    def set_memory_pinned(self, row: int, pinned_ms: int | None) -> None:
-        """Pins a memory, or (None) lets it go."""
-        ...
-
-    def memory_said(self, row: int) -> list[tuple[int, str]]:
-        """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
-        ...
-
-    def evidence_sessions(self, row: int) -> dict[str, str]:
-        """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
-        ...
-
-    def memory_wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
-        ...
-
-    def fading_memories(self, scope: Scope, max_reads: int) -> list[Memory]:
-        """Live memories of a scope that are not pinned and were read at most so often, those said longest ago first."""
-        ...
-
-    def reviews(self, scope: Scope, limit: int) -> list[Review]:
-        """Pairs that may contradict each other and that nobody settled, of live memories of a scope, newest first."""
-        ...
-
-    def review(self, row: int) -> Review | None:
-        """One pair, by its row id."""
-        ...
-
-    def settle_review(self, row: int, now_ms: int) -> None:
-        """Somebody has looked at a pair."""
-        ...
-
-    def accept_memory(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
-        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
-        ...
-
-
-class DistilledRows(Protocol):
+class Candidates(Protocol):
     """What sessions taught, how far they are distilled, and the memories that are made from it."""
 
-    def due_sessions(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
+    def due(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
         """Sessions with events that this distiller (name and version) has not seen, those written last first.
 
         Args:
@@ -164,11 +163,11 @@ class DistilledRows(Protocol):
         """
         ...
 
-    def mark_distilled(self, distiller: str, last_row: int) -> None:
+    def mark(self, distiller: str, last_row: int) -> None:
         """Every event up to a row is distilled: later only newer ones are looked for."""
         ...
 
-    def record_taught(
+    def record(
         self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]
     ) -> int:
         """Replaces what some exchanges of a session taught, and moves its cursor, in one transaction.
@@ -192,7 +191,7 @@ class DistilledRows(Protocol):
         """What a project's memories are to be made from."""
         ...
 
-    def apply_plan(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
+    def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
         """Makes a project's distilled memories what a plan says, in one transaction; None when something has changed.
 
         What people did stays: what they forgot, changed, pinned, resolved or erased is as they left it, and a memory
@@ -200,18 +199,22 @@ class DistilledRows(Protocol):
         """
         ...
 
-    def sample_memories(self, scope: Scope, source: str) -> list[Memory]:
+    def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
         ...
 
-    def projects_without_vectors(self, model: str) -> list[int]:
+
+class MemoryVectors(Protocol):
+    """Vectors of candidates, by which near ones are told."""
+
+    def projects_without(self, model: str) -> list[int]:
         """Ids of projects with candidates that a model has made no vectors of."""
         ...
 
-    def memory_vectors(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    def of(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Vectors (half floats) of candidates by key, those that a model has made."""
         ...
 
-    def keep_memory_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+    def keep(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
         """Keeps vectors of candidates by key; those of other models go."""
         ...

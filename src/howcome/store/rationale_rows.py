@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class RationaleRows(Protocol):
     """Rationales: the part of the store that holds them."""
 
-    def sessions_without_rationales(
+    def unread_sessions(
         self, author: str, scope: Scope, since_ms: int | None = None
     ) -> list[UnreadSession]:
         """Sessions with events that an author of this name and version has not looked through, the newest first."""
         ...
 
-    def record_rationales(
+    def record(
         self, session: UnreadSession, author: str, written: Sequence[NewRationale], *, is_whole: bool
     ) -> tuple[int, int]:
         """Writes rationales of a session's exchanges and moves its cursor, in one transaction.
@@ -42,22 +42,22 @@ class RationaleRows(Protocol):
         """
         ...
 
-    def mark_rationales(self, author: str, last_row: int) -> None:
+    def mark(self, author: str, last_row: int) -> None:
         """Every event up to a row is looked through."""
         ...
 
-    def rationales_to_ask(self, model: str, scope: Scope, since_ms: int | None, limit: int) -> list[Unasked]:
+    def to_ask(self, model: str, scope: Scope, since_ms: int | None, limit: int) -> list[Unasked]:
         """Rationales that this model neither wrote nor was asked for, the newest first."""
         ...
 
-    def replace_rationale(self, unasked: Unasked, model: str, rationale: Rationale | None) -> bool:
+    def replace(self, unasked: Unasked, model: str, rationale: Rationale | None) -> bool:
         """What a model said of an exchange, None when it was nothing of use; False when the exchange has grown."""
         ...
 
-    def rationales(self, scope: Scope, since_ms: int | None, limit: int) -> list[StoredEvent]:
+    def newest(self, scope: Scope, since_ms: int | None, limit: int) -> list[StoredEvent]:
         """The newest rationales of a scope, with their texts, newest first."""
         ...
 
-    def count_rationales(self, scope: Scope, since_ms: int | None = None) -> dict[str, int]:
+    def counts(self, scope: Scope, since_ms: int | None = None) -> dict[str, int]:
         """How many rationales a scope has, by author."""
         ...

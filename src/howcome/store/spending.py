@@ -15,7 +15,7 @@ class Spending(Protocol):
     reserved is spent until it is settled, also when nobody settles it any more.
     """
 
-    def reserve_call(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
+    def reserve(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
         """The row of a call that may be made, and ''; or 0, and why it may not be made.
 
         Raises:
@@ -23,7 +23,7 @@ class Spending(Protocol):
         """
         ...
 
-    def settle_call(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
+    def settle(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
         """What became of a call, what it used, and the tokens that are charged for it.
 
         Raises:
@@ -43,11 +43,11 @@ class Spending(Protocol):
         """Since when (UTC ms) nothing may be spent; None when it may."""
         ...
 
-    def stop_spending(self, now_ms: int) -> None:
+    def stop(self, now_ms: int) -> None:
         """No process makes a call from now on."""
         ...
 
-    def resume_spending(self) -> None:
+    def resume(self) -> None:
         """Calls may be made again, as far as the caps allow."""
         ...
 

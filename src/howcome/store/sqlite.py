@@ -13,21 +13,40 @@ import time
 import apsw
 
 from howcome.errors import StoreError, StoreNewerError
+from howcome.store.database import Database
 from howcome.store.driver import driver_errors
-from howcome.store.gated import Kept
+from howcome.store.lexical_search import LexicalSearch
 from howcome.store.sqlite_answers import SqliteAnswers
+from howcome.store.sqlite_batches import BatchWriter
 from howcome.store.sqlite_distil_batches import SqliteDistilBatches
+from howcome.store.sqlite_distilled import SqliteCandidates, SqliteMemoryVectors
 from howcome.store.sqlite_graph import SqliteGraph
+from howcome.store.sqlite_life import SqliteReviews
+from howcome.store.sqlite_log import SqliteEventLog
+from howcome.store.sqlite_memories import SqliteMemories
+from howcome.store.sqlite_memory_search import SqliteMemorySearch
 from howcome.store.sqlite_opening import connect, files_of, user_version
+from howcome.store.sqlite_projects import SqliteProjects
+from howcome.store.sqlite_purging import SqlitePurging
+from howcome.store.sqlite_rationale import SqliteRationales
 from howcome.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
+from howcome.store.sqlite_sessions import SqliteAccounts, SqliteInjections, SqliteSessions
 from howcome.store.sqlite_spending import SqliteSpending
-from howcome.store.sqlite_turns import SqliteTurns
+from howcome.store.sqlite_trials import SqliteQuarantine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from howcome.store.answers import Answers
     from howcome.store.base import Gate, Store
+    from howcome.store.code_graph import CodeGraph
+    from howcome.store.distil_batch_rows import DistilBatchRows
+    from howcome.store.event_log import EventLog
+    from howcome.store.memory_rows import Candidates, Memories, MemorySearch, MemoryVectors, Purging, Reviews
+    from howcome.store.rationale_rows import RationaleRows
+    from howcome.store.repositories import Accounts, Injections, Projects, Quarantine, Sessions
+    from howcome.store.search_index import SearchIndex
+    from howcome.store.spending import Spending
+    from howcome.store.text_rows import TextRows
 
 SCHEMA_VERSION = 13
 BUSY_TIMEOUT_MS = 5000
@@ -35,10 +54,8 @@ DATABASE_NAME = "howcome.db"
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
 
-class SqliteStore(
-    SqliteRewriting, SqliteTurns, SqliteDistilBatches, SqliteGraph, SqliteAnswers, SqliteSpending
-):
-    """Events, sessions, projects, cursors and injections in one file; see `store.base.Store` for the contract."""
+class SqliteStore:
+    """The parts of a store over one database; see `store.base.Store` for the contract."""
 
     def __init__(
         self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True, gate: Gate | None = None
@@ -53,16 +70,45 @@ class SqliteStore(
         """
         self.folder, self.gate = folder, gate
         self.path = os.path.join(folder, DATABASE_NAME)
-        self._sessions, self._paths = {}, {}
         with driver_errors(self.folder):
-            self.connection, self.is_read_only, self._share = connect(folder, self.path, busy_ms, create=create)
+            self.connection, is_read_only, self._share = connect(folder, self.path, busy_ms, create=create)
             self.connection.gate = None if gate is None else gate.text
+            self.database = Database(self.connection, folder, gate, is_read_only=is_read_only)
             version = user_version(self.connection)
             if version != SCHEMA_VERSION:
-                if self.is_read_only and version < SCHEMA_VERSION:
+                if is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older howcome's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
         self._files = files_of(self.path)
+        self._compose(self.database)
+
+    def _compose(self, db: Database) -> None:
+        writer = BatchWriter(db)
+        self.log: EventLog = (log := SqliteEventLog(db, writer))
+        self.index: SearchIndex = (index := LexicalSearch(self.folder, log))
+        self.projects: Projects = SqliteProjects(db)
+        self.sessions: Sessions = SqliteSessions(db)
+        self.accounts: Accounts = SqliteAccounts(db)
+        self.quarantine: Quarantine = SqliteQuarantine(db, writer)
+        self.injections: Injections = SqliteInjections(db)
+        self.memories: Memories = SqliteMemories(db)
+        self.memory_index: MemorySearch = (memory_index := SqliteMemorySearch(db))
+        self.reviews: Reviews = SqliteReviews(db)
+        self.purging: Purging = (purging := SqlitePurging(db, memory_index))
+        self.candidates: Candidates = SqliteCandidates(db)
+        self.memory_vectors: MemoryVectors = SqliteMemoryVectors(db)
+        self.distil_batches: DistilBatchRows = SqliteDistilBatches(db, log)
+        self.rationales: RationaleRows = SqliteRationales(db)
+        self.code_graph: CodeGraph = SqliteGraph(db)
+        self.spending: Spending = SqliteSpending(db)
+        self.model_answers: Answers = SqliteAnswers(db)
+        self.texts: TextRows = SqliteRewriting(db, index, memory_index, purging)
+        self._lexical, self._memory_lexical = index, memory_index
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing can be written."""
+        return self.database.is_read_only
 
     @property
     def is_current(self) -> bool:
@@ -72,7 +118,7 @@ class SqliteStore(
     def close(self) -> None:
         """Gives back the index's lock and closes the connection; the store can be opened again."""
         try:
-            self.release_index()
+            self._lexical.release()
         finally:
             if not self.is_current:  # the log of that name is another database's: it must not be taken away
                 with contextlib.suppress(apsw.ConnectionClosedError):
@@ -84,9 +130,8 @@ class SqliteStore(
 
     def refresh(self) -> None:
         """Lets the next search see what other processes have made searchable since."""
-        for index in (self._index, self._memory_index):
-            if index is not None:
-                index.refresh()
+        self._lexical.refresh()
+        self._memory_lexical.refresh()
 
     def verify_indexes(self) -> list[str]:
         """Reads every file of the lexical indexes; what is wrong with those that are not as they were written.
@@ -96,7 +141,7 @@ class SqliteStore(
         from howcome.store.index_files import broken_files
 
         found = []
-        for index in (self.index, self.memory_index):
+        for index in (self._lexical.lexical, self._memory_lexical.lexical):
             broken = [name for folder in index.folders for name in broken_files(folder)]
             if broken:
                 index.give_up()
@@ -123,28 +168,19 @@ class SqliteStore(
             if not version and self.gate is not None:  # an older store says nothing: its texts are to be gated again
                 self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
         """One write transaction: everything in it, or nothing."""
-        with driver_errors(self.folder):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.connection.execute("COMMIT")
-            except BaseException:
-                self._sessions.clear()  # rows that are rolled back must not be referred to
-                self._paths.clear()
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+        return self.database.transaction()
 
-    def record_injections(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which events (row id, score) were said to a session."""
-        with self.transaction():
-            self.connection.executemany(
-                "INSERT INTO injections (session, event_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
-                [(session, row, Kept(hook), score, now_ms) for row, score in said],
-            )
+    def meta(self, name: str) -> object:
+        """A value of the store itself (its key, its creation time), or None."""
+        row = self.database.row("SELECT value FROM meta WHERE name = ?", (name,))
+        return row[0] if row else None
+
+    def check_integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file; [] when nothing."""
+        found = [row[0] for row in self.database.rows("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
 
 
 def create_database(path: str, version: int = SCHEMA_VERSION) -> None:

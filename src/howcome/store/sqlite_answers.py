@@ -7,36 +7,33 @@ import json
 
 from howcome.errors import StoreError
 from howcome.store.gated import Kept
-from howcome.store.sqlite_reads import SqliteReads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from howcome.store.answers import Answers
+    from howcome.store.database import Database
 
 MAX_REASON_CHARS = 500
 
 
-class SqliteAnswers(SqliteReads):
+class SqliteAnswers:
     """Short-lived notes; see `store.answers.Answers` for the contract."""
 
-    is_read_only: bool
+    def __init__(self, db: Database) -> None:
+        self._db = db
 
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """One write transaction."""
-        raise NotImplementedError
-
-    def model_answer(self, key: bytes, since_ms: int, now_ms: int) -> dict[str, object] | None:
+    def said(self, key: bytes, since_ms: int, now_ms: int) -> dict[str, object] | None:
         """What was said under a key between these times; None when nothing was."""
         sql = "SELECT answer FROM model_answers WHERE key = ? AND said_ms BETWEEN ? AND ?"
-        row = self._row(sql, (key, since_ms, now_ms))
+        row = self._db.row(sql, (key, since_ms, now_ms))
         found: dict[str, object] | None = json.loads(row[0]) if row else None
         return found
 
-    def keep_model_answer(self, key: bytes, answer: Mapping[str, object], since_ms: int, now_ms: int) -> None:
+    def keep(self, key: bytes, answer: Mapping[str, object], since_ms: int, now_ms: int) -> None:
         """Keeps what was said now under a key; what is older than `since_ms` goes, and what is dated later than now."""
-        gated = answer if self.gate is None else self.gate.value(answer)
+        gated = answer if self._db.gate is None else self._db.gate.value(answer)
         self._note(
             ("DELETE FROM model_answers WHERE said_ms < ? OR said_ms > ?", (since_ms, now_ms)),
             ("INSERT OR REPLACE INTO model_answers VALUES (?, ?, ?)", (key, Kept(json.dumps(gated)), now_ms)),
@@ -44,7 +41,7 @@ class SqliteAnswers(SqliteReads):
 
     def pause_of(self, name: str, now_ms: int) -> tuple[int, str] | None:
         """Until when (UTC ms) nobody should ask somebody, and why; None when it may be asked."""
-        row = self._row("SELECT until_ms, reason FROM pauses WHERE name = ? AND until_ms > ?", (name, now_ms))
+        row = self._db.row("SELECT until_ms, reason FROM pauses WHERE name = ? AND until_ms > ?", (name, now_ms))
         return (row[0], row[1]) if row else None
 
     def pause(self, name: str, now_ms: int, until_ms: int, reason: str) -> None:
@@ -56,11 +53,11 @@ class SqliteAnswers(SqliteReads):
 
     def _note(self, *statements: tuple[str, tuple[object, ...]]) -> None:
         """Writes, in one transaction; what cannot be written now is asked for again the next time."""
-        if self.is_read_only:
+        if self._db.is_read_only:
             return
-        with contextlib.suppress(StoreError), self.transaction():
+        with contextlib.suppress(StoreError), self._db.transaction():
             for sql, values in statements:
-                self.connection.execute(sql, values)
+                self._db.execute(sql, values)
 
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from howcome.domain.distil_batches import (
     is_free,
 )
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED
-from howcome.store.sqlite_memories import LIVE
-from howcome.store.sqlite_rationale import SqliteRationales
+from howcome.store.sqlite_memories import SqliteMemories
+from howcome.store.sqlite_memory_writing import LIVE, MemoryWriter
+from howcome.store.sqlite_projects import SqliteProjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from howcome.domain.distil_batches import MemoryChange, NewBatch
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope, StoredEvent
+    from howcome.store.database import Database
     from howcome.store.distil_batch_rows import DistilBatchRows
+    from howcome.store.sqlite_log import SqliteEventLog
 
 MAX_ROW = (1 << 63) - 1
 _OPEN = (
@@ -46,13 +49,16 @@ _PENDING = (
 )
 
 
-class SqliteDistilBatches(SqliteRationales):
+class SqliteDistilBatches:
     """Batches; see `store.distil_batch_rows.DistilBatchRows` for the contract."""
 
+    def __init__(self, db: Database, log: SqliteEventLog) -> None:
+        self._db, self._log, self._memories, self._writer = db, log, SqliteMemories(db), MemoryWriter(db)
+
     # -- closing them ----------------------------------------------------------------------------------------------
-    def sessions_to_batch(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
+    def open_sessions(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
         """Sessions that may have messages in no batch, those written last first."""
-        found = self._rows(_OPEN, (_project(scope), since_ms))
+        found = self._db.rows(_OPEN, (_project(scope), since_ms))
         return [OpenSession(session, after) for session, after, _ in found]
 
     def main_events(
@@ -60,106 +66,107 @@ class SqliteDistilBatches(SqliteRationales):
     ) -> list[StoredEvent]:
         """A session's own events of the main agent after a row (up to another), in the order of their rows."""
         sql = "SELECT id FROM events WHERE session_id = ? AND agent_id IS NULL AND id > ? AND id <= ? ORDER BY id"
-        rows = [row for (row,) in self._rows(sql, (session, after_row, MAX_ROW if last_row is None else last_row))]
-        found = self.events_by_row(rows, with_text=with_text)
+        rows = [row for (row,) in self._db.rows(sql, (session, after_row, MAX_ROW if last_row is None else last_row))]
+        found = self._log.events(rows, with_text=with_text)
         return [found[row] for row in rows if row in found]
 
-    def keep_batches(self, session: OpenSession, batches: Sequence[NewBatch], *, has_tail: bool) -> bool:
+    def keep(self, session: OpenSession, batches: Sequence[NewBatch], *, has_tail: bool) -> bool:
         """Keeps batches that were closed; False when somebody else has closed some meanwhile."""
-        with self.transaction():
-            [(last,)] = self._rows(
+        of_root = SqliteProjects(self._db).of_root
+        with self._db.transaction():
+            [(last,)] = self._db.rows(
                 "SELECT coalesce(max(last_row), 0) FROM distil_batches WHERE session_id = ?", (session.row,)
             )
             if last != session.after_row:
                 return False
-            self.connection.executemany(
+            self._db.executemany(
                 "INSERT INTO distil_batches (session_id, project_id, first_row, last_row, turns, ended_ms, closed_by)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        session.row, self.project_of_root(one.project), one.first_row, one.last_row, one.turns,
+                        session.row, of_root(one.project), one.first_row, one.last_row, one.turns,
                         one.ended_ms, one.closed_by,
                     )
                     for one in batches
                 ],
             )  # fmt: skip
             change = "INSERT OR IGNORE INTO distil_tails VALUES (?)"
-            self.connection.execute(
+            self._db.execute(
                 change if has_tail else "DELETE FROM distil_tails WHERE session_id = ?", (session.row,)
             )
         return True
 
-    def mark_batched(self, last_row: int) -> None:
+    def mark(self, last_row: int) -> None:
         """Every event up to a row was looked at."""
-        if self._row("SELECT last_row FROM distil_batch_mark") == (last_row,):
+        if self._db.row("SELECT last_row FROM distil_batch_mark") == (last_row,):
             return
-        with self.transaction():
-            self.connection.execute("INSERT OR REPLACE INTO distil_batch_mark VALUES (1, ?)", (last_row,))
+        with self._db.transaction():
+            self._db.execute("INSERT OR REPLACE INTO distil_batch_mark VALUES (1, ?)", (last_row,))
 
     # -- what becomes of them --------------------------------------------------------------------------------------
-    def pending_batches(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
+    def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
         """Batches that wait for a model, the newest first."""
-        return [Batch(*row) for row in self._rows(_PENDING, (_project(scope), since_ms))]
+        return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
 
-    def finish_batch(
+    def finish(
         self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int
     ) -> Applied | None:
         """Does what a model said of a batch; None when the batch does not wait any more."""
-        with self.transaction():
+        with self._db.transaction():
             if not self._waits(batch):
                 return None
             applied = Applied()
             for change in changes:
                 self._apply(batch, change, applied, now_ms)
-            self.connection.execute(
+            self._db.execute(
                 "UPDATE distil_batches SET state = ?, reason = '', model = ?, done_ms = ? WHERE id = ?",
                 (DONE, model, now_ms, batch.row),
             )
         return applied
 
-    def fail_batch(self, batch: Batch, reason: str, *, is_dead: bool) -> None:
+    def fail(self, batch: Batch, reason: str, *, is_dead: bool) -> None:
         """Notes that a model failed at a batch."""
-        with self.transaction():
+        with self._db.transaction():
             if self._waits(batch):
-                self.connection.execute(
+                self._db.execute(
                     "UPDATE distil_batches SET state = ?, reason = ?, failures = failures + 1 WHERE id = ?",
                     (DEAD if is_dead else PENDING, reason, batch.row),
                 )
 
-    def retry_dead_batches(self) -> int:
+    def retry_dead(self) -> int:
         """Lets dead batches wait for a model again, those not retried too often."""
-        with self.transaction():
-            self.connection.execute(
+        with self._db.transaction():
+            self._db.execute(
                 "UPDATE distil_batches SET state = ?, failures = 0, retries = retries + 1"
                 " WHERE state = ? AND retries < ?",
                 (PENDING, DEAD, MAX_RETRIES),
             )
-            return int(self.connection.changes())
+            return int(self._db.changes())
 
-    def batch_counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """How many batches there are by state; `given_up`: those of the dead that are not retried any more."""
-        found = dict(self._rows("SELECT state, count(*) FROM distil_batches GROUP BY state"))
+        found = dict(self._db.rows("SELECT state, count(*) FROM distil_batches GROUP BY state"))
         sql = "SELECT count(*) FROM distil_batches WHERE state = ? AND retries >= ?"
-        [(given_up,)] = self._rows(sql, (DEAD, MAX_RETRIES))
+        [(given_up,)] = self._db.rows(sql, (DEAD, MAX_RETRIES))
         return {**{state: found.get(state, 0) for state in (PENDING, DONE, DEAD)}, "given_up": given_up}
 
-    def dead_batch_reasons(self) -> dict[str, int]:
+    def dead_reasons(self) -> dict[str, int]:
         """Why batches are dead, with how many of each."""
         sql = "SELECT reason, count(*) FROM distil_batches WHERE state = ? GROUP BY reason ORDER BY 2 DESC, 1"
-        return dict(self._rows(sql, (DEAD,)))
+        return dict(self._db.rows(sql, (DEAD,)))
 
     def memory_reasons(self, row: int) -> list[tuple[str, str, int]]:
         """What models did to a memory, in order."""
         sql = "SELECT op, reason, done_ms FROM distil_operations WHERE memory_id = ? ORDER BY id"
-        return list(self._rows(sql, (row,)))
+        return list(self._db.rows(sql, (row,)))
 
     def _waits(self, batch: Batch) -> bool:
-        found = self._row("SELECT state FROM distil_batches WHERE id = ?", (batch.row,))
+        found = self._db.row("SELECT state FROM distil_batches WHERE id = ?", (batch.row,))
         return found is not None and found[0] == PENDING
 
     # -- one operation, within the transaction ---------------------------------------------------------------------
     def _apply(self, batch: Batch, change: MemoryChange, applied: Applied, now_ms: int) -> None:
-        target = None if change.target is None else self.memories_by_row([change.target]).get(change.target)
+        target = None if change.target is None else self._memories.by_row([change.target]).get(change.target)
         if change.target is not None and (target is None or not target.is_live):
             applied.gone += 1
             return
@@ -168,10 +175,10 @@ class SqliteDistilBatches(SqliteRationales):
             self._let_go(batch, change, target, applied, now_ms, is_kept=is_kept)
             return
         if change.same is not None:
-            self._say_again(change, self.memories_by_row([change.same]).get(change.same), applied)
+            self._say_again(change, self._memories.by_row([change.same]).get(change.same), applied)
             return
         change.new.supersedes = None if is_kept or target is None else target.row
-        memory, is_new = self._add(change.new)
+        memory, is_new = self._writer.add(change.new)
         if not is_new:
             self._say_again(change, memory, applied)
             return
@@ -190,7 +197,7 @@ class SqliteDistilBatches(SqliteRationales):
         if is_kept:
             applied.contradictions += self._review_pair(target.row, target.row, OUTDATED, now_ms)
             return
-        self._change(target.row, "deleted_ms = ?", now_ms)
+        self._writer.change(target.row, "deleted_ms = ?", now_ms)
         self._note_operation(batch, DELETE, target.row, change.reason, now_ms)
         applied.forgotten += 1
 
@@ -203,43 +210,40 @@ class SqliteDistilBatches(SqliteRationales):
         if known is None or change.new is None:
             return
         if known.deleted_ms is not None and self._is_models(known):
-            self._change(known.row, "deleted_ms = NULL")
+            self._writer.change(known.row, "deleted_ms = NULL")
             known.deleted_ms = None
             applied.updated += 1
         if known.source == LLM and known.is_live:
-            self.bear_out(known.row, change.new.evidence, change.new.said)
+            self._writer.bear_out(known.row, change.new.evidence, change.new.said)
 
     def _is_models(self, forgotten: Memory) -> bool:
         """Whether it was a model that forgot a memory last."""
+        if forgotten.purged_ms is not None:
+            return False
         sql = "SELECT 1 FROM distil_operations WHERE memory_id = ? AND op = ? AND done_ms = ?"
-        return forgotten.purged_ms is None and self._row(sql, (forgotten.row, DELETE, forgotten.deleted_ms)) is not None
+        return self._db.row(sql, (forgotten.row, DELETE, forgotten.deleted_ms)) is not None
 
     def _may_go(self, memory: Memory) -> bool:
         """Whether a model may take a memory away: one that it has forgotten before, and that is back, may not."""
         if not is_free(memory):
             return False
         sql = "SELECT 1 FROM distil_operations WHERE memory_id = ? AND op = ?"
-        return self._row(sql, (memory.row, DELETE)) is None
+        return self._db.row(sql, (memory.row, DELETE)) is None
 
     def _note_operation(self, batch: Batch, op: str, row: int, reason: str, now_ms: int) -> None:
-        self.connection.execute(
+        self._db.execute(
             "INSERT INTO distil_operations (batch_id, memory_id, op, reason, done_ms) VALUES (?, ?, ?, ?, ?)",
             (batch.row, row, op, reason, now_ms),
         )
 
     def _review_pair(self, older: int, newer: int, reason: str, now_ms: int) -> int:
-        self.connection.execute(
+        self._db.execute(
             "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
             " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
             f" AND NOT EXISTS (SELECT 1 FROM memories WHERE id IN (?1, ?2) AND NOT ({LIVE}))",
             (older, newer, reason, now_ms),
         )
-        return int(self.connection.changes())
-
-    def _erase(self, row: int, now_ms: int) -> None:
-        """What a model said of a memory that is erased goes with it: it may say it in other words."""
-        super()._erase(row, now_ms)
-        self.connection.execute("UPDATE distil_operations SET reason = '' WHERE memory_id = ?", (row,))
+        return int(self._db.changes())
 
 
 def _project(scope: Scope) -> int | None:

@@ -7,8 +7,9 @@ import json
 from howcome.domain import events
 from howcome.domain.memories import RULES, MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.store.sqlite_life import SqliteLife
-from howcome.store.sqlite_memories import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.store.sqlite_memories import SqliteMemories
+from howcome.store.sqlite_memory_writing import LIVE, ORIGIN_NUMBERS
+from howcome.store.sqlite_projects import SqliteProjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from howcome.domain.memories import Memory
     from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Taught
-    from howcome.store.memory_rows import DistilledRows
+    from howcome.store.database import Database
+    from howcome.store.memory_rows import Candidates, MemoryVectors
 
 MAX_KNOWN = 1_000_000
 _DUE = (
@@ -44,33 +46,35 @@ TOUCHED = (
 """Somebody read, was told, forgot, changed, pinned or settled something about a memory."""
 
 
-class SqliteDistilled(SqliteLife):
-    """Candidates and what is made of them; see `store.memory_rows.DistilledRows` for the contract."""
+class SqliteCandidates:
+    """See `store.memory_rows.Candidates`."""
 
-    # -- what is to be distilled -----------------------------------------------------------------------------------
-    def due_sessions(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
+    def __init__(self, db: Database) -> None:
+        self._db, self._memories = db, SqliteMemories(db)
+
+    def due(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
         """Sessions with events that this distiller has not seen, those written last first."""
         from howcome.domain.reconciliation import DueSession
 
         project_id = None if scope.is_everything else scope.project_id or 0
-        found = self._rows(_DUE, (distiller, project_id, since_ms))
+        found = self._db.rows(_DUE, (distiller, project_id, since_ms))
         return [
             DueSession(session, done if is_mine and members == had else 0, last_row, own, members)
             for session, done, had, is_mine, last_row, own, members in found
         ]
 
-    def mark_distilled(self, distiller: str, last_row: int) -> None:
+    def mark(self, distiller: str, last_row: int) -> None:
         """Every event up to a row is distilled."""
-        if self._row("SELECT last_row FROM distilled_marks WHERE distiller = ?", (distiller,)) == (last_row,):
+        if self._db.row("SELECT last_row FROM distilled_marks WHERE distiller = ?", (distiller,)) == (last_row,):
             return
-        with self.transaction():
-            self.connection.execute("DELETE FROM distilled_marks")
-            self.connection.execute("INSERT INTO distilled_marks VALUES (?, ?)", (distiller, last_row))
+        with self._db.transaction():
+            self._db.execute("DELETE FROM distilled_marks")
+            self._db.execute("INSERT INTO distilled_marks VALUES (?, ?)", (distiller, last_row))
 
-    def record_taught(self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]) -> int:
+    def record(self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]) -> int:
         """Replaces what some exchanges of a session taught, and moves its cursor."""
-        with self.transaction():
-            self.connection.execute(
+        with self._db.transaction():
+            self._db.execute(
                 "INSERT OR REPLACE INTO distilled VALUES (?, ?, ?, ?)", (due.row, distiller, due.last_row, due.members)
             )
             known = self._exchanges(due.row)
@@ -87,20 +91,20 @@ class SqliteDistilled(SqliteLife):
         """The row ids of the projects (by root) of what was taught."""
         roots = {new.project for one in said for new in one.candidates}
         roots |= {root for one in said for root, _, _ in one.closings}
-        return {root: self.project_of_root(root) for root in roots}
+        return {root: SqliteProjects(self._db).of_root(root) for root in roots}
 
     def _exchanges(self, session: int) -> set[int]:
         sql = (
             "SELECT exchange FROM candidates WHERE session_id = ?1 UNION"
             " SELECT exchange FROM closings WHERE session_id = ?1"
         )
-        return {exchange for (exchange,) in self._rows(sql, (session,))}
+        return {exchange for (exchange,) in self._db.rows(sql, (session,))}
 
     def _rows_of(self, taught: Taught, ids: Mapping[str, int | None]) -> list[tuple[object, ...]]:
         """Candidates as rows; the words of what was erased are not stored again."""
         if not taught.candidates:
             return []
-        erased = self._rows(
+        erased = self._db.rows(
             "SELECT key FROM memories WHERE purged_ms IS NOT NULL AND hex(key) IN (SELECT value FROM json_each(?))",
             (json.dumps([new.key.hex().upper() for new in taught.candidates]),),
         )
@@ -119,32 +123,31 @@ class SqliteDistilled(SqliteLife):
         columns = "project_id, key, type, text, subject, origin, status, ts_ms, evidence"
         old, closed = [], []
         if not is_new:
-            old = self._rows(f"SELECT {columns} FROM candidates {here}", place)  # noqa: S608 - fixed names
-            closed = self._rows(f"SELECT project_id, subject, ts_ms FROM closings {here}", place)  # noqa: S608 - fixed names
+            old = self._db.rows(f"SELECT {columns} FROM candidates {here}", place)  # noqa: S608 - fixed names
+            closed = self._db.rows(f"SELECT project_id, subject, ts_ms FROM closings {here}", place)  # noqa: S608 - fixed names
         if set(old) == set(rows) and set(closed) == set(closings):
             return 0
         for table in () if is_new else ("candidates", "closings"):
-            self.connection.execute(f"DELETE FROM {table} {here}", place)  # noqa: S608 - fixed names
-        self.connection.executemany(
+            self._db.execute(f"DELETE FROM {table} {here}", place)  # noqa: S608 - fixed names
+        self._db.executemany(
             f"INSERT INTO candidates (session_id, exchange, {columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - fixed names
             [(*place, *row) for row in rows],
         )
-        self.connection.executemany("INSERT INTO closings VALUES (?, ?, ?, ?, ?)", [(*place, *row) for row in closings])
+        self._db.executemany("INSERT INTO closings VALUES (?, ?, ?, ?, ?)", [(*place, *row) for row in closings])
         projects = {(row[0],) for row in (*old, *rows, *closed, *closings)}
-        self.connection.executemany("INSERT OR IGNORE INTO unreconciled VALUES (?)", projects)
+        self._db.executemany("INSERT OR IGNORE INTO unreconciled VALUES (?)", projects)
         return len(set(rows) - set(old))
 
-    # -- what is made of it ----------------------------------------------------------------------------------------
     def unreconciled(self) -> list[int]:
         """Ids of the projects whose candidates have changed since their memories were made."""
-        return [project for (project,) in self._rows("SELECT project_id FROM unreconciled ORDER BY project_id")]
+        return [project for (project,) in self._db.rows("SELECT project_id FROM unreconciled ORDER BY project_id")]
 
     def known_of(self, project_id: int) -> Known:
         """What a project's memories are to be made from; the stamp is taken first, so that it is never too new."""
         from howcome.domain.reconciliation import Known, StoredCandidate
 
         stamp = self._stamp(project_id)
-        rows = self._rows(
+        rows = self._db.rows(
             "SELECT key, type, text, origin, status, ts_ms, subject, evidence FROM candidates WHERE project_id = ?",
             (project_id,),
         )
@@ -155,16 +158,16 @@ class SqliteDistilled(SqliteLife):
             )
             for key, kind, text, origin, status, ts_ms, subject, evidence in rows
         ]  # fmt: skip
-        closings = self._rows("SELECT subject, ts_ms FROM closings WHERE project_id = ?", (project_id,))
+        closings = self._db.rows("SELECT subject, ts_ms FROM closings WHERE project_id = ?", (project_id,))
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
-        found = self.list_memories(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
+        found = self._memories.select(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
         kept = [memory for memory in found if not memory.is_outside]
-        touched = self._rows(f"SELECT key FROM memories WHERE project_id = ? AND {TOUCHED}", (project_id,))  # noqa: S608 - fixed text
+        touched = self._db.rows(f"SELECT key FROM memories WHERE project_id = ? AND {TOUCHED}", (project_id,))  # noqa: S608 - fixed text
         return Known(project_id, candidates, closings, kept, touched={key for (key,) in touched}, stamp=stamp)
 
     def _stamp(self, project_id: int) -> tuple[object, ...]:
         return tuple(
-            self._row(
+            self._db.row(
                 "SELECT (SELECT max(change) FROM memories), (SELECT max(id) FROM candidates WHERE project_id = ?1),"
                 " (SELECT count(*) FROM candidates WHERE project_id = ?1),"
                 " (SELECT total(ts_ms) FROM closings WHERE project_id = ?1)",
@@ -172,58 +175,48 @@ class SqliteDistilled(SqliteLife):
             )
         )
 
-    def apply_plan(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
+    def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
         """Makes a project's distilled memories what a plan says; None when something has changed meanwhile."""
         from howcome.store.sqlite_plan import PlanWriter
 
-        with self.transaction():
+        with self._db.transaction():
             if self._stamp(known.project_id) != known.stamp:
                 return None
-            return PlanWriter(self, known, plan, source, now_ms).write()
+            return PlanWriter(self._db, known, plan, source, now_ms).write()
 
-    def _erase(self, row: int, now_ms: int) -> None:
-        """The other words that say the same are erased, too: each leaves a stone, so that none of them comes back."""
-        [(key, project_id, origin)] = self._rows("SELECT key, project_id, origin FROM memories WHERE id = ?", (row,))
-        parts = {part for (part,) in self._rows("SELECT key FROM candidates WHERE memory_key = ?", (key,))} | {key}
-        super()._erase(row, now_ms)
-        for part in sorted(parts):
-            for table in ("candidates", "memory_vectors"):
-                self.connection.execute(f"DELETE FROM {table} WHERE key = ?", (part,))  # noqa: S608 - fixed names
-            self.connection.execute(
-                "INSERT OR IGNORE INTO memories (key, change, digest, type, text, project_id, origin, status,"  # noqa: S608 - fixed text
-                " created_ms, superseded_by, deleted_ms, purged_ms, source)"
-                f" SELECT ?1, {NEXT_CHANGE}, digest, type, '', ?2, ?3, status, created_ms, NULL, ?4, ?4, source"
-                " FROM memories WHERE id = ?5",
-                (part, project_id, origin, now_ms, row),
-            )
-
-    # -- looking at it ---------------------------------------------------------------------------------------------
-    def sample_memories(self, scope: Scope, source: str) -> list[Memory]:
+    def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
         where = "" if scope.is_everything else " AND project_id = ?2"
         sql = f"SELECT id FROM memories WHERE {LIVE} AND source = ?1{where}"  # noqa: S608 - fixed text
-        rows = self._rows(sql, (source, *([] if scope.is_everything else [scope.project_id])))
-        return sorted(self.memories_by_row([row for (row,) in rows]).values(), key=lambda memory: memory.key)
+        rows = self._db.rows(sql, (source, *([] if scope.is_everything else [scope.project_id])))
+        return sorted(self._memories.by_row([row for (row,) in rows]).values(), key=lambda memory: memory.key)
 
-    def projects_without_vectors(self, model: str) -> list[int]:
+
+class SqliteMemoryVectors:
+    """See `store.memory_rows.MemoryVectors`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def projects_without(self, model: str) -> list[int]:
         """Ids of projects with candidates that a model has made no vectors of."""
         sql = (
             "SELECT DISTINCT project_id FROM candidates c WHERE NOT EXISTS"
             " (SELECT 1 FROM memory_vectors v WHERE v.key = c.key AND v.model = ?) ORDER BY 1"
         )
-        return [project for (project,) in self._rows(sql, (model,))]
+        return [project for (project,) in self._db.rows(sql, (model,))]
 
-    def memory_vectors(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    def of(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Vectors of candidates by key, those that a model has made."""
         wanted = set(keys)
-        rows = self._rows("SELECT key, vector FROM memory_vectors WHERE model = ?", (model,))
+        rows = self._db.rows("SELECT key, vector FROM memory_vectors WHERE model = ?", (model,))
         return {key: vector for key, vector in rows if key in wanted}
 
-    def keep_memory_vectors(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
+    def keep(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
         """Keeps vectors of candidates by key; those of other models go."""
-        with self.transaction():
-            self.connection.execute("DELETE FROM memory_vectors WHERE model != ?", (model,))
-            self.connection.executemany(
+        with self._db.transaction():
+            self._db.execute("DELETE FROM memory_vectors WHERE model != ?", (model,))
+            self._db.executemany(
                 "INSERT OR REPLACE INTO memory_vectors VALUES (?, ?, ?)",
                 [(key, model, vector) for key, vector in vectors.items()],
             )
@@ -246,4 +239,4 @@ def _closings_of(taught: Taught, ids: Mapping[str, int | None]) -> list[tuple[ob
 
 
 if TYPE_CHECKING:
-    _: type[DistilledRows] = SqliteDistilled
+    _: tuple[type[Candidates], type[MemoryVectors]] = SqliteCandidates, SqliteMemoryVectors

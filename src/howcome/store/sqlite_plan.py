@@ -6,21 +6,22 @@ import json
 
 from howcome.domain.memories import OUTDATED, PROPOSED
 from howcome.domain.reconciliation import Changes
-from howcome.store.sqlite_memories import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.store.sqlite_memory_writing import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.reconciliation import Known, Plan, Wanted
-    from howcome.store.sqlite_distilled import SqliteDistilled
+    from howcome.store.database import Database
 
 
 class PlanWriter:
     """One plan, within the caller's transaction."""
 
-    def __init__(self, store: SqliteDistilled, known: Known, plan: Plan, source: str, now_ms: int) -> None:
-        self._store, self._known, self._plan, self._source, self._now_ms = store, known, plan, source, now_ms
-        self._execute = store.connection.execute
+    def __init__(self, db: Database, known: Known, plan: Plan, source: str, now_ms: int) -> None:
+        self._db, self._known, self._plan, self._source, self._now_ms = db, known, plan, source, now_ms
+        self._writer = MemoryWriter(db)
+        self._execute = db.execute
         self._there = {memory.key: memory for memory in known.kept}
         self._row_ids: dict[bytes, int] = {key: memory.row for key, memory in self._there.items()}
         self._updated: set[bytes] = set()
@@ -74,7 +75,7 @@ class PlanWriter:
                 ORIGIN_NUMBERS[wanted.origin], wanted.status, wanted.first_ms, self._source, wanted.subject,
             ),
         )  # fmt: skip
-        row = self._store.connection.last_insert_rowid()
+        row = self._db.last_id()
         self._row_ids[wanted.key] = row
         self._say(row, wanted)
         self._changes.added += 1
@@ -91,7 +92,7 @@ class PlanWriter:
     def _say(self, row: int, wanted: Wanted) -> None:
         for table in ("memory_evidence", "memory_said"):
             self._execute(f"DELETE FROM {table} WHERE memory_id = ?", (row,))  # noqa: S608 - fixed names
-        self._store.bear_out(row, wanted.evidence, wanted.said)
+        self._writer.bear_out(row, wanted.evidence, wanted.said)
 
     # -- chains ----------------------------------------------------------------------------------------------------
     def _chain(self, gone: set[int]) -> None:
@@ -122,7 +123,7 @@ class PlanWriter:
         )
 
     def _remove(self, memory: Memory) -> None:
-        self._store.remove_memory(memory.row)
+        self._writer.remove(memory.row)
         self._changes.removed += 1
 
     # -- what it was made from, what contradicts -------------------------------------------------------------------
@@ -161,7 +162,7 @@ class PlanWriter:
                 f" AND 2 = (SELECT count(*) FROM memories WHERE id IN (?1, ?2) AND {LIVE})",
                 (older, newer, reason, self._now_ms),
             )
-            self._changes.contradictions += self._store.connection.changes()
+            self._changes.contradictions += self._db.changes()
 
 
 def _differs(memory: Memory, wanted: Wanted) -> bool:

@@ -6,8 +6,7 @@ import json
 
 from howcome.domain import events
 from howcome.domain.rationales import Unasked, UnreadSession
-from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX, StoredEvent
-from howcome.store.sqlite_distilled import SqliteDistilled
+from howcome.domain.stored import StoredEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from howcome.domain.rationales import NewRationale, Rationale
     from howcome.domain.stored import Scope
+    from howcome.store.database import Database
     from howcome.store.rationale_rows import RationaleRows
 
 _KIND = events.STORED_KINDS.index(events.RATIONALE)
@@ -41,40 +41,66 @@ _INSERT = (
 )
 
 
-class SqliteRationales(SqliteDistilled):
+class RationaleEvents:
+    """Rationales as events: each is the negative of its prompt's position."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def by_prompt(self, prompts: Iterable[int], *, with_text: bool) -> dict[int, StoredEvent]:
+        """Those of some exchanges (positions of prompts), by their own position."""
+        sql = f"{_SELECT} WHERE r.prompt_id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
+        found = self._db.rows(sql, (json.dumps(list(prompts)),))
+        return {row[0]: _event(row, with_text=with_text) for row in found}
+
+    def find(self, low: bytes, high: bytes, limit: int) -> list[StoredEvent]:
+        """Those with a key between two others, with their texts."""
+        rows = self._db.rows(f"{_SELECT} WHERE r.key BETWEEN ? AND ? LIMIT ?", (low, high, limit))
+        return [_event(row, with_text=True) for row in rows]
+
+    def in_place(self, told: list[StoredEvent], *, with_text: bool) -> list[StoredEvent]:
+        """What a session holds, the rationale of each exchange at its end."""
+        prompts = [event.row for event in told if is_main_prompt(event)]
+        rationales = self.by_prompt(prompts, with_text=with_text) if prompts else {}
+        return list(_in_place(told, rationales)) if rationales else told
+
+
+class SqliteRationales:
     """Rationales; see `store.rationale_rows.RationaleRows` for the contract."""
 
-    # -- writing them ----------------------------------------------------------------------------------------------
-    def sessions_without_rationales(
+    def __init__(self, db: Database) -> None:
+        self._db, self._told = db, RationaleEvents(db)
+
+    def unread_sessions(
         self, author: str, scope: Scope, since_ms: int | None = None
     ) -> list[UnreadSession]:
         """Sessions with events that an author of this name and version has not looked through, the newest first."""
-        found = self._rows(_UNREAD, (author, _project(scope), since_ms))
+        found = self._db.rows(_UNREAD, (author, _project(scope), since_ms))
         return [UnreadSession(session, done or 0, last_row) for session, done, last_row in found]
 
-    def record_rationales(
+    def record(
         self, session: UnreadSession, author: str, written: Sequence[NewRationale], *, is_whole: bool
     ) -> tuple[int, int]:
         """Writes rationales of a session's exchanges and moves its cursor."""
         new = changed = 0
-        with self.transaction():
+        with self._db.transaction():
             for one in written:
                 is_new, is_other = self._write(one, author)
                 new, changed = new + is_new, changed + is_other
             if is_whole:
                 cursor = (session.row, author, session.last_row)
-                self.connection.execute("INSERT OR REPLACE INTO rationale_cursors VALUES (?, ?, ?)", cursor)
+                self._db.execute("INSERT OR REPLACE INTO rationale_cursors VALUES (?, ?, ?)", cursor)
         return new, changed
 
     def _write(self, one: NewRationale, author: str) -> tuple[bool, bool]:
         """Whether it is the first of its exchange, and whether it replaces another text."""
-        known = self._row("SELECT text, last_row, author FROM rationales WHERE prompt_id = ?", (one.prompt_row,))
+        known = self._db.row("SELECT text, last_row, author FROM rationales WHERE prompt_id = ?", (one.prompt_row,))
         if one.rationale is None:
-            self.connection.execute("DELETE FROM rationales WHERE prompt_id = ?", (one.prompt_row,))
+            self._db.execute("DELETE FROM rationales WHERE prompt_id = ?", (one.prompt_row,))
             return False, known is not None
         if known is not None and known[1] == one.last_row and _writer(known[2]) != _writer(author):
             return False, False
-        self.connection.execute(
+        self._db.execute(
             _INSERT,
             (
                 one.prompt_row, one.key, events.ORIGINS.index(one.rationale.origin), one.ts_ms, one.order_ms,
@@ -83,94 +109,51 @@ class SqliteRationales(SqliteDistilled):
         )  # fmt: skip
         return known is None, known is not None and known[0] != one.rationale.text
 
-    def mark_rationales(self, author: str, last_row: int) -> None:
+    def mark(self, author: str, last_row: int) -> None:
         """Every event up to a row is looked through."""
-        if self._row("SELECT last_row FROM rationale_marks WHERE author = ?", (author,)) == (last_row,):
+        if self._db.row("SELECT last_row FROM rationale_marks WHERE author = ?", (author,)) == (last_row,):
             return
-        with self.transaction():
-            self.connection.execute("DELETE FROM rationale_marks")
-            self.connection.execute("INSERT INTO rationale_marks VALUES (?, ?)", (author, last_row))
+        with self._db.transaction():
+            self._db.execute("DELETE FROM rationale_marks")
+            self._db.execute("INSERT INTO rationale_marks VALUES (?, ?)", (author, last_row))
 
-    def rationales_to_ask(self, model: str, scope: Scope, since_ms: int | None, limit: int) -> list[Unasked]:
+    def to_ask(self, model: str, scope: Scope, since_ms: int | None, limit: int) -> list[Unasked]:
         """Rationales that this model was not asked for, the newest first."""
-        found = self._rows(
+        found = self._db.rows(
             f"SELECT prompt_id, session_id, last_row FROM rationales WHERE {_WITHIN} AND asked != ?3"  # noqa: S608 - fixed text
             " ORDER BY order_ms DESC, prompt_id DESC LIMIT ?4",
             (_project(scope), since_ms, model, limit),
         )
         return [Unasked(*row) for row in found]
 
-    def replace_rationale(self, unasked: Unasked, model: str, rationale: Rationale | None) -> bool:
+    def replace(self, unasked: Unasked, model: str, rationale: Rationale | None) -> bool:
         """What a model said of an exchange; False when the exchange has grown."""
         place = (unasked.prompt_row, unasked.last_row)
         where = "WHERE prompt_id = ? AND last_row = ?"
-        with self.transaction():
-            self.connection.execute(f"UPDATE rationales SET asked = ? {where}", (model, *place))  # noqa: S608 - fixed text
-            is_there = bool(self.connection.changes())
+        with self._db.transaction():
+            self._db.execute(f"UPDATE rationales SET asked = ? {where}", (model, *place))  # noqa: S608 - fixed text
+            is_there = bool(self._db.changes())
             if rationale is not None:
                 origin = events.ORIGINS.index(rationale.origin)
-                self.connection.execute(
+                self._db.execute(
                     f"UPDATE rationales SET author = ?, origin = ?, text = ? {where}",  # noqa: S608 - fixed text
                     (model, origin, rationale.text, *place),
                 )
         return is_there
 
-    # -- reading them ----------------------------------------------------------------------------------------------
-    def rationales(self, scope: Scope, since_ms: int | None, limit: int) -> list[StoredEvent]:
+    def newest(self, scope: Scope, since_ms: int | None, limit: int) -> list[StoredEvent]:
         """The newest rationales of a scope, with their texts, newest first."""
-        rows = self._rows(
-            f"SELECT -prompt_id FROM rationales WHERE {_WITHIN} ORDER BY order_ms DESC, prompt_id DESC LIMIT ?3",  # noqa: S608 - fixed text
+        rows = self._db.rows(
+            f"SELECT prompt_id FROM rationales WHERE {_WITHIN} ORDER BY order_ms DESC, prompt_id DESC LIMIT ?3",  # noqa: S608 - fixed text
             (_project(scope), since_ms, limit),
         )
-        found = self.events_by_row([row for (row,) in rows], with_text=True)
-        return [found[row] for (row,) in rows if row in found]
+        found = self._told.by_prompt([prompt for (prompt,) in rows], with_text=True)
+        return [found[-prompt] for (prompt,) in rows if -prompt in found]
 
-    def count_rationales(self, scope: Scope, since_ms: int | None = None) -> dict[str, int]:
+    def counts(self, scope: Scope, since_ms: int | None = None) -> dict[str, int]:
         """How many rationales a scope has, by author."""
         sql = f"SELECT author, count(*) FROM rationales WHERE {_WITHIN} GROUP BY author ORDER BY author"  # noqa: S608 - fixed text
-        return dict(self._rows(sql, (_project(scope), since_ms)))
-
-    def events_by_row(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
-        """Events by their row ids, rationales by the negative of their prompt's."""
-        wanted = list(rows)
-        found = super().events_by_row((row for row in wanted if row > 0), with_text=with_text)
-        told = [-row for row in wanted if row < 0]
-        return found | self._by_prompt(told, with_text=with_text) if told else found
-
-    def events_by_prefix(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
-        """Events whose id starts with `prefix`, rationales among them, with their texts; at most `limit`."""
-        found = super().events_by_prefix(prefix, limit)
-        digits = prefix.removeprefix(ID_PREFIX).lower()
-        if not digits or len(digits) > ID_HEX_CHARS or not set(digits) <= set("0123456789abcdef"):
-            return found
-        low, high = (bytes.fromhex(digits.ljust(32, end)) for end in "0f")
-        told = self._rows(f"{_SELECT} WHERE r.key BETWEEN ? AND ? LIMIT ?", (low, high, limit))
-        return [*found, *(_event(row, with_text=True) for row in told)][:limit]
-
-    def session_events(self, session_id: int, *, with_text: bool = False) -> list[StoredEvent]:
-        """Everything a session holds, in its order, the rationale of each exchange at its end."""
-        told = super().session_events(session_id, with_text=with_text)
-        prompts = [event.row for event in told if is_main_prompt(event)]
-        rationales = self._by_prompt(prompts, with_text=with_text) if prompts else {}
-        return list(_in_place(told, rationales)) if rationales else told
-
-    def opening(self, row: int) -> int | None:
-        """The prompt (row id) that opened the exchange of an event."""
-        return super().opening(row) if row > 0 else -row
-
-    def session_of_event(self, row: int) -> int | None:
-        """The row id of the session that an event belongs to."""
-        return super().session_of_event(abs(row))
-
-    def _event_texts(self) -> Iterator[tuple[bytes, str]]:
-        """What may hold a text that is to be erased: rationales, too."""
-        yield from super()._event_texts()
-        yield from self._rows("SELECT key, text FROM rationales")
-
-    def _by_prompt(self, prompts: Iterable[int], *, with_text: bool) -> dict[int, StoredEvent]:
-        sql = f"{_SELECT} WHERE r.prompt_id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
-        found = self._rows(sql, (json.dumps(list(prompts)),))
-        return {row[0]: _event(row, with_text=with_text) for row in found}
+        return dict(self._db.rows(sql, (_project(scope), since_ms)))
 
 
 def is_main_prompt(event: StoredEvent) -> bool:

@@ -9,14 +9,16 @@ import apsw
 from howcome.errors import StoreLockedError
 from howcome.store.driver import driver_errors
 from howcome.store.gated import GatedConnection
-from howcome.store.sqlite_memories import SqliteMemories
-from howcome.store.sqlite_search import SqliteSearch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from howcome.store.database import Database
+    from howcome.store.lexical_search import LexicalSearch
+    from howcome.store.sqlite_memory_search import SqliteMemorySearch
+    from howcome.store.sqlite_purging import SqlitePurging
     from howcome.store.text_rows import Progress, Texts
 
 RULES_VERSION = "rules_version"
@@ -25,19 +27,24 @@ RULES_VERSION = "rules_version"
 INDEX_WAIT_S = 10.0
 
 
-class SqliteRewriting(SqliteSearch, SqliteMemories):
-    """See `store.rewriting`."""
+class SqliteRewriting:
+    """See `store.text_rows.TextRows`."""
 
-    def rewrite_texts(
+    def __init__(
+        self, db: Database, index: LexicalSearch, memory_index: SqliteMemorySearch, purging: SqlitePurging
+    ) -> None:  # fmt: skip
+        self._db, self._index, self._memory_index, self._purging = db, index, memory_index, purging
+
+    def rewrite(
         self, texts: Texts, version: int, on_change: Callable[[str, str], None]
     ) -> Iterator[tuple[Progress, int]]:
         """Makes every text of every row what it should be; how far that is, and of how many rows, step by step."""
         from howcome.store.rewriting import Rewriting
         from howcome.store.vector_blanking import blank_vectors
 
-        index = os.path.join(self.folder, "index")
+        index = os.path.join(self._db.folder, "index")
         rewriting = Rewriting(
-            self.connection, texts, version, on_turns=lambda rows: blank_vectors(index, rows), on_change=on_change
+            self._db.connection, texts, version, on_turns=lambda rows: blank_vectors(index, rows), on_change=on_change
         )
         total = rewriting.total()
         for progress in rewriting.run():
@@ -53,21 +60,21 @@ class SqliteRewriting(SqliteSearch, SqliteMemories):
         Raises:
             StoreLockedError: another process is writing one.
         """
-        self.rebuild_index()
-        self.release_index()
-        if not self._write_memory_index(INDEX_WAIT_S, anew=True):
+        self._index.rebuild()
+        self._index.release()
+        if not self._memory_index.write(INDEX_WAIT_S, anew=True):
             raise StoreLockedError("another process is writing the memories' index; try again")
 
-    def finish_rewriting(self, version: int, *, is_changed: bool) -> None:
+    def finish(self, version: int, *, is_changed: bool) -> None:
         """Takes what is left in unused parts of the database away, and notes the version.
 
         Raises:
             StoreLockedError: another process is in the way; run it again.
         """
         if is_changed:
-            self.vacuum()
-        with self.transaction():
-            _finish(self.connection, version)
+            self._purging.vacuum()
+        with self._db.transaction():
+            _finish(self._db.connection, version)
 
 
 def rewrite_database(path: str, texts_of: Callable[[bytes], Texts], version: int) -> bool:

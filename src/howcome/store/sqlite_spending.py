@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from howcome.domain.spending import OVER_BUDGET, STOPPED, UNSETTLED, Call, Receipt, Usage, day_of
 from howcome.errors import StoreError
-from howcome.store.sqlite_reads import SqliteReads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.domain.spending import Caps
+    from howcome.store.database import Database
     from howcome.store.spending import Spending
 
 _SPENT = (
@@ -42,53 +40,50 @@ _SETTLE = (
 )
 
 
-class SqliteSpending(SqliteReads):
+class SqliteSpending:
     """Receipts; see `store.spending.Spending` for the contract."""
 
-    is_read_only: bool
-    _ledger: Spending | None = None
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._ledger: Spending | None = None
 
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """One write transaction."""
-        raise NotImplementedError
-
-    def reserve_call(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
+    def reserve(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
         """The row of a call that may be made, and ''; or 0, and why it may not be made."""
         if self._ledger is not None:
-            return self._ledger.reserve_call(call, caps, now_ms)
-        if self.is_read_only:
+            return self._ledger.reserve(call, caps, now_ms)
+        if self._db.is_read_only:
             raise StoreError("the ledger cannot be written, so that nothing may be spent")
         today, row = day_of(now_ms), (call.purpose, call.provider, call.model, now_ms)
-        with self.transaction():  # looking and writing are one step: no other process comes between
+        with self._db.transaction():  # looking and writing are one step: no other process comes between
             if self.stopped_ms() is not None:
                 return 0, "spending is stopped (`howcome spending --go` allows it again)"
-            self.connection.execute("UPDATE spending SET seen_day = ?1 WHERE day > ?1 AND seen_day IS NULL", (today,))
+            self._db.execute("UPDATE spending SET seen_day = ?1 WHERE day > ?1 AND seen_day IS NULL", (today,))
             problem = caps.problem_with(call, *self.spent_on(now_ms))
             if problem:
-                self.connection.execute(_INSERT + _COUNT_REFUSED, (today, *row, 0, OVER_BUDGET))
+                self._db.execute(_INSERT + _COUNT_REFUSED, (today, *row, 0, OVER_BUDGET))
                 return 0, problem
-            self.connection.execute(_INSERT, (today, *row, call.tokens, UNSETTLED))
-            reserved = self.connection.last_insert_rowid()
-            self.connection.execute(_CHARGE_AHEAD, (today, reserved, OVER_BUDGET))
+            self._db.execute(_INSERT, (today, *row, call.tokens, UNSETTLED))
+            reserved = self._db.last_id()
+            self._db.execute(_CHARGE_AHEAD, (today, reserved, OVER_BUDGET))
             return reserved, ""
 
-    def settle_call(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
+    def settle(self, row: int, outcome: str, usage: Usage, charged: int, duration_ms: int) -> None:
         """What became of a call, what it used, and the tokens that are charged for it."""
         if self._ledger is not None:
-            self._ledger.settle_call(row, outcome, usage, charged, duration_ms)
+            self._ledger.settle(row, outcome, usage, charged, duration_ms)
             return
         used = (usage.tokens_in, usage.tokens_out, usage.cost_usd)
-        with self.transaction():
-            self.connection.execute(_SETTLE, (outcome, *used, charged, duration_ms, row, UNSETTLED))
+        with self._db.transaction():
+            self._db.execute(_SETTLE, (outcome, *used, charged, duration_ms, row, UNSETTLED))
 
     def spent_on(self, now_ms: int) -> tuple[int, int]:
         """How many calls and tokens count as spent on the day of a time."""
-        calls, tokens = self._row(_SPENT, (OVER_BUDGET, day_of(now_ms))) or (0, 0)
+        calls, tokens = self._db.row(_SPENT, (OVER_BUDGET, day_of(now_ms))) or (0, 0)
         return calls, tokens
 
     def receipts(self, since_ms: int, limit: int | None = None) -> list[Receipt]:
         """What was spent since then, newest first."""
-        rows = self._rows(_RECEIPTS, (since_ms, -1 if limit is None else limit))
+        rows = self._db.rows(_RECEIPTS, (since_ms, -1 if limit is None else limit))
         return [
             Receipt(row, Call(*call), started_ms, duration_ms, Usage(*used), outcome, times)
             for row, *call, started_ms, duration_ms, used_in, used_out, cost, outcome, times in rows
@@ -97,18 +92,18 @@ class SqliteSpending(SqliteReads):
 
     def stopped_ms(self) -> int | None:
         """Since when (UTC ms) nothing may be spent; None when it may."""
-        row = self._row("SELECT value FROM meta WHERE name = ?", (STOPPED,))
+        row = self._db.row("SELECT value FROM meta WHERE name = ?", (STOPPED,))
         return int(row[0]) if row else None
 
-    def stop_spending(self, now_ms: int) -> None:
+    def stop(self, now_ms: int) -> None:
         """No process makes a call from now on."""
-        with self.transaction():
-            self.connection.execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", (STOPPED, now_ms))
+        with self._db.transaction():
+            self._db.execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", (STOPPED, now_ms))
 
-    def resume_spending(self) -> None:
+    def resume(self) -> None:
         """Calls may be made again, as far as the caps allow."""
-        with self.transaction():
-            self.connection.execute("DELETE FROM meta WHERE name = ?", (STOPPED,))
+        with self._db.transaction():
+            self._db.execute("DELETE FROM meta WHERE name = ?", (STOPPED,))
 
     def spend_from(self, other: Spending) -> None:
         """Calls are reserved and settled in another store."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from howcome.domain.stored import Turn
-from howcome.store.sqlite_reads import SqliteReads, one, unpack
+from howcome.store.sqlite_reads import one, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from howcome.store.database import Database
 
 EMBEDDED_CHARS = 2000
 """More than a local model reads (256 tokens); what is cut here is never unpacked further."""
@@ -33,26 +35,28 @@ _PLACE = (
 _FIRST = "SELECT id FROM events WHERE session_id = ? ORDER BY order_ms, id LIMIT 1"
 
 
-class SqliteTurns(SqliteReads):
-    """Reading turns in the order of their rows."""
+class TurnReads:
+    """Reading turns in the order of their positions."""
+
+    _db: Database
 
     def turns_after(self, row: int, limit: int) -> list[Turn]:
         """The next turns after a row id, in the order of their ids."""
-        return [self._turn(found) for found in self._rows(_NEXT, (row, limit))]
+        return [self._turn(found) for found in self._db.rows(_NEXT, (row, limit))]
 
     def count_turns_after(self, row: int) -> int:
         """How many turns there are after a row id."""
-        return int(one(self._rows("SELECT count(*) FROM events WHERE id > ? AND kind IN (0, 1)", (row,))))
+        return int(one(self._db.rows("SELECT count(*) FROM events WHERE id > ? AND kind IN (0, 1)", (row,))))
 
     def _turn(self, found: tuple[Any, ...]) -> Turn:
         row, session_id, project_id, kind, origin, ts_ms, order_ms, excerpt, payload = found
         place = (session_id, order_ms, row)
-        before = self._row(_BEFORE, place)
-        opening = self._row(_PROMPT, place) or self._row(_FIRST, (session_id,))
+        before = self._db.row(_BEFORE, place)
+        opening = self._db.row(_PROMPT, place) or self._db.row(_FIRST, (session_id,))
         exchange = opening[0] if opening else row
         return Turn(
             row, session_id, exchange, project_id, max(ts_ms or 0, 0), kind, origin,
             text=unpack(payload, excerpt)[:EMBEDDED_CHARS],
-            place=int(one(self._rows(_PLACE, (*place, exchange, FAR_PLACE)))),
+            place=int(one(self._db.rows(_PLACE, (*place, exchange, FAR_PLACE)))),
             before=None if before is None else unpack(before[1], before[0])[:EMBEDDED_CHARS],
         )  # fmt: skip

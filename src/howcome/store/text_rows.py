@@ -54,7 +54,7 @@ class Texts(Protocol):
 class TextRows(Protocol):
     """Rows whose texts can be made others."""
 
-    def rewrite_texts(
+    def rewrite(
         self, texts: Texts, version: int, on_change: Callable[[str, str], None]
     ) -> Iterator[tuple[Progress, int]]:
         """Makes every text of every row what it should be; how far that is, and of how many rows, step by step.
@@ -71,6 +71,6 @@ class TextRows(Protocol):
         """Writes the lexical indexes anew: of what is gone from the rows nothing is left in their files."""
         ...
 
-    def finish_rewriting(self, version: int, *, is_changed: bool) -> None:
+    def finish(self, version: int, *, is_changed: bool) -> None:
         """Takes what is left of the old texts in unused parts of the database away, and notes the version."""
         ...

@@ -93,9 +93,9 @@ def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
         head, found.problem = None, "files of it are gone or cut"
     if head is not None:
         found.dimensions = head.dimensions
-        if head.is_of(store.mark_of_row):
+        if head.is_of(store.log.mark_at):
             found.count, last_row = head.count, head.last_row
-    found.turns_behind = store.count_turns_after(last_row)
+    found.turns_behind = store.log.count_turns_after(last_row)
     return found
 
 

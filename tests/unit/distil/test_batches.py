@@ -23,9 +23,9 @@ BERTHS = "Customers who book a berth online receive an invoice with discount, cu
 
 def close(store: SqliteStore, now_ms: int) -> None:
     """One look at everything."""
-    for session in store.sessions_to_batch(EVERYTHING):
+    for session in store.distil_batches.open_sessions(EVERYTHING):
         close_batches(store, session, now_ms)
-    store.mark_batched(store.last_row())
+    store.distil_batches.mark(store.log.last_position())
 
 
 def found(store: SqliteStore) -> list[tuple[int, str]]:
@@ -75,7 +75,7 @@ def test_a_batch_is_of_one_project(store: SqliteStore) -> None:
     transcript.say(TIDES, TIDES, cwd="/home/mara/pier")
     close(store, LATER_MS)
     assert found(store) == [(2, "project"), (2, "end")]
-    ids = {batch.project_id for batch in store.pending_batches(EVERYTHING)}
+    ids = {batch.project_id for batch in store.distil_batches.pending(EVERYTHING)}
     assert len(ids) == 2
 
 
@@ -96,16 +96,16 @@ def test_a_session_that_may_go_on_is_looked_at_again(store: SqliteStore) -> None
     """Although nothing came since; one that has ended is not."""
     Transcript(store).say(TIDES, TIDES)
     close(store, START_MS + 3000)
-    assert len(store.sessions_to_batch(EVERYTHING)) == 1
+    assert len(store.distil_batches.open_sessions(EVERYTHING)) == 1
     close(store, START_MS + 2000 + IDLE_MS)
     assert found(store) == [(2, "end")]
-    assert store.sessions_to_batch(EVERYTHING) == []
+    assert store.distil_batches.open_sessions(EVERYTHING) == []
 
 
 def test_two_that_close_the_same_close_it_once(store: SqliteStore) -> None:
     """Whoever was slower keeps nothing."""
     Transcript(store).say(TIDES, TIDES)
-    [session] = store.sessions_to_batch(EVERYTHING)
+    [session] = store.distil_batches.open_sessions(EVERYTHING)
     assert [close_batches(store, session, LATER_MS) for _ in range(2)] == [1, 0]
     assert found(store) == [(2, "end")]
 

@@ -131,14 +131,14 @@ class Texts:
         """One message's."""
         if event.row not in self._read:
             place = self._rows.index(event.row)
-            found = self._store.events_by_row(self._rows[place : place + READ_AT_ONCE], with_text=True)
+            found = self._store.log.events(self._rows[place : place + READ_AT_ONCE], with_text=True)
             self._read |= {row: one.text or "" for row, one in found.items()}
         return self._read.get(event.row, "")
 
 
 def close_batches(store: Store, session: OpenSession, now_ms: int) -> int:
     """Closes what can be closed of a session; how many batches."""
-    told = store.main_events(session.row, session.after_row)
+    told = store.distil_batches.main_events(session.row, session.after_row)
     closing = Closing(told, Texts(store, told), now_ms)
     found = list(closing.batches())
-    return len(found) if store.keep_batches(session, found, has_tail=closing.has_tail) else 0
+    return len(found) if store.distil_batches.keep(session, found, has_tail=closing.has_tail) else 0

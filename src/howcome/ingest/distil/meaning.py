@@ -78,9 +78,9 @@ class Meaning:
         return [keys[place] for place in np.argsort(-best, kind="stable")]
 
     def _vectors(self, texts: dict[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, bytes]:
-        found = self._store.memory_vectors(self._embedder.name, texts)
+        found = self._store.memory_vectors.of(self._embedder.name, texts)
         missing = sorted(key for key in texts if key not in found)
-        if missing and self._store.pause_of(VECTORS_PAUSE, self._now_ms()) is not None:
+        if missing and self._store.model_answers.pause_of(VECTORS_PAUSE, self._now_ms()) is not None:
             return found
         for start in range(0, len(missing), BATCH):
             keys = missing[start : start + BATCH]
@@ -88,10 +88,10 @@ class Meaning:
                 rows = self._embedder.embed([self._redact(texts[key]) for key in keys])
             except ProviderError as error:
                 now_ms = self._now_ms()
-                self._store.pause(VECTORS_PAUSE, now_ms, now_ms + PAUSE_MS, str(error))
+                self._store.model_answers.pause(VECTORS_PAUSE, now_ms, now_ms + PAUSE_MS, str(error))
                 break
             new = {key: row.astype("float16").tobytes() for key, row in zip(keys, rows, strict=True)}
-            self._store.keep_memory_vectors(self._embedder.name, new)
+            self._store.memory_vectors.keep(self._embedder.name, new)
             found |= new
             if not goes_on():
                 break

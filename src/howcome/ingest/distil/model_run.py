@@ -118,7 +118,7 @@ class ModelDistillation:
         try:
             model = self._open_model()
         except ProviderError as error:  # a setting is wrong, or allows nothing, which `doctor` says, too
-            report.problem, report.waiting = str(error), self._store.batch_counts()[PENDING]
+            report.problem, report.waiting = str(error), self._store.distil_batches.counts()[PENDING]
             return report
         if model is None:
             return report
@@ -130,7 +130,7 @@ class ModelDistillation:
                     report.problem = "another process is asking the model"
                     break
                 report.problem = self._pause()
-                waiting = [one for one in self._store.pending_batches(scope, since_ms) if one.row not in tried]
+                waiting = [one for one in self._store.distil_batches.pending(scope, since_ms) if one.row not in tried]
                 if report.problem or not waiting:
                     break
                 tried.add(waiting[0].row)
@@ -139,24 +139,24 @@ class ModelDistillation:
             if report.problem:
                 break
             report.is_whole = rest()
-        report.waiting = self._store.batch_counts()[PENDING]
+        report.waiting = self._store.distil_batches.counts()[PENDING]
         return report
 
     def retry(self) -> int:
         """Lets dead batches be asked for again, and the model at once, if it was left alone; how many."""
         now_ms = self._now_ms()
-        self._store.pause(self._known_as, now_ms, now_ms, "")  # one that ends now is none
-        return self._store.retry_dead_batches()
+        self._store.model_answers.pause(self._known_as, now_ms, now_ms, "")  # one that ends now is none
+        return self._store.distil_batches.retry_dead()
 
     def _close(self, scope: Scope, since_ms: int | None, rest: Rest) -> bool:
         """Closes batches; False when it had to end before the last session."""
-        last_row = self._store.last_row()
-        for session in self._store.sessions_to_batch(scope, since_ms):
+        last_row = self._store.log.last_position()
+        for session in self._store.distil_batches.open_sessions(scope, since_ms):
             close_batches(self._store, session, self._now_ms())
             if not rest():
                 return False
         if scope.is_everything and since_ms is None:
-            self._store.mark_batched(last_row)
+            self._store.distil_batches.mark(last_row)
         return True
 
     @contextmanager
@@ -171,9 +171,10 @@ class ModelDistillation:
 
     # -- one batch -------------------------------------------------------------------------------------------------
     def _ask(self, model: LanguageModel, batch: Batch, report: ModelReport, rest: Rest) -> None:
-        told = self._store.main_events(batch.session, batch.first_row - 1, batch.last_row, with_text=True)
+        main_events = self._store.distil_batches.main_events
+        told = main_events(batch.session, batch.first_row - 1, batch.last_row, with_text=True)
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
-        every = self._store.list_memories(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
+        every = self._store.memories.select(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
         known = [memory for memory in every if not memory.is_outside]
         messages = shown_messages(told)
         shown = Shown(messages, remembered(told, known, self._near_by_meaning(told, known, rest)))
@@ -181,7 +182,7 @@ class ModelDistillation:
             report.is_whole = False
             return
         report.asked += 1
-        root = dict(self._store.projects())[batch.project_id]
+        root = dict(self._store.projects.roots())[batch.project_id]
         weighing = Weighing(self._key, self._redactor, batch.project_id, root, known)
         try:
             proposals = proposals_in(model.complete(self._redactor.redact(shown.prompt()), SCHEMA), shown)
@@ -195,7 +196,7 @@ class ModelDistillation:
     def _finish(
         self, batch: Batch, name: str, changes: list[MemoryChange], rejected: dict[str, int], report: ModelReport
     ) -> None:
-        applied = self._store.finish_batch(batch, name, changes, self._now_ms())
+        applied = self._store.distil_batches.finish(batch, name, changes, self._now_ms())
         if applied is None:  # another process was faster
             return
         report.done += 1
@@ -226,22 +227,22 @@ class ModelDistillation:
         is_dead = isinstance(error, WrongShapeError | SenselessError)
         if is_dead or _is_about(error):
             is_dead = is_dead or batch.failures + 1 >= MAX_FAILURES
-            self._store.fail_batch(batch, problem, is_dead=is_dead)
+            self._store.distil_batches.fail(batch, problem, is_dead=is_dead)
             report.dead += is_dead
             self._failures += 1
             if self._failures < MOST_FAILURES:
                 return
         now_ms, wait_s = self._now_ms(), getattr(error, "wait_s", 0.0)
         pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
-        self._store.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
+        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
         report.problem = problem
 
     def _pause(self) -> str:
         """Why the model is left alone now, '' when it is not: a stop before failures, which it outlasts."""
-        if self._store.stopped_ms() is not None:
+        if self._store.spending.stopped_ms() is not None:
             return STOPPED
         now_ms = self._now_ms()
-        pause = self._store.pause_of(self._known_as, now_ms)
+        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
         return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""
 
 

@@ -38,7 +38,8 @@ def open_batches(
         why = not_allowed(settings)
         if why:
             raise ProviderError(why)
-        return open_model(settings, store, DISTIL, limit_s=settings.llm_deadline_s, limit_setting=LIMIT_SETTING)
+        limit_s = settings.llm_deadline_s
+        return open_model(settings, store.spending, DISTIL, limit_s=limit_s, limit_setting=LIMIT_SETTING)
 
     return ModelDistillation(store, model, now_ms, known_as, meaning)
 

@@ -99,7 +99,7 @@ class Distillation:
 
     def due(self, scope: Scope | None = None, since_ms: int | None = None) -> list[DueSession]:
         """Sessions with something to distil."""
-        return self._store.due_sessions(self._label, scope or Scope.everything(), since_ms)
+        return self._store.candidates.due(self._label, scope or Scope.everything(), since_ms)
 
     def run(
         self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
@@ -115,7 +115,7 @@ class Distillation:
         """
         report, started = DistilReport(), time.monotonic()
         is_everything = (scope is None or scope.is_everything) and since_ms is None
-        last_row, pause = self._store.last_row(), _Pause(rest)
+        last_row, pause = self._store.log.last_position(), _Pause(rest)
         for number, due in enumerate(self.due(scope, since_ms), 1):
             if not self._session(due, report, pause):
                 report.is_whole = False
@@ -123,7 +123,7 @@ class Distillation:
             on_session(number)
         else:
             if is_everything:
-                self._store.mark_distilled(self._label, last_row)
+                self._store.candidates.mark(self._label, last_row)
             report.is_whole = self._reconcile_all(report, pause)
         report.duplicates = max(0, report.candidates - report.added)
         report.seconds = round(time.monotonic() - started, 3)
@@ -135,7 +135,7 @@ class Distillation:
         taught: list[Taught] = []
         streams: dict[str | None, list[Exchange]] = {}
         is_read = due.after_row == 0 and due.events + due.members <= MAX_READ_EVENTS
-        told = self._store.session_events(due.row, with_text=is_read)
+        told = self._store.log.session(due.row, with_text=is_read)
         is_one = len({event.project for event in told}) == 1  # as good as always: then nobody asks whose an event is
         roots = {} if is_one else {event.id: event.project for event in told}
         for exchange in stream_of(told):
@@ -151,7 +151,7 @@ class Distillation:
                 if not pause.goes_on():
                     return False
         exchanges = [_exchange_id(exchange) for stream in streams.values() for exchange in stream]
-        report.candidates += self._store.record_taught(due, self._label, taught, exchanges)
+        report.candidates += self._store.candidates.record(due, self._label, taught, exchanges)
         report.sessions += 1
         return True
 
@@ -184,17 +184,17 @@ class Distillation:
     # -- projects --------------------------------------------------------------------------------------------------
     def _reconcile_all(self, report: DistilReport, pause: _Pause) -> bool:
         """Projects with new candidates, and those whose candidates have no vectors although there is a model by now."""
-        due = self._store.unreconciled()
-        if self._model and self._store.pause_of(VECTORS_PAUSE, self._now_ms()) is None:
-            behind = self._store.projects_without_vectors(self._model)
+        due = self._store.candidates.unreconciled()
+        if self._model and self._store.model_answers.pause_of(VECTORS_PAUSE, self._now_ms()) is None:
+            behind = self._store.memory_vectors.projects_without(self._model)
             if behind and self._meaning() is not None:
                 due = sorted({*due, *behind})
-        roots = dict(self._store.projects()) if due else {}
+        roots = dict(self._store.projects.roots()) if due else {}
         return all(self._reconcile(project_id, roots[project_id], report, pause) for project_id in due)
 
     def _reconcile(self, project_id: int, root: str, report: DistilReport, pause: _Pause) -> bool:
         for _ in range(RECONCILE_TRIES):
-            known = self._store.known_of(project_id)
+            known = self._store.candidates.known_of(project_id)
             known.derived = {memory.key for memory in known.kept if self._is_derived(memory, root)}
             meaning = self._meaning()
             near = meaning.near(known, pause.goes_on) if meaning is not None else None
@@ -203,7 +203,7 @@ class Distillation:
             plan = reconcile(known, near)
             for wanted in plan.wanted:
                 wanted.digest = memory_digest(self._key, wanted.type, wanted.text)
-            changes = self._store.apply_plan(known, plan, memories.RULES, self._now_ms())
+            changes = self._store.candidates.apply(known, plan, memories.RULES, self._now_ms())
             if changes is not None:
                 report.count(changes)
                 return pause.goes_on()
@@ -244,7 +244,7 @@ class _WholeTexts:
             for passed in [other for other in self._read if other < place - LOOKAHEAD]:
                 del self._read[passed]
             exchange = self._stream[place]
-            found = self._store.events_by_row(exchange.rows, with_text=True)
+            found = self._store.log.events(exchange.rows, with_text=True)
             events: list[StoredEvent] = [found[row] for row in exchange.rows if row in found]
             prompt = events.pop(0) if exchange.prompt is not None else None
             self._read[place] = Exchange(prompt, events)

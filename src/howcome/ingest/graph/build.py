@@ -91,9 +91,9 @@ class GraphBuilder:
         started = time.monotonic()
         report = GraphReport(root)
         listing = Listing(tree, tuple(_OF_SUFFIX), self._max_files)
-        state = self._graph.code_graph(project_id) if project_id is not None else None
+        state = self._graph.state(project_id) if project_id is not None else None
         is_current = state is not None and state.reader == READER_VERSION
-        known = self._graph.code_files(project_id) if project_id is not None else {}
+        known = self._graph.files(project_id) if project_id is not None else {}
         files: dict[str, CodeFile] = {}
         for number, path in enumerate(listing.files, 1):
             if path in known or self._is_clean(path):
@@ -104,7 +104,7 @@ class GraphBuilder:
         edges = self._edges(files, listing)
         report.limits = [*listing.limits, *(["edges"] if len(edges) >= MAX_EDGES else [])]
         change = GraphChange(READER_VERSION, files.keys(), changed, edges, report.limits)
-        report.project_id = self._graph.write_code_graph(root, change, self._now_ms())
+        report.project_id = self._graph.write(root, change, self._now_ms())
         report.counts["removed"] = len(known.keys() - files.keys())
         report.files, report.edges = len(files), len(edges)
         report.seconds = time.monotonic() - started

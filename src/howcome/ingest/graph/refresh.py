@@ -57,8 +57,8 @@ class ProjectGraphs:
             raise UsageError("nothing of this folder is kept: the setting `exclude` or its .howcome.toml says so")
         if self._builder is None:  # mostly nothing is due, and compiling the rules for secrets takes time
             key = self._store.meta("key")
-            self._builder = GraphBuilder(self._store, key if isinstance(key, bytes) else b"", self._now_ms)
-        return self._builder.build(top_of(folder) or root, root, self._store.project_of_root(root), on_progress)
+            self._builder = GraphBuilder(self._store.code_graph, key if isinstance(key, bytes) else b"", self._now_ms)
+        return self._builder.build(top_of(folder) or root, root, self._store.projects.of_root(root), on_progress)
 
     def refresh(self, rest: Callable[[], bool]) -> bool:
         """Refreshes the graphs that are old, of projects that are on this machine; False when it had to end.
@@ -68,16 +68,17 @@ class ProjectGraphs:
 
         A project that cannot be read is tried again when its graph would be old again.
         """
-        for project_id, root, state in self._store.code_graphs():
+        for project_id, root, state in self._store.code_graph.states():
             name, now_ms = f"import graph {project_id}", self._now_ms()
-            if not self._is_due(root, state.built_ms, now_ms) or self._store.pause_of(name, now_ms) is not None:
+            is_paused = self._store.model_answers.pause_of(name, now_ms) is not None
+            if is_paused or not self._is_due(root, state.built_ms, now_ms):
                 continue
             try:
                 self.build(root, root, _resting(rest))
             except _OverError:
                 return False
             except (ProviderError, OSError) as error:
-                self._store.pause(name, now_ms, now_ms + REFRESH_MS, type(error).__name__)
+                self._store.model_answers.pause(name, now_ms, now_ms + REFRESH_MS, type(error).__name__)
             if not rest():
                 return False
         return True

@@ -95,12 +95,12 @@ class Asking:
             return
         now_ms, self.problem = self._now_ms(), self._redact(str(error))
         pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * (wait_s or 0.0))))
-        self._store.pause(self._known_as, now_ms, now_ms + pause_ms, self.problem)
+        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, self.problem)
 
     def _pause(self) -> str:
         """Why the model is left alone now, '' when it is not."""
         now_ms = self._now_ms()
-        pause = self._store.pause_of(self._known_as, now_ms)
+        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
         return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""
 
 

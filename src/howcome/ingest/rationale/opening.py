@@ -31,7 +31,8 @@ def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int],
             return None
         if settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:  # the default
             return None
-        model = open_model(settings, store, RATIONALE, limit_s=settings.llm_deadline_s, limit_setting=LIMIT_SETTING)
+        limit_s = settings.llm_deadline_s
+        model = open_model(settings, store.spending, RATIONALE, limit_s=limit_s, limit_setting=LIMIT_SETTING)
         if model is None:
             return None
         from howcome.ingest.rationale.model import Asking

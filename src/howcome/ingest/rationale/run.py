@@ -77,7 +77,7 @@ class Rationales:
 
     def due(self, scope: Scope | None = None, since_ms: int | None = None) -> list[UnreadSession]:
         """Sessions that the rules have not looked through."""
-        return self._store.sessions_without_rationales(AUTHOR, scope or Scope.everything(), since_ms)
+        return self._store.rationales.unread_sessions(AUTHOR, scope or Scope.everything(), since_ms)
 
     def run(
         self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
@@ -92,7 +92,7 @@ class Rationales:
             most_asked: How many a model may be asked for in this run; None: as many as its budget allows.
             on_session: Told after each session how many are done.
         """
-        report, pace, last_row = RationaleReport(), _Pace(rest), self._store.last_row()
+        report, pace, last_row = RationaleReport(), _Pace(rest), self._store.log.last_position()
         scope = scope or Scope.everything()
         for number, due in enumerate(self.due(scope, since_ms), 1):
             report.is_whole = self._session(due, report, pace)
@@ -102,7 +102,7 @@ class Rationales:
                 break
         else:
             if scope.is_everything and since_ms is None:
-                self._store.mark_rationales(AUTHOR, last_row)
+                self._store.rationales.mark(AUTHOR, last_row)
             self._ask(scope, since_ms, report, pace, most_asked)
         report.seconds = pace.seconds
         return report
@@ -116,7 +116,7 @@ class Rationales:
         for begin in range(0, max(1, len(wanted)), EXCHANGES_A_PIECE):
             is_last = begin + EXCHANGES_A_PIECE >= len(wanted)
             piece = self._written(stream, wanted[begin : begin + EXCHANGES_A_PIECE])
-            added, replaced = self._store.record_rationales(due, AUTHOR, piece, is_whole=is_last)
+            added, replaced = self._store.rationales.record(due, AUTHOR, piece, is_whole=is_last)
             report.added += added
             report.replaced += replaced
             if not is_last and not pace.goes_on():
@@ -133,11 +133,11 @@ class Rationales:
 
     def _stream(self, session: int) -> list[Exchange]:
         """The main agent's exchanges that begin with a prompt of this session, each with what is of its project."""
-        told = [event for event in self._store.session_events(session) if event.row > 0 and event.agent_id is None]
+        told = [event for event in self._store.log.session(session) if event.row > 0 and event.agent_id is None]
         own = [exchange for exchange in stream_of(told) if exchange.prompt is not None]
         return [
             _of_one_project(exchange) for exchange in own
-            if exchange.prompt is not None and self._store.session_of_event(exchange.prompt.row) == session
+            if exchange.prompt is not None and self._store.sessions.of_event(exchange.prompt.row) == session
         ]  # fmt: skip
 
     def _whole(self, stream: Sequence[Exchange], wanted: Sequence[int]) -> dict[int, Exchange]:
@@ -147,7 +147,7 @@ class Rationales:
             exchanges |= {near: stream[near] for near in range(max(0, place - LOOKBACK), place + 1)}
         said_or_called = (*events.TURN_KINDS, events.TOOL_CALL)
         rows = [event.row for one in exchanges.values() for event in one.all_events if event.kind in said_or_called]
-        found = self._store.events_by_row(rows, with_text=True)
+        found = self._store.log.events(rows, with_text=True)
         return {place: _with_texts(exchange, found) for place, exchange in exchanges.items()}
 
     def _by_rules(self, whole: dict[int, Exchange], place: int) -> Rationale | None:
@@ -174,7 +174,7 @@ class Rationales:
             return
         left = -1 if most is None else most
         streams: dict[int, list[Exchange]] = {}
-        for unasked in self._store.rationales_to_ask(asking.name, scope, since_ms, -1):
+        for unasked in self._store.rationales.to_ask(asking.name, scope, since_ms, -1):
             if not left or not pace.goes_on():
                 return
             if unasked.session not in streams:
@@ -188,7 +188,7 @@ class Rationales:
                 return
             rationale = self._checked(said)
             left, report.asked = left - 1, report.asked + 1
-            report.by_model += self._store.replace_rationale(unasked, asking.name, rationale) and rationale is not None
+            report.by_model += self._store.rationales.replace(unasked, asking.name, rationale) and rationale is not None
 
     def _settled(self, stream: Sequence[Exchange], unasked: Unasked) -> Exchange | None:
         """The exchange with whole texts; None when it has grown, or may still do so."""

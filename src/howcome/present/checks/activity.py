@@ -143,7 +143,7 @@ def _retry(machine: Machine) -> str:
         raise machine.store_problem or StoreError("there is no store yet; howcome import makes it")
     report = app.ingest_spool(retry_all=True)
     app.index_new_rows()
-    app.store.release_index()
+    app.store.index.release()
     if report is None:
         return "nothing waits any more"
     return f"stored {counted(report.accepted, 'observation')}, {report.duplicate} known already"

@@ -21,13 +21,13 @@ def check_batches(machine: Machine) -> list[Finding]:
         return [Finding("warning", "distilling", what, edit(os.path.join(machine.home, CONFIG_NAME)))]
     if machine.app is None:
         return []
-    counts = machine.app.store.batch_counts()
+    counts = machine.app.store.distil_batches.counts()
     return [*_failed(machine, counts), *_waiting(machine, counts)]
 
 
 def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
     if machine.app is not None and counts["dead"]:
-        reasons = list(machine.app.store.dead_batch_reasons().items())[:MOST_REASONS]
+        reasons = list(machine.app.store.distil_batches.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
         what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what the rules say of them stays"
@@ -43,10 +43,10 @@ def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
     why, remedy = not_allowed(machine.settings), edit(os.path.join(machine.home, CONFIG_NAME))
     if ACTIVE in why:
         remedy = f"unset {ACTIVE}"
-    if not why and store.stopped_ms() is not None:
+    if not why and store.spending.stopped_ms() is not None:
         why, remedy = STOPPED, "howcome spending --go"
     if why:
-        sessions = counted(len(store.sessions_to_batch(Scope.everything())), "session")
+        sessions = counted(len(store.distil_batches.open_sessions(Scope.everything())), "session")
         what = f"{done}, {_batches(counts['pending'])} and {sessions} wait: {why}"
         return [Finding("warning", "distilling", what, remedy)]
     if counts["dead"]:  # said already

@@ -50,7 +50,7 @@ def check_store(machine: Machine) -> list[Finding]:
         what = f"{machine.database} cannot be written: nothing new is stored"
         return [Finding("error", "store", what, writing_remedy(machine.home, machine.home))]
     try:
-        app.store.record_injections("", "", [], 0)  # nothing, in a write transaction
+        app.store.injections.record_events("", "", [], 0)  # nothing, in a write transaction
     except StoreError as error:
         return [_unopened(machine, error)]
     return [Finding("ok", "store", f"{machine.database} can be read and written")]
@@ -106,10 +106,10 @@ def check_integrity(machine: Machine) -> list[Finding]:
         return []
     try:
         problems = app.store.check_integrity() if machine.deep else []
-        counts = app.store.counts()
-        app.store.source_accounts()
-        app.store.kind_counts()
-        app.store.events_by_row([app.store.last_row()], with_text=True)
+        counts = app.store.accounts.counts()
+        app.store.accounts.sources()
+        app.store.accounts.kinds()
+        app.store.log.events([app.store.log.last_position()], with_text=True)
     except StoreError as error:
         return [damaged(machine, "integrity", str(error))]
     if problems:
@@ -125,13 +125,13 @@ def check_index(machine: Machine) -> list[Finding]:
         return []
 
     def rebuild() -> str:
-        rows = app.store.rebuild_index()
-        app.store.release_index()
+        rows = app.store.index.rebuild()
+        app.store.index.release()
         return f"built the search index anew from {counted(rows, 'row')}"
 
     def catch_up() -> str:
         rows = app.index_new_rows()
-        app.store.release_index()
+        app.store.index.release()
         return f"added {counted(rows, 'row')} to the search index" if rows is not None else "another process is at it"
 
     broken = app.verify_indexes()
@@ -139,7 +139,7 @@ def check_index(machine: Machine) -> list[Finding]:
         return [_broken(what, rebuild) for what in broken]
     try:
         _ask_index(app)
-        lag = app.store.index_lag()
+        lag = app.store.index.lag()
     except IndexDamagedError as error:
         what = str(error).partition("; ")[0]
         return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
@@ -148,7 +148,7 @@ def check_index(machine: Machine) -> list[Finding]:
     if lag:
         what = f"the search index is {counted(lag, 'row')} behind: they are stored, but not found"
         return [Finding("warning", "index", what, "howcome import", catch_up)]
-    indexed, stored = app.store.weigh(()).totals["events"], _searchable_events(app)
+    indexed, stored = app.store.index.weigh(()).totals["events"], _searchable_events(app)
     if indexed != stored:
         what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
         return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
@@ -167,7 +167,7 @@ def check_kept(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None and os.path.lexists(machine.database):
         return []
-    gone = vanished(machine.home, []) if app is None else app.store.vanished_memories()
+    gone = vanished(machine.home, []) if app is None else app.store.memory_index.vanished()
     if not gone:
         return []
     named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")
@@ -185,12 +185,12 @@ def check_memory_index(machine: Machine) -> list[Finding]:
         return []
 
     def renew() -> str:
-        is_done = app.store.catch_up_memories(wait_s=RENEW_WAIT_S)
+        is_done = app.store.memory_index.catch_up(wait_s=RENEW_WAIT_S)
         return "built the memories' index anew" if is_done else "another process is at the memories' index"
 
     try:
-        lag = app.store.memory_index_lag()
-        app.store.search_memories({"howcome": 1.0}, Filter(Scope.everything()), 1)
+        lag = app.store.memory_index.lag()
+        app.store.memory_index.search({"howcome": 1.0}, Filter(Scope.everything()), 1)
     except IndexDamagedError as error:
         what = "memories: " + str(error).partition("; ")[0]
         return [Finding("error", "index", what, "howcome doctor --fix", renew)]
@@ -204,17 +204,17 @@ def check_memory_index(machine: Machine) -> list[Finding]:
 
 
 def _searchable_events(app: App) -> int:
-    kinds = app.store.kind_counts()
+    kinds = app.store.accounts.kinds()
     return sum(kinds.get(events.KINDS.index(kind), 0) for kind in SEARCHED_KINDS)
 
 
 def _ask_index(app: App) -> None:
     """One question to each part of the index."""
-    words = dict.fromkeys(app.store.analyze("howcome"), 1.0)
+    words = dict.fromkeys(app.store.index.analyze("howcome"), 1.0)
     wanted = Filter(Scope.everything())
-    app.store.search_events(words, wanted, 1)
-    app.store.search_exchanges(words, wanted, 1)
-    app.store.search_fuzzy(words, wanted, 1)
+    app.store.index.search("events", words, wanted, 1)
+    app.store.index.search("exchanges", words, wanted, 1)
+    app.store.index.search("fuzzy", words, wanted, 1)
 
 
 def check_quarantine(machine: Machine) -> list[Finding]:
@@ -222,11 +222,11 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None:
         return []
-    accounts = app.store.source_accounts()
+    accounts = app.store.accounts.sources()
     records = sum(int(str(row["records"])) for row in accounts)
-    reasons = app.store.quarantine_reasons()
+    reasons = app.store.quarantine.reasons()
     aside = reasons.pop(SET_ASIDE, 0)  # `check_set_aside` speaks of these
-    newest = [row for row in app.store.quarantined(1 + aside) if row["reason"] != SET_ASIDE]
+    newest = [row for row in app.store.quarantine.newest(1 + aside) if row["reason"] != SET_ASIDE]
     if not newest:
         return [Finding("ok", "quarantine", "every record could be read")]
     number = sum(reasons.values())
@@ -240,7 +240,7 @@ def check_quarantine(machine: Machine) -> list[Finding]:
 
 def check_set_aside(machine: Machine) -> list[Finding]:
     """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
-    aside = machine.app.store.set_aside() if machine.app is not None else []
+    aside = machine.app.store.quarantine.set_aside() if machine.app is not None else []
     if not aside:
         return []
     path, offset, size_bytes, _ = aside[-1]
@@ -280,7 +280,7 @@ def check_unread(machine: Machine) -> list[Finding]:
 
 def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
     """Transcripts with the number of bytes that no pass has read: plain files by bytes, packed ones as a whole."""
-    known = {state.path: state for state in app.store.sources()}
+    known = {state.path: state for state in app.store.log.sources()}
     unread = []
     for found in machine.transcripts:
         state = known.get(found.path)

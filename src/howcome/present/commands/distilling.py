@@ -97,7 +97,7 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
         with bar:
             return distillation.run(scope, since_ms, on_session=on_session)
     finally:  # also when interrupted: what was distilled must be found
-        app.store.catch_up_memories(wait_s=2.0)
+        app.store.memory_index.catch_up(wait_s=2.0)
 
 
 def _ask_model(
@@ -125,7 +125,7 @@ def _ask_model(
         with bar:
             return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
     finally:
-        app.store.catch_up_memories(wait_s=2.0)
+        app.store.memory_index.catch_up(wait_s=2.0)
 
 
 def _model_lines(report: ModelReport | None) -> list[str]:
@@ -172,7 +172,7 @@ def _lines(report: DistilReport, scope: Scope) -> list[str]:
 
 def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
     """Distilled memories taken at random, each with the texts that bear it out."""
-    found = [memory for source in (RULES, LLM) for memory in app.store.sample_memories(scope, source)]
+    found = [memory for source in (RULES, LLM) for memory in app.store.candidates.sample(scope, source)]
     chosen = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a sample, no secret
     return [(memory, borne_out(app, memory)) for memory in chosen]
 

@@ -120,7 +120,7 @@ def read_found(
             bar.set_description("indexing")
             problems += [f"{problem}; it is made anew from the rows" for problem in app.verify_indexes()]
             app.index_new_rows()
-            app.store.release_index()
+            app.store.index.release()
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
 

@@ -266,7 +266,7 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None
     with open_app(read_settings(os.environ), create=False) as app:
         redacted = redact_store(app, app.settings.home, quiet=quiet)
         added = app.index_new_rows()
-        app.store.release_index()
+        app.store.index.release()
     return added, redacted
 
 

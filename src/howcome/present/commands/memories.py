@@ -87,7 +87,7 @@ def memories(
     nothing = _nothing([], is_stale=stale)
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
         scope = scope_of(app, project, all_projects=all_projects)
-        pairs = app.store.reviews(scope, limit) if review else []
+        pairs = app.store.reviews.waiting(scope, limit) if review else []
         found = [] if review else _listed(app, scope, wanted, limit, is_stale=stale)
         if not (found or review or as_json):
             nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
@@ -191,7 +191,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     """Where a memory is from: its chain, every time it was said, in which words, and what bears it out."""
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
-    said, wordings = app.store.memory_said(memory.row), app.store.memory_wordings(memory.row)
+    said, wordings = app.store.memories.said(memory.row), app.store.memories.wordings(memory.row)
     evidence = borne_out(app, memory)
     lines = [memory_line(memory), *(f"  {line}" for line in memory.text.splitlines())]
     lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
@@ -199,7 +199,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     lines += [f"  replaced by  {memory_line(other)}" for other in chain[place + 1 :]]
     lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]
     lines += [f"  also said as {text}" for text in wordings]
-    by_model = app.store.memory_reasons(memory.row)
+    by_model = app.store.distil_batches.memory_reasons(memory.row)
     lines += [f"  {op:<6} by a model {str(iso_time(ts_ms))[:10]}  {reason}" for op, reason, ts_ms in by_model]
     row = memory_row(memory) | {
         "chain": [memory_row(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
@@ -208,5 +208,5 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     }  # fmt: skip
     if not app.store.is_read_only:
         with suppress(StoreError):  # losing a count must not lose the answer
-            app.store.record_memory_access([memory.row], now_ms())
+            app.store.memories.record_access([memory.row], now_ms())
     return row, [*lines, "  borne out by", *evidence_lines(evidence)]

@@ -41,7 +41,7 @@ def memory_line(memory: Memory) -> str:
 
 def borne_out(app: App, memory: Memory) -> list[dict[str, object]]:
     """The events that bear a memory out, in the order of their times, with their texts; those that are here."""
-    found = [event for ident in memory.evidence for event in app.store.events_by_prefix(ident, limit=1)]
+    found = [event for ident in memory.evidence for event in app.store.log.find(ident, limit=1)]
     return [
         {
             "id": event.id, "ts": iso_time(event.ts_ms), "type": event.kind, "tool": event.tool,

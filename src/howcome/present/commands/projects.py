@@ -42,14 +42,14 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
             return
         (one, root), (other, other_root) = _pair(app, names)
         if action == "apart":
-            app.store.keep_apart(root, other_root, now_ms())
+            app.store.projects.keep_apart(root, other_root, now_ms())
             said = f"{root} and {other_root} stay two projects"
         else:
             confirm(f"Make {plain(other_root)} a part of {plain(root)}, for good", yes=yes, err=as_json)
-            app.store.join_projects(one, other, now_ms())
-            app.store.rebuild_index()
-            app.store.release_index()
-            app.store.catch_up_memories()
+            app.store.projects.join(one, other, now_ms())
+            app.store.index.rebuild()
+            app.store.index.release()
+            app.store.memory_index.catch_up()
             said = f"{other_root} is a part of {root} now"
     echo(json_line({action: [root, other_root]}) if as_json else plain(said))
 
@@ -64,7 +64,7 @@ def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int,
         raise click.UsageError("name two projects: a folder, or the last parts of one")
     here, found = clean_argument(current_folder(os.environ)), []
     for name in names:
-        known = {root: row for row, root in app.store.projects()}
+        known = {root: row for row, root in app.store.projects.roots()}
         written = os.path.normpath(os.path.join(here, os.path.expanduser(clean_argument(name))))
         row, root = (known[written], written) if written in known else app.project_named(name, here, "or a whole path")
         if row is None:
@@ -78,9 +78,9 @@ def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int,
 def _list(app: App, *, as_json: bool) -> None:
     asked = doubts(app.store)
     aliases: dict[str, list[str]] = {}
-    for other, root in app.store.project_aliases():
+    for other, root in app.store.projects.aliases():
         aliases.setdefault(root, []).append(other)
-    rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.store.projects()]
+    rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.store.projects.roots()]
     if as_json:
         pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
         echo(json_line({"projects": rows, "doubts": pairs}))

@@ -51,9 +51,9 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)
-        shown = app.store.rationales(scope, since_ms, limit)
-        prompts = {row: event.id for row, event in app.store.events_by_row([-event.row for event in shown]).items()}
-        authors = app.store.count_rationales(scope, since_ms)
+        shown = app.store.rationales.newest(scope, since_ms, limit)
+        prompts = {row: event.id for row, event in app.store.log.events([-event.row for event in shown]).items()}
+        authors = app.store.rationales.counts(scope, since_ms)
     if as_json:
         echo(json_line(_values(report, authors, shown, prompts)))
         return

@@ -99,7 +99,7 @@ def remember(
         memory, is_new = app.memories.add(
             given, type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
         )
-        has_history = root is None or bool(app.store.recent_sessions(app.scope_of(root), 1))
+        has_history = root is None or bool(app.store.sessions.recent(app.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
     if as_json:
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}

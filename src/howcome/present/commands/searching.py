@@ -125,7 +125,7 @@ def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Seque
     """What is said instead of hits; no words find rationales before any are written."""
     is_known = question.scope.is_everything or question.scope.project_id is not None
     none_written = RATIONALE in question.types and is_known and not is_empty(app)
-    if none_written and not app.store.count_rationales(question.scope):
+    if none_written and not app.store.rationales.counts(question.scope):
         missing = ["No rationales are written here yet: run `howcome rationale`."]
         if set(question.types) == {RATIONALE}:
             return missing
@@ -194,7 +194,7 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     """A memory with its chain and its evidence; showing it counts as reading it."""
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
-    borne_out = {ident: app.store.events_by_prefix(ident, limit=1) for ident in memory.evidence}
+    borne_out = {ident: app.store.log.find(ident, limit=1) for ident in memory.evidence}
     row = memory_row(memory) | {
         "chain": [memory_row(other) for other in chain],
         "evidence": [
@@ -209,7 +209,7 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     ]
     if not app.store.is_read_only:
         with contextlib.suppress(StoreError):  # losing a count must not lose the answer
-            app.store.record_memory_access([memory.row], now_ms())
+            app.store.memories.record_access([memory.row], now_ms())
     return row, ("id", "ts", "type", "status", "state", "project", "agent", "access_count"), more
 
 
@@ -240,7 +240,7 @@ def timeline(
         return
     with open_to_read() as app:
         row_id, name, root, marked = _session(app, clean_argument(session))
-        found = app.store.session_events(row_id, with_text=full)
+        found = app.store.log.session(row_id, with_text=full)
     rows = [event_row(event, with_text=full) for event in found]
     if as_json:
         echo(json_line({"session_id": name, "project": root, "events": rows}))
@@ -256,7 +256,7 @@ def timeline(
 def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_json: bool) -> None:
     found, nothing = [], EMPTY
     with contextlib.suppress(StoreMissingError), open_to_read() as app:
-        found = app.store.recent_sessions(scope_of(app, project, all_projects=all_projects), limit)
+        found = app.store.sessions.recent(scope_of(app, project, all_projects=all_projects), limit)
         nothing = EMPTY if is_empty(app) else "No sessions of this project; --all-projects lists every one."
     if as_json:
         rows = [
@@ -282,7 +282,7 @@ def _session(app: App, text: str) -> tuple[int, str, str, str]:
     if not text.strip().startswith(ID_PREFIX) or reading.is_session(app.store, text):
         return *reading.session_by_id(app.store, text), ""
     event = reading.event_by_id(app.store, text)
-    row_id = app.store.session_of_event(event.row)
+    row_id = app.store.sessions.of_event(event.row)
     return row_id or 0, event.session, event.project, event.id
 
 

@@ -74,10 +74,10 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             "database_bytes": sum(_size(os.path.join(home, DATABASE_NAME + suffix)) for suffix in ("", "-wal")),
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
-        "memories": app.store.memory_counts(),
-        "vanished_memories": app.store.vanished_memories(),
+        "memories": app.store.memories.counts(),
+        "vanished_memories": app.store.memory_index.vanished(),
         "unread": _unread(app, machine),
-        "index_lag_rows": app.store.index_lag(),
+        "index_lag_rows": app.store.index.lag(),
         "embedding": vector_facts(app, app.settings),
         "agents": [
             {
@@ -92,7 +92,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
         "prompts": prompts_in_time(home),
         "last_hook": iso_time(last_hook_ms(machine) or None),
         "spool": spool_counts(home),
-        "distil_batches": app.store.batch_counts(),
+        "distil_batches": app.store.distil_batches.counts(),
         "projects_in_doubt": len(doubts(app.store)),
         "worker": worker_state(home),
         "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
@@ -103,16 +103,16 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
 
 
 def _counts(app: App, *, by_kind: bool) -> dict[str, object]:
-    counts: dict[str, object] = {**app.store.counts()}
+    counts: dict[str, object] = {**app.store.accounts.counts()}
     if by_kind:
-        kinds = app.store.kind_counts()
+        kinds = app.store.accounts.kinds()
         counts["events_by_type"] = {name: kinds.get(number, 0) for number, name in enumerate(KINDS)}
     return counts
 
 
 def _accounts(app: App) -> dict[str, object]:
     """What became of every record and byte that was read."""
-    accounts = app.store.source_accounts()
+    accounts = app.store.accounts.sources()
     totals = {name: sum(int(row[name]) for row in accounts) for name in COUNTERS}  # type: ignore[call-overload]
     last_read = max((int(row["read_ms"]) for row in accounts), default=0)  # type: ignore[call-overload]
     return {
@@ -124,8 +124,8 @@ def _accounts(app: App) -> dict[str, object]:
         "last_ingest": iso_time(last_read) if last_read else None,
         "quarantine": {
             "records": totals["quarantined"],
-            "reasons": app.store.quarantine_reasons(),
-            "newest": app.store.quarantined(),
+            "reasons": app.store.quarantine.reasons(),
+            "newest": app.store.quarantine.newest(),
         },
     }
 

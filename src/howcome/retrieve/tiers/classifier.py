@@ -78,7 +78,7 @@ class ClassifierTier:
 
     def _in_graph(self, project: int | None, name: str) -> str | None:
         """The one file of a project's import graph that a name may mean."""
-        meant = files_meant(self._store, project, [name]).get(name, []) if project is not None else []
+        meant = files_meant(self._store.code_graph, project, [name]).get(name, []) if project is not None else []
         return meant[0][1] if len(meant) == 1 else None
 
     def _tree(self, project: int | None) -> Tree | None:
@@ -86,7 +86,7 @@ class ClassifierTier:
         if project is None:
             return None
         if project not in self._trees:
-            root = dict(self._store.projects()).get(project, "")
+            root = dict(self._store.projects.roots()).get(project, "")
             self._trees[project] = Tree(root) if os.path.isabs(root) and os.path.isdir(root) else None
         return self._trees[project]
 
@@ -94,14 +94,14 @@ class ClassifierTier:
         """Turns that name the files, or speak of the subsystems."""
         turns = situation.wanted.narrowed(events.TURN_KINDS)
         names = {name.lower() for path in found.files for name in (path, os.path.basename(path))}
-        total, frequencies = self._store.name_frequencies(sorted(names))
+        total, frequencies = self._store.index.name_frequencies(sorted(names))
         telling = {
             name: bm25.weight(count, total, is_generic=False) for name, count in frequencies.items() if count
         }
-        terms = [term for name in found.subsystems for term in self._store.analyze(name)]
-        places = self._store.weigh(terms, situation.wanted.scope).windows
-        hits = self._store.search_names(telling, turns, MAX_ROWS)
-        hits += self._store.search_events(places, turns, MAX_ROWS)
+        terms = [term for name in found.subsystems for term in self._store.index.analyze(name)]
+        places = self._store.index.weigh(terms, situation.wanted.scope).windows
+        hits = self._store.index.search("names", telling, turns, MAX_ROWS)
+        hits += self._store.index.search("events", places, turns, MAX_ROWS)
         full = bm25.SATURATION * (sum(telling.values()) + sum(places.values()))
         return [_candidate(hit, PLACE_SHARE * hit.score / full) for hit in hits] if full else []
 
@@ -110,8 +110,8 @@ class ClassifierTier:
     ) -> Iterable[Candidate]:
         """Of the turns about the question those that say what the intent asks for."""
         turns = situation.wanted.narrowed(events.TURN_KINDS)
-        hits = self._store.search_events(weights, turns, MAX_ROWS)
-        texts = self._store.events_by_row([hit.row for hit in hits], with_text=True)
+        hits = self._store.index.search("events", weights, turns, MAX_ROWS)
+        texts = self._store.log.events([hit.row for hit in hits], with_text=True)
         signs = re.compile(_SIGNS[found.intent], re.IGNORECASE)
         for hit in hits:
             event = texts.get(hit.row)
@@ -123,14 +123,14 @@ class ClassifierTier:
     ) -> Iterable[Candidate]:
         """What the agent said last in the exchanges in which something like this failed, and the failures, too."""
         results = situation.wanted.narrowed((events.TOOL_RESULT,))
-        hits = self._store.search_events(weights, results, MAX_ROWS)
-        known = self._store.events_by_row([hit.row for hit in hits])
+        hits = self._store.index.search("events", weights, results, MAX_ROWS)
+        known = self._store.log.events([hit.row for hit in hits])
         failed = [hit for hit in hits if hit.row in known and known[hit.row].failed][:MAX_FAILED]
         for hit in failed:
             score = confidence * hit.score / full
             if situation.with_tools:
                 yield _candidate(hit, score)
-            for event in self._store.answers(hit.exchange, 1):
+            for event in self._store.log.answers(hit.exchange, 1):
                 if _may_answer(event, situation) and event.project == known[hit.row].project:
                     at_ms = event.ts_ms or hit.ts_ms
                     yield Candidate(event.row, hit.session_id, hit.exchange, at_ms, min(1.0, score), 0.0)

@@ -54,7 +54,7 @@ class EntityTier:
         weights = self._weights(situation)
         if not weights:
             return []
-        total, frequencies = self._store.name_frequencies(list(weights))
+        total, frequencies = self._store.index.name_frequencies(list(weights))
         common = max(MIN_COMMON_ROWS, MAX_SHARE * total)
         telling = {
             name: weight * bm25.weight(frequencies[name], total, is_generic=False)
@@ -64,7 +64,7 @@ class EntityTier:
         chosen = dict(sorted(telling.items(), key=lambda item: -item[1])[:MAX_NAMES])
         wanted = situation.wanted
         turns = wanted.narrowed(events.TURN_KINDS)
-        hits = self._store.search_names(chosen, turns, MAX_ROWS)
+        hits = self._store.index.search("names", chosen, turns, MAX_ROWS)
         full = bm25.SATURATION * (sum(chosen.values()) + bm25.weight(0, total, is_generic=False))
         sure = self._sure_rows(situation, chosen, turns) if hits else {}
         found = []
@@ -86,7 +86,7 @@ class EntityTier:
             coined = coined_names(situation.text)
             names = {name: chosen[name] for name in coined if name in chosen}
             share = len(names) / len(coined) if coined else 0.0
-        hits = self._store.search_names(names, turns, MAX_ROWS)
+        hits = self._store.index.search("names", names, turns, MAX_ROWS)
         best = max((hit.score for hit in hits), default=1.0)
         return {hit.row: share * NAME_STRENGTH * hit.score / best for hit in hits}
 

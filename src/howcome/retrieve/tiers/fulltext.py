@@ -38,8 +38,8 @@ class FullTextTier:
         exchange_weights = {term: situation.weights.exchanges[term] for term in situation.terms}
         full_window = full_score(window_weights.values(), situation.weights.totals["events"])
         full_exchange = full_score(exchange_weights.values(), situation.weights.totals["exchanges"])
-        windows = self._store.search_events(window_weights, turns, situation.breadth)
-        exchanges = self._store.search_exchanges(exchange_weights, wanted, situation.breadth // 2)
+        windows = self._store.index.search("events", window_weights, turns, situation.breadth)
+        exchanges = self._store.index.search("exchanges", exchange_weights, wanted, situation.breadth // 2)
         found = _combine(
             [(hit, hit.score / full_window) for hit in windows],
             [(hit, hit.score / full_exchange) for hit in exchanges],
@@ -55,7 +55,7 @@ class FullTextTier:
     ) -> None:
         wanted = situation.wanted
         tools = wanted.narrowed((events.TOOL_CALL, events.TOOL_RESULT))
-        for hit in self._store.search_events(weights, tools, MAX_TOOL_ROWS):
+        for hit in self._store.index.search("events", weights, tools, MAX_TOOL_ROWS):
             score = min(1.0, TOOL_WEIGHT * hit.score / full)
             found[hit.row] = Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, score)
 

@@ -57,7 +57,7 @@ class GraphTier:
         if project_id is None:
             return []
         neighbours = self._of_outside(project_id, situation)
-        neighbours = neighbours or self._neighbours(self._store, project_id, situation.text)
+        neighbours = neighbours or self._neighbours(self._store.code_graph, project_id, situation.text)
         by_name: dict[str, list[str]] = {}
         for path in neighbours:
             by_name.setdefault(file_name(path), []).append(path)
@@ -65,7 +65,7 @@ class GraphTier:
         if not weights:
             return []
         kinds = (*events.TURN_KINDS, events.TOOL_CALL)
-        hits = self._store.search_names(weights, _searched(situation.wanted).narrowed(kinds), MAX_ROWS)
+        hits = self._store.index.search("names", weights, _searched(situation.wanted).narrowed(kinds), MAX_ROWS)
         return self._candidates(situation, hits, by_name)
 
     def _of_outside(self, project_id: int, situation: Situation) -> dict[str, float]:
@@ -85,14 +85,14 @@ class GraphTier:
                 for row, _ in meant:
                     seeds[row] = max(seeds.get(row, 0.0), 1 / len(meant))
         found: dict[str, float] = {}
-        for near in graph.code_neighbours(seeds) if seeds else ():
+        for near in graph.neighbours(seeds) if seeds else ():
             if near.row not in seeds:
                 weight = seeds[near.of] / (near.degree * near.degree_of) ** 0.5
                 found[near.path] = min(1.0, found.get(near.path, 0.0) + weight)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MAX_NEIGHBOURS])
 
     def _weights(self, neighbours: dict[str, float], by_name: dict[str, list[str]]) -> dict[str, float]:
-        total, frequencies = self._store.name_frequencies(list(by_name))
+        total, frequencies = self._store.index.name_frequencies(list(by_name))
         common = max(MIN_COMMON_ROWS, MAX_SHARE * total)
         return {
             name: max(neighbours[path] for path in paths) * bm25.weight(frequencies[name], total, is_generic=False)
@@ -104,8 +104,8 @@ class GraphTier:
     ) -> list[Candidate]:
         """Turns as they are; a tool call as the prompt of its exchange, unless tools are asked for too."""
         rows = {hit.row for hit in hits} | {hit.exchange for hit in hits}
-        stored = self._store.events_by_row(rows)
-        total = self._store.name_frequencies(())[0]
+        stored = self._store.log.events(rows)
+        total = self._store.index.name_frequencies(())[0]
         full = bm25.SATURATION * bm25.weight(0, total, is_generic=False) * 2
         found: dict[int, Candidate] = {}
         for hit in hits:

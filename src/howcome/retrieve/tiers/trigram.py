@@ -47,17 +47,18 @@ class TrigramTier:
         total = weights.totals["events"]
         full = full_score((weights.windows[term] for term in situation.terms), total)
         scores: dict[int, tuple[Hit, float]] = {}
-        for hit in self._store.search_fuzzy({term: weights.windows[term] for term in unknown}, turns, MAX_ROWS):
+        sought = {term: weights.windows[term] for term in unknown}
+        for hit in self._store.index.search("fuzzy", sought, turns, MAX_ROWS):
             scores[hit.row] = (hit, hit.score)
-        widened = [term for word in unknown for term, _ in self._store.similar_terms(word, MAX_WIDENED)]
-        known = self._store.weigh(widened, wanted.scope).windows
-        for hit in self._store.search_events(known, turns, MAX_ROWS):
+        widened = [term for word in unknown for term, _ in self._store.index.similar_terms(word, MAX_WIDENED)]
+        known = self._store.index.weigh(widened, wanted.scope).windows
+        for hit in self._store.index.search("events", known, turns, MAX_ROWS):
             scores[hit.row] = (hit, max(scores[hit.row][1] if hit.row in scores else 0.0, hit.score))
         best = sorted(scores.values(), key=lambda pair: -pair[1])
         return self._rescored(situation, best, full)
 
     def _rescored(self, situation: Situation, best: list[tuple[Hit, float]], full: float) -> list[Candidate]:
-        few = self._store.events_by_row([hit.row for hit, _ in best[:RESCORED]])
+        few = self._store.log.events([hit.row for hit, _ in best[:RESCORED]])
         question = trigrams(situation.text)
         found: list[Candidate] = []
         for hit, raw in best:

@@ -1,4 +1,4 @@
-"""The searching half of the SQLite store: its lexical index beside the rows, and keeping the two together."""
+"""The lexical index beside a log, and keeping the two together."""
 
 from __future__ import annotations
 
@@ -7,76 +7,65 @@ import os
 
 from howcome.errors import IndexDamagedError, StoreLockedError
 from howcome.store.lexical import LexicalIndex
-from howcome.store.sqlite_batches import SqliteBatches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from howcome.domain.stored import Filter, Hit, Scope, Weights
+    from howcome.store.event_log import EventLog
     from howcome.store.lexical_writer import LexicalWriter
+    from howcome.store.search_index import SearchIndex
 
 
-class SqliteSearch(SqliteBatches):
-    """Searches are answered from the index; rows are the truth it is caught up from."""
+class LexicalSearch:
+    """Searches are answered from the index; the log is the truth it is caught up from."""
 
-    folder: str
+    def __init__(self, folder: str, log: EventLog) -> None:
+        self._folder, self._log = folder, log
+        self._index: LexicalIndex | None = None
+        self._index_writer: LexicalWriter | None = None
 
-    _index: LexicalIndex | None = None
-    _index_writer: LexicalWriter | None = None
 
     @property
-    def index(self) -> LexicalIndex:
+    def lexical(self) -> LexicalIndex:
         """The lexical index, opened on first use."""
         if self._index is None:
-            self._index = LexicalIndex(os.path.join(self.folder, "index"), self.mark_of_row)
+            self._index = LexicalIndex(os.path.join(self._folder, "index"), self._log.mark_at)
         return self._index
 
     def analyze(self, text: str) -> list[str]:
         """The terms of a question."""
-        return self.index.analyze(text)
+        return self.lexical.analyze(text)
 
     def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
         """What a question's terms are worth in a scope (None: everywhere)."""
-        return self.index.weigh(terms, scope)
+        return self.lexical.weigh(terms, scope)
 
-    def search_events(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[Hit]:
-        """Events whose window holds the terms, and every required one."""
-        return self.index.search_events(weights, wanted, limit, required)
-
-    def search_exchanges(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[Hit]:
-        """Exchanges that hold the terms, and every required one."""
-        return self.index.search_exchanges(weights, wanted, limit, required)
+    def search(
+        self, what: str, weights: Mapping[str, float], wanted: Filter, limit: int,
+        required: Sequence[Sequence[str]] = (),
+    ) -> list[Hit]:  # fmt: skip
+        """The best hits of one kind; see `domain.stored.SEARCHES`."""
+        return self.lexical.search(what, weights, wanted, limit, required)
 
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
         """How many events there are, and how many mention each name."""
-        return self.index.name_frequencies(names)
-
-    def search_names(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events that mention the names."""
-        return self.index.search_names(weights, wanted, limit)
+        return self.lexical.name_frequencies(names)
 
     def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
         """Known terms that begin like an unknown one."""
-        return self.index.similar_terms(term, limit)
+        return self.lexical.similar_terms(term, limit)
 
-    def search_fuzzy(self, weights: Mapping[str, float], wanted: Filter, limit: int) -> list[Hit]:
-        """Events with a word one edit away from a term."""
-        return self.index.search_fuzzy(weights, wanted, limit)
-
-    def index_lag(self) -> int:
+    def lag(self) -> int:
         """How many rows the index has not seen yet (the newest may hold nothing to index)."""
         try:
-            indexed = self.index.last_row()
+            indexed = self.lexical.last_row()
         except IndexDamagedError:  # it is given up: whoever writes next makes it anew
             indexed = 0
-        return max(0, self.last_row() - indexed)
+        return max(0, self._log.last_position() - indexed)
 
-    def catch_up_index(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
+    def catch_up(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
         """Adds the rows that the index does not hold yet, and makes them searchable.
 
         Args:
@@ -114,19 +103,19 @@ class SqliteSearch(SqliteBatches):
             self._index_writer = None
             raise
 
-    def release_index(self) -> None:
+    def release(self) -> None:
         """Gives the index's write lock back to other processes, after the merges under way."""
         writer, self._index_writer = self._index_writer, None
         if writer is not None:
             writer.close()
 
-    def rebuild_index(self) -> int:
+    def rebuild(self) -> int:
         """Builds the index anew from the rows. Returns how many rows it holds.
 
         Raises:
             StoreLockedError: another process is writing the index.
         """
-        self.release_index()
+        self.release()
         writer = self._take_index()
         if writer is None:
             raise StoreLockedError("another process is writing the index; try again")
@@ -140,10 +129,10 @@ class SqliteSearch(SqliteBatches):
         """The index's writer with its lock; None when another process has it."""
         from howcome.store.lexical_writer import LexicalWriter
 
-        last = self.last_row()
-        if last and not self.mark_of_row(last):  # rows that came another way than by `add_batch`
-            self.renew_marks()
-        writer = LexicalWriter(self, self.index)
+        last = self._log.last_position()
+        if last and not self._log.mark_at(last):  # rows that came another way than by `append`
+            self._log.renew_marks()
+        writer = LexicalWriter(self._log, self.lexical)
         self._index_writer = writer if writer.open() else None
         return self._index_writer
 
@@ -151,7 +140,14 @@ class SqliteSearch(SqliteBatches):
         """Takes an index away that cannot be read: everything in it comes from the rows."""
         from howcome.store.index_files import take_away
 
-        take_away(self.index.folder)  # vectors and memories beside it are whole, and the vectors took hours
+        take_away(self.lexical.folder)  # vectors and memories beside it are whole, and the vectors took hours
         self._index = self._index_writer = None
 
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
+        if self._index is not None:
+            self._index.refresh()
 
+
+if TYPE_CHECKING:
+    _: type[SearchIndex] = LexicalSearch

@@ -1,0 +1,145 @@
+"""Erasing memories in the SQLite store for good, and looking for what is left of them."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from howcome.domain import memories
+from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
+from howcome.errors import StoreError, StoreLockedError
+from howcome.store.driver import driver_errors
+from howcome.store.sqlite_memory_writing import NEXT_CHANGE, MemoryWriter
+from howcome.store.sqlite_reads import unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from howcome.store.database import Database
+    from howcome.store.memory_rows import Purging
+    from howcome.store.sqlite_memory_search import SqliteMemorySearch
+
+EFFECTIVE_IDS = os.access in os.supports_effective_ids
+CHECKPOINT_TRIES = 3
+"""Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
+
+PURGE_WAIT_S = 5.0
+"""How long a purge waits for another process that is writing the memories' index."""
+
+ROWS_A_LOOK = 1000
+"""Events whose texts are looked into at once."""
+
+MAX_TRACES = 20
+"""Events and memories that are named as holding a text; one more says that there are more."""
+
+
+class SqlitePurging:
+    """See `store.memory_rows.Purging`."""
+
+    def __init__(self, db: Database, index: SqliteMemorySearch) -> None:
+        self._db, self._index, self._writer = db, index, MemoryWriter(db)
+
+    def purge(self, row: int, now_ms: int, *, wait_s: float = PURGE_WAIT_S) -> None:
+        """Takes a memory's text out of the index, the rows and the write-ahead log; its id stays as a stone.
+
+        Whatever can be in the way is met first, while the text is still there to be looked for afterwards.
+
+        Raises:
+            StoreError: the index cannot be written; nothing was changed.
+            StoreLockedError: another process is in the way; the memory is forgotten but not erased, purge it again.
+        """
+        if not os.access(folder := self._index.lexical.writable_folder, os.W_OK | os.X_OK, effective_ids=EFFECTIVE_IDS):
+            raise StoreError(
+                f"{folder} is not writable (Permission denied), so the memory cannot be erased; nothing was changed."
+                " Make it writable and purge the memory again."
+            )
+        with self._db.transaction():
+            self._writer.change(row, "deleted_ms = coalesce(deleted_ms, ?)", now_ms)
+        if not (self._index.write(wait_s, anew=True) and self._empty_log()):
+            raise StoreLockedError(
+                "another process is using the store: the memory is forgotten, but not erased; purge it again (when the"
+                " agents' sessions have ended, if need be)"
+            )
+        try:
+            with self._db.transaction():
+                self._erase(row, now_ms)
+        finally:
+            self._empty_log()  # if it cannot be, the old page is still in the file: whoever looks finds it there
+        self._index.catch_up(wait_s=wait_s)
+
+    def _erase(self, row: int, now_ms: int) -> None:
+        """Takes away what a memory says, and all that says the same; within a transaction.
+
+        The other words that say the same leave a stone each, so that none of them comes back; what a model said of the
+        memory goes with it.
+        """
+        [(key, project_id, origin)] = self._db.rows("SELECT key, project_id, origin FROM memories WHERE id = ?", (row,))
+        parts = {part for (part,) in self._db.rows("SELECT key FROM candidates WHERE memory_key = ?", (key,))} | {key}
+        stone = "text = '', subject = '', digest = zeroblob(16), agent = NULL, purged_ms = coalesce(purged_ms, ?)"
+        self._writer.change(row, stone, now_ms)
+        for table in ("memory_evidence", "memory_said"):
+            self._db.execute(f"DELETE FROM {table} WHERE memory_id = ?", (row,))  # noqa: S608 - fixed names
+        for part in sorted(parts):
+            for table in ("candidates", "memory_vectors"):
+                self._db.execute(f"DELETE FROM {table} WHERE key = ?", (part,))  # noqa: S608 - fixed names
+            self._db.execute(
+                "INSERT OR IGNORE INTO memories (key, change, digest, type, text, project_id, origin, status,"  # noqa: S608 - fixed text
+                " created_ms, superseded_by, deleted_ms, purged_ms, source)"
+                f" SELECT ?1, {NEXT_CHANGE}, digest, type, '', ?2, ?3, status, created_ms, NULL, ?4, ?4, source"
+                " FROM memories WHERE id = ?5",
+                (part, project_id, origin, now_ms, row),
+            )
+        self._db.execute("UPDATE distil_operations SET reason = '' WHERE memory_id = ?", (row,))
+
+    def _empty_log(self) -> bool:
+        """Whether the write-ahead log is empty now: readers of an old state keep what they read."""
+        return any(not self._db.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0] for _ in range(CHECKPOINT_TRIES))
+
+    def vacuum(self) -> None:
+        """Writes the whole database anew, without what was left in unused parts of its pages.
+
+        Raises:
+            StoreError: there is no room for it; StoreLockedError: another process is in the way.
+        """
+        with driver_errors(self._db.folder):
+            self._db.execute("VACUUM")
+        if not self._empty_log():
+            raise StoreLockedError("another process is reading the store's log; end the agent's sessions")
+
+    def files_with(self, text: str) -> list[str]:
+        """The files of the store's folder that hold a text or much of it."""
+        from howcome.store.traces import Trace, files_with
+
+        return files_with(self._db.folder, Trace(text))
+
+    def events_with(self, text: str) -> list[str]:
+        """Ids of events whose texts (packed ones too) hold a text or much of it; at most MAX_TRACES + 1."""
+        from howcome.store.traces import Trace
+
+        trace = Trace(text)
+        ids = (ID_PREFIX + key.hex()[:ID_HEX_CHARS] for key, said in self._event_texts() if trace.is_in(said.encode()))
+        return list(islice(ids, MAX_TRACES + 1))
+
+    def _event_texts(self) -> Iterator[tuple[bytes, str]]:
+        last = 0
+        sql = "SELECT id, key, excerpt, payload FROM events WHERE id > ? ORDER BY id LIMIT ?"
+        while rows := self._db.rows(sql, (last, ROWS_A_LOOK)):
+            last = rows[-1][0]
+            for _, key, excerpt, payload in rows:
+                yield key, excerpt if payload is None else f"{excerpt}\n{unpack(payload, excerpt)}"
+        yield from self._db.rows("SELECT key, text FROM rationales")
+
+    def memories_with(self, text: str) -> list[str]:
+        """Ids of memories, whatever became of them, that hold a text or much of it; at most MAX_TRACES + 1."""
+        from howcome.store.traces import Trace
+
+        trace = Trace(text)
+        sql = "SELECT key, text FROM memories UNION ALL SELECT coalesce(memory_key, key), text FROM candidates"
+        said = self._db.rows(sql)
+        found = (memories.memory_id(key) for key, words in said if trace.is_in(words.encode()))
+        return list(dict.fromkeys(found))[: MAX_TRACES + 1]
+
+
+if TYPE_CHECKING:
+    _: type[Purging] = SqlitePurging
