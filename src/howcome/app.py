@@ -11,6 +11,7 @@ import time
 
 from howcome.domain.stored import Scope
 from howcome.errors import ProviderError
+from howcome.store.place import has_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
-
-DATABASE_NAME = "howcome.db"
 
 
 def now_ms() -> int:
@@ -80,7 +79,7 @@ def open_app(
 
 def open_for_recall(settings: Settings, deadline: float, embedder: Embedder | None = None) -> App | None:
     """The façade for a prompt; None when there is no store yet. Only a loaded embedder is asked."""
-    if not os.path.exists(os.path.join(settings.home, DATABASE_NAME)):
+    if not has_database(settings.home):
         return None
     busy_ms = max(1, int((deadline - time.monotonic()) * 250))  # a quarter of the time left, then without
     return open_app(settings, busy_ms=busy_ms, create=False, embedder=embedder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.toys import open_toys
 
 from howcome.store.sqlite import SqliteStore
 
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda folder: SqliteStore(str(folder)),
+    "toys": open_toys,
 }
 """Name → what opens the store of a folder; opening it twice gives two stores over the same rows."""
 
+ON_EVERY_LOG = ("test_store", "test_store_turns", "test_positions")
+"""Modules about the log of events: the toys have nothing else of their own, and count no words."""
 
-@pytest.fixture(params=STORES)
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs each test against the stores that it is about."""
+    names = tuple(STORES) if metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_LOG else ("sqlite",)
+    for fixture in {"open_store", "shared_store"} & set(metafunc.fixturenames):
+        metafunc.parametrize(fixture, names, indirect=True, scope="module" if fixture == "shared_store" else None)
+
+
+@pytest.fixture
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the test's store, as often as a test wants: as another process would."""
     opened: list[Store] = []
@@ -40,7 +52,7 @@ def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
 
 
-@pytest.fixture(params=STORES, scope="module")
+@pytest.fixture(scope="module")
 def shared_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store for all generated examples of a module's tests."""
     opened = STORES[request.param](tmp_path_factory.mktemp("shared"))

@@ -12,7 +12,7 @@ import pytest
 from tests.batches import Transcript, find
 
 from howcome.errors import StoreDamagedError, StoreError, StoreLockedError, StoreMissingError, StoreNewerError
-from howcome.store.sqlite import DATABASE_NAME, SqliteStore
+from howcome.store.sqlite import SqliteStore
 
 
 def everything_below(folder: Path) -> dict[str, int]:
@@ -29,12 +29,12 @@ def test_nobody_else_can_read_a_store(tmp_path: Path, umask: int) -> None:
         Transcript(store).say("private words")
         store.index.catch_up()
         modes = everything_below(tmp_path / "deep" / "store")
-        assert {f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal", "-shm")} <= set(modes)
+        assert {f"howcome.db{suffix}" for suffix in ("", "-wal", "-shm")} <= set(modes)
         store.close()
     finally:
         os.umask(before)
     assert modes["."] == 0o700
-    databases = {name: mode for name, mode in modes.items() if name.startswith(DATABASE_NAME)}
+    databases = {name: mode for name, mode in modes.items() if name.startswith("howcome.db")}
     assert set(databases.values()) == {0o600}
     assert modes["index"] & 0o077 == 0
 
@@ -42,13 +42,13 @@ def test_nobody_else_can_read_a_store(tmp_path: Path, umask: int) -> None:
 def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
     """Its numbers may mean something else: nothing is read or written, and the message says what to do."""
     SqliteStore(str(tmp_path)).close()
-    connection = apsw.Connection(str(tmp_path / DATABASE_NAME))
+    connection = apsw.Connection(str(tmp_path / "howcome.db"))
     connection.pragma("user_version", 99)
     connection.close()
-    before = (tmp_path / DATABASE_NAME).read_bytes()
+    before = (tmp_path / "howcome.db").read_bytes()
     with pytest.raises(StoreNewerError, match="upgrade"):
         SqliteStore(str(tmp_path))
-    assert (tmp_path / DATABASE_NAME).read_bytes() == before
+    assert (tmp_path / "howcome.db").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None
 )
 def test_a_damaged_store_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
     """What is no database is left byte for byte as it is, with nothing put beside it."""
-    path = tmp_path / DATABASE_NAME
+    path = tmp_path / "howcome.db"
     path.write_bytes(content)
     with pytest.raises(StoreError) as caught:
         SqliteStore(str(tmp_path))
     assert path.read_bytes() == content
-    assert [entry.name for entry in tmp_path.iterdir()] == [DATABASE_NAME]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["howcome.db"]
     assert isinstance(caught.value, StoreDamagedError) or "failed" in str(caught.value)
 
 
@@ -71,7 +71,7 @@ def test_a_torn_page_is_reported(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path))
     Transcript(store).say(*("some words " * 50 for _ in range(200)))
     store.close()
-    path = tmp_path / DATABASE_NAME
+    path = tmp_path / "howcome.db"
     data = bytearray(path.read_bytes())
     data[8192 : len(data) - 4096] = b"\xa5" * (len(data) - 12288)
     path.write_bytes(data)

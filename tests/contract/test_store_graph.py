@@ -114,7 +114,7 @@ def test_two_builds_at_once_leave_one_whole_graph(open_store: Callable[[], Store
 def test_every_older_store_becomes_one_of_today(tmp_path: Path, version: int) -> None:
     """Its rows are there and found, and it holds graphs: the store brings itself up when it is opened."""
     folder = os.path.join(os.path.dirname(sqlite.__file__), "migrations")
-    connection = apsw.Connection(str(tmp_path / sqlite.DATABASE_NAME))
+    connection = apsw.Connection(str(tmp_path / "howcome.db"))
     for name in sorted(os.listdir(folder))[:version]:
         with open(os.path.join(folder, name), encoding="utf-8") as script:
             connection.execute(script.read())

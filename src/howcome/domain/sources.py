@@ -58,14 +58,35 @@ class SourceState:
 
 
 class NewEvent:
-    """An event ready to be stored: redacted, keyed, in its four resolutions."""
+    """An event ready to be stored: redacted, keyed, in its four resolutions.
 
-    __slots__ = ("columns", "cwd", "key", "search_text", "session")
+    `kind` and `origin` are their numbers (`events.KINDS`, `events.ORIGINS`); `order_ms` is its place in its session;
+    `payload` is the whole text, packed, or None when the excerpt is all of it.
+    """
 
-    def __init__(
-        self, key: bytes, session: str, cwd: str | None, columns: tuple[object, ...], search_text: str
-    ) -> None:
-        self.key, self.session, self.cwd, self.columns, self.search_text = key, session, cwd, columns, search_text
+    __slots__ = (
+        "agent_id", "branch", "cwd", "excerpt", "exit_code", "failed", "file", "key", "kind", "order_ms", "origin",
+        "payload", "search_text", "session", "text_chars", "tool", "tool_use_id", "ts_ms",
+    )  # fmt: skip
+
+    key: bytes
+    session: str
+    cwd: str | None
+    kind: int
+    origin: int
+    ts_ms: int | None
+    order_ms: int
+    tool: str | None
+    tool_use_id: str | None
+    file: str | None
+    branch: str | None
+    agent_id: str | None
+    failed: bool | None
+    exit_code: int | None
+    text_chars: int
+    excerpt: str
+    payload: bytes | str | None
+    search_text: str
 
 
 class NewRecord:

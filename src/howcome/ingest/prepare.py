@@ -51,13 +51,16 @@ class Preparer:
         tool, file = name(event.tool), name(event.file)
         text, words = self._redact(said, event.input, event.tool)
         excerpt = events.cut(words, events.excerpt_limit(event.kind))
-        columns = (
-            _KIND_NUMBERS[event.kind], _ORIGIN_NUMBERS[event.origin], event.ts_ms, order_ms, tool,
-            name(event.tool_use_id), file, name(event.branch), name(event.agent_id), event.failed, event.exit_code,
-            len(text), excerpt, self._pack(event.kind, text, excerpt),
-        )  # fmt: skip
-        search_text = events.searchable(event.kind, tool, file, words)
-        return NewEvent(key, self.gate.text(event.session_id), name(event.cwd), columns, search_text)
+        new = NewEvent()
+        new.key, new.session, new.cwd = key, self.gate.text(event.session_id), name(event.cwd)
+        new.kind, new.origin = _KIND_NUMBERS[event.kind], _ORIGIN_NUMBERS[event.origin]
+        new.ts_ms, new.order_ms = event.ts_ms, order_ms
+        new.tool, new.tool_use_id, new.file = tool, name(event.tool_use_id), file
+        new.branch, new.agent_id = name(event.branch), name(event.agent_id)
+        new.failed, new.exit_code, new.text_chars = event.failed, event.exit_code, len(text)
+        new.excerpt, new.payload = excerpt, self._pack(event.kind, text, excerpt)
+        new.search_text = events.searchable(event.kind, tool, file, words)
+        return new
 
     def _identify(self, event: Event, said: str) -> bytes:
         """Identity is what was said, by whom, in which record: never the envelope, never the session (forks copy)."""

@@ -13,6 +13,7 @@ from howcome.present.mcp_tools import HOOK, TOOLS, Arguments
 from howcome.present.next_step import next_step
 from howcome.present.render import own_words
 from howcome.present.unsaid import without_secrets
+from howcome.store.place import has_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,9 +108,7 @@ class Session:
 
     def _is_gone(self) -> bool:
         """Whether this server has seen a store and somebody took it away: it must not come back by itself."""
-        from howcome.app import DATABASE_NAME
-
-        is_there = os.path.exists(os.path.join(self.settings.home, DATABASE_NAME))
+        is_there = has_database(self.settings.home)
         self._had_store = self._had_store or is_there
         return self._had_store and not is_there
 

@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from howcome.app import DATABASE_NAME
 from howcome.settings import CONFIG_NAME, FIELDS
+from howcome.store.place import FILES
 
 Names: TypeAlias = "Mapping[str, Names] | None"
 """What is ours in a folder: names (regular expressions) → what is ours in it, `_ALL` for all; None is a file."""
@@ -22,7 +22,7 @@ DATED = r"\d{4}-\d\d-\d\d(-\d{4,6})?"
 
 _ALL: dict[str, Names] = {"(?s:.*)": None}
 _STORE: dict[str, Names] = {
-    re.escape(DATABASE_NAME) + "(-wal|-shm|-journal)?": None,
+    FILES: None,
     r"index(-damaged-\d+)?": {r"(lexical|memories)-\d+(-damaged-\d+)?|vectors-\d+-.+": _ALL},
 }
 _SPOOL: dict[str, Names] = {

@@ -14,9 +14,10 @@ import threading
 import time
 from contextlib import suppress
 
-from howcome.app import DATABASE_NAME, now_ms
+from howcome.app import now_ms
 from howcome.present.hooks import guarded
 from howcome.present.patience import Patience
+from howcome.store.place import has_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Worker:
 
     def _is_gone(self) -> bool:
         """Whether there was a store and somebody took it away: it must not come back by itself."""
-        is_there = os.path.exists(os.path.join(self._settings.home, DATABASE_NAME))
+        is_there = has_database(self._settings.home)
         self._had_store = self._had_store or is_there
         return self._had_store and not is_there
 

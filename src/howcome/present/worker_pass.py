@@ -10,13 +10,14 @@ import os
 import time
 from contextlib import suppress
 
-from howcome.app import DATABASE_NAME, now_ms, open_app
+from howcome.app import now_ms, open_app
 from howcome.capture.discover import known_transcripts
 from howcome.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
 from howcome.ingest.identity import Identities
 from howcome.ingest.memory_backup import back_up_memories
 from howcome.present.shared_embedder import SharedEmbedder
 from howcome.providers.embed_name import model_name
+from howcome.store.place import database_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ class CatchUp:
 
     def _store_file(self) -> tuple[int, int] | None:
         try:
-            status = os.stat(os.path.join(self._settings.home, DATABASE_NAME))
+            status = os.stat(database_path(self._settings.home))
         except OSError:
             return None
         return status.st_dev, status.st_ino

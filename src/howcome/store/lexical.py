@@ -22,6 +22,7 @@ from tantivy import Occur, Query
 
 from howcome.domain import bm25, events
 from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
+from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
 from howcome.store.binding import guarded
 from howcome.store.index_files import make_folders
@@ -44,9 +45,6 @@ NAME_WORDS = "howcome_names"
 MIN_STEM_CHARS = 6
 MAX_ENDING_CHARS = 7
 """What may be left of an unknown word, and what may be taken from its end."""
-
-DID_BOOST = 0.3
-"""What was done counts .3 of what was said: without it nDCG@10 falls by 1.8 points (docs/evaluation.md)."""
 
 _HIT_FIELDS = ("row", "session", "exchange", "ts")
 _NUMBERS = (*_HIT_FIELDS, "project", "kind", "origin")

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict, deque
 import tantivy
 
 from howcome.domain import events
+from howcome.domain.term_weights import EVENT_CHARS, NEAR_CHARS, OWN_WEIGHT, SAID_CLIP, SAID_WEIGHT, TURNS_BEFORE
 from howcome.domain.text import analyze, with_extra_terms
 from howcome.store.binding import guarded, is_lock_busy
 from howcome.store.faults import require_memory
@@ -28,16 +29,6 @@ ROWS_A_SHORT_STEP = 1000
 """Under a deadline: five thousand rows may take half a second."""
 
 HEAP_BYTES = 15_000_000
-OWN_WEIGHT = 2
-"""A turn's own words count twice, the words before it once."""
-
-TURNS_BEFORE = 2
-NEAR_CHARS = 400
-EVENT_CHARS = 2000
-SAID_WEIGHT = 3
-SAID_CLIP = 2
-"""A word of an exchange counts at most twice, at weight 3; a word of the exchange before it counts 1."""
-
 MAX_EXCHANGE_ROWS = 1000
 """Of a longer exchange the first and the last rows stand for it: it is written anew whenever it grows."""
 

@@ -14,6 +14,7 @@ from tantivy import Occur, Query
 
 from howcome.domain import events, memories
 from howcome.domain.memories import MemoryHit
+from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.domain.text import with_extra_terms
 from howcome.store.binding import guarded, is_lock_busy
 from howcome.store.faults import require_memory
@@ -34,9 +35,6 @@ HEAP_BYTES = 15_000_000
 """The least that Tantivy takes."""
 
 ROWS_A_STEP = 2000
-TEXT_WEIGHT = 3
-"""A memory's words count three times: it is short, and as dense as what an exchange is about."""
-
 _TYPES = {name: number for number, name in enumerate(memories.TYPES)}
 
 
@@ -245,7 +243,7 @@ def _document(memory: MemoryDocument) -> tantivy.Document:
     document.add_unsigned("kind", _TYPES.get(memory.type, len(_TYPES)))
     document.add_unsigned("origin", memory.origin)
     document.add_text("agent", memory.agent if memory.is_live else "")
-    document.add_text("text", " ".join([with_extra_terms(memory.text)] * TEXT_WEIGHT) if memory.is_live else "")
+    document.add_text("text", " ".join([with_extra_terms(memory.text)] * MEMORY_WEIGHT) if memory.is_live else "")
     return document
 
 

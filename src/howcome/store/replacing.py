@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 
+from howcome.store.place import database_path
 from howcome.store.possession import alone
 from howcome.store.stamp import sync_folder
 
@@ -13,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATABASE_NAME = "howcome.db"
 LOG_SUFFIXES = ("-wal", "-shm", "-journal")
 WAIT_S = 10.0
 """How long whoever has the store open is waited for."""
@@ -38,13 +38,13 @@ def replace_database(home: str, kind: str, make: Callable[[str], None], *, wait_
         StoreLockedError: somebody has it open.
         OSError: the folder cannot be written.
     """
-    path = os.path.join(home, DATABASE_NAME)
+    path = database_path(home)
     with alone(home, wait_s):
         aside = _new_folder(home, kind)
-        kept, work = os.path.join(aside, DATABASE_NAME), os.path.join(aside, "new")
+        kept, work = database_path(aside), os.path.join(aside, "new")
         try:
             os.mkdir(work, 0o700)
-            make(os.path.join(work, DATABASE_NAME))
+            make(database_path(work))
             if os.path.lexists(path):
                 _keep(path, kept)
         except BaseException:
@@ -56,7 +56,7 @@ def replace_database(home: str, kind: str, make: Callable[[str], None], *, wait_
         for suffix in LOG_SUFFIXES:
             if os.path.lexists(path + suffix):
                 os.rename(path + suffix, kept + suffix)
-        os.replace(os.path.join(work, DATABASE_NAME), path)
+        os.replace(database_path(work), path)
         shutil.rmtree(work)
         sync_folder(home)
     return aside

@@ -28,7 +28,7 @@ class SearchIndex(Protocol):
         self, what: str, weights: Mapping[str, float], wanted: Filter, limit: int,
         required: Sequence[Sequence[str]] = (),
     ) -> list[Hit]:  # fmt: skip
-        """The best hits of one of `domain.stored.SEARCHES`, with every required term, by BM25 with the weights as idf."""
+        """The best hits of one of `domain.stored.SEARCHES`, with every required term: BM25 with the weights as idf."""
         ...
 
     def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:

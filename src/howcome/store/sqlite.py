@@ -16,6 +16,7 @@ from howcome.errors import StoreError, StoreNewerError
 from howcome.store.database import Database
 from howcome.store.driver import driver_errors
 from howcome.store.lexical_search import LexicalSearch
+from howcome.store.place import database_path
 from howcome.store.sqlite_answers import SqliteAnswers
 from howcome.store.sqlite_batches import BatchWriter
 from howcome.store.sqlite_distil_batches import SqliteDistilBatches
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 13
 BUSY_TIMEOUT_MS = 5000
-DATABASE_NAME = "howcome.db"
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
 
@@ -69,7 +69,7 @@ class SqliteStore:
                 not there and must not be created.
         """
         self.folder, self.gate = folder, gate
-        self.path = os.path.join(folder, DATABASE_NAME)
+        self.path = database_path(folder)
         with driver_errors(self.folder):
             self.connection, is_read_only, self._share = connect(folder, self.path, busy_ms, create=create)
             self.connection.gate = None if gate is None else gate.text

@@ -11,8 +11,9 @@ import apsw
 from howcome.errors import StoreError, StoreNewerError, UsageError
 from howcome.store.driver import driver_errors
 from howcome.store.faults import refusal_of
+from howcome.store.place import database_path
 from howcome.store.possession import share
-from howcome.store.replacing import DATABASE_NAME, replace_database
+from howcome.store.replacing import replace_database
 from howcome.store.sqlite import SCHEMA_VERSION
 from howcome.store.sqlite_salvage import damage
 
@@ -34,7 +35,7 @@ def back_up(home: str, file: str) -> int:
     try:
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         with driver_errors(os.path.dirname(part)):
-            _copy(os.path.join(home, DATABASE_NAME), part)
+            _copy(database_path(home), part)
         if problem := damage(part):
             raise StoreError(f"the copy is not whole ({problem}): look at the database with `howcome doctor --deep`")
         os.rename(part, file)

@@ -110,7 +110,12 @@ class BatchWriter:
     ) -> bool:
         session_id, project_id = self._place(batch, event)
         self._db.connection.execute_gated(  # by `ingest.prepare`
-            _INSERT_EVENT, (event.key, session_id, project_id, source_id, record.offset, *event.columns)
+            _INSERT_EVENT,
+            (
+                event.key, session_id, project_id, source_id, record.offset, event.kind, event.origin, event.ts_ms,
+                event.order_ms, event.tool, event.tool_use_id, event.file, event.branch, event.agent_id, event.failed,
+                event.exit_code, event.text_chars, event.excerpt, event.payload,
+            ),
         )
         if self._db.changes():
             new_rows[self._db.last_id()] = event.search_text
@@ -119,7 +124,7 @@ class BatchWriter:
         if found is not None and found[1] != session_id:  # a fork: it keeps what it copied
             self._db.execute(
                 "INSERT OR IGNORE INTO memberships (session_id, event_id, order_ms) VALUES (?, ?, ?)",
-                (session_id, found[0], event.columns[3]),
+                (session_id, found[0], event.order_ms),
             )
         return False
 

@@ -18,7 +18,8 @@ from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreDamagedError, StoreError
 from howcome.store.driver import driver_errors
-from howcome.store.replacing import DATABASE_NAME, replace_database
+from howcome.store.place import database_path
+from howcome.store.replacing import replace_database
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
 from howcome.store.sqlite_reads import unpack
 
@@ -92,7 +93,7 @@ def salvage(home: str) -> Salvaged | None:
     Raises:
         StoreError: it is locked, or cannot be told to be damaged; nothing was changed.
     """
-    path = os.path.join(home, DATABASE_NAME)
+    path = database_path(home)
     report = Salvaged()
 
     def make(new: str) -> None:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from howcome.app import DATABASE_NAME, App, open_app
+from howcome.app import App, open_app
 from howcome.capture.discover import Found, known_transcripts
 from howcome.errors import SettingsError, StoreError
 from howcome.present.hooks import GUARD
 from howcome.settings import FIELDS, Settings, home_folder, read_settings
+from howcome.store.place import database_path
 
 Level = Literal["ok", "note", "warning", "error"]
 BUSY_MS = 1500
@@ -84,7 +85,7 @@ class Machine:
         self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
         self.user_home = environment.get("HOME") or os.path.expanduser("~")
         self.home = home_folder(environment)
-        self.database = os.path.join(self.home, DATABASE_NAME)
+        self.database = database_path(self.home)
         self.settings_problem: SettingsError | None = None
         self.settings = self._read_settings()
         self.store_problem: StoreError | None = None

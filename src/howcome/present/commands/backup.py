@@ -7,7 +7,6 @@ import time
 
 import click
 
-from howcome.app import DATABASE_NAME
 from howcome.errors import StoreMissingError, UsageError
 from howcome.ingest.memory_backup import FOLDER
 from howcome.present.checks.base import in_units
@@ -15,6 +14,7 @@ from howcome.present.commands.asking import confirm
 from howcome.present.render import json_line
 from howcome.present.terminal import echo
 from howcome.settings import Settings, read_settings
+from howcome.store.place import database_path
 from howcome.upkeep import back_up, put_back
 
 
@@ -44,7 +44,7 @@ def backup(file: str | None, *, is_restore: bool, force: bool, yes: bool, as_jso
     if is_restore:
         _restore(settings, file, yes=yes, as_json=as_json)
         return
-    if not os.path.lexists(os.path.join(settings.home, DATABASE_NAME)):
+    if not os.path.lexists(database_path(settings.home)):
         raise StoreMissingError(f"there is no memory in {settings.home}: nothing to back up")
     path = os.path.realpath(file) if file else _new_file(settings.home)
     if os.path.isdir(path):

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import click
 
-from howcome.app import DATABASE_NAME, open_app
+from howcome.app import open_app
 from howcome.capture.projects import project_root
 from howcome.errors import HowcomeError, LifecycleError, UsageError
 from howcome.present import lifecycle
@@ -25,6 +25,7 @@ from howcome.present.own_files import RECORDS
 from howcome.present.render import json_line
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import CONFIG_NAME, read_settings
+from howcome.store.place import has_database
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -148,7 +149,7 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, "Bring this up to date"), yes=yes, err=as_json)
-    has_store = (home / DATABASE_NAME).exists()
+    has_store = has_database(str(home))
     indexed, redacted = _upgrade_store(quiet=as_json) if has_store else (0, None)
     reports = _install(owners, home, force=force)
     if as_json:
@@ -203,7 +204,7 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
         _say_uninstalled(reports, is_purge=with_data)
     if doomed is None:
         _finish(as_json, reports, home)
-        if not as_json and (home / DATABASE_NAME).exists():
+        if not as_json and has_database(str(home)):
             echo(f"Your memory stays in {_shown(home)}. `howcome uninstall --purge` deletes it.")
         return
     keeps_settings = doomed.keeps_settings
@@ -337,7 +338,7 @@ def _announce(
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
     """Say what becomes of the memory."""
     if doomed is None:
-        if (home / DATABASE_NAME).exists():
+        if has_database(str(home)):
             echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
         return
     if doomed.memory:

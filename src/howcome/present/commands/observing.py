@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from howcome.app import DATABASE_NAME, open_app
+from howcome.app import open_app
 from howcome.capture.decode import decode_record, plain_decoder
 from howcome.capture.observed import EXAMPLE
 from howcome.capture.spool import dead_letters, discard_dead, is_empty, spool_counts
@@ -19,6 +19,7 @@ from howcome.present.hooks import GUARD
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import Settings, read_settings
+from howcome.store.place import has_database
 
 MAX_INPUT_BYTES = 64 << 20
 RETRY_WAIT_S = 10.0
@@ -104,7 +105,7 @@ def _decode_lines(data: bytes) -> tuple[_Numbered, _Problems]:
 def _move(settings: Settings, *, retry: bool) -> SpoolReport:
     """The spool into the store, and its rows into the index; an empty spool makes no store."""
     home = settings.home
-    if is_empty(home) and not dead_letters(home) and not os.path.exists(os.path.join(home, DATABASE_NAME)):
+    if is_empty(home) and not dead_letters(home) and not has_database(home):
         return SpoolReport()
     with open_app(settings) as app:
         report = app.ingest_spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()

@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 import click
 
-from howcome.app import DATABASE_NAME, App, open_app
+from howcome.app import App, open_app
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
@@ -24,10 +24,10 @@ from howcome.present.memory_files import read_export, write_export
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import read_settings
+from howcome.store.place import is_database_file
 
 _SHOWN_PROBLEMS = 20
 _SHOWN_TRACES = 5
-_DATABASE_FILES = (DATABASE_NAME, DATABASE_NAME + "-wal")
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ID = click.argument("memory_id", metavar="ID")
@@ -312,7 +312,7 @@ def _named(ids: list[str], one: str, many: str = "") -> str:
 def _strays(report: PurgeReport) -> list[str]:
     """Files that hold the words although no event and no other memory does."""
     is_known = bool(report.events or report.memories)
-    return [name for name in report.files if not (is_known and name in _DATABASE_FILES)]
+    return [name for name in report.files if not (is_known and is_database_file(name))]
 
 
 def _from_outside(report: ImportReport, file: str) -> list[str]:

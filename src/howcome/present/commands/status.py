@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from howcome.app import DATABASE_NAME, App, open_app
+from howcome.app import App, open_app
 from howcome.capture.spool import spool_counts
 from howcome.domain.events import KINDS
 from howcome.domain.sources import COUNTERS
@@ -27,6 +27,7 @@ from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.present.worker import worker_state
 from howcome.settings import read_settings
+from howcome.store.place import database_bytes
 
 
 @click.command(short_help="Show what is stored, what is unread, what went wrong.")
@@ -71,7 +72,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
         "counts": _counts(app, by_kind=by_kind),
         **_accounts(app),
         "sizes": {
-            "database_bytes": sum(_size(os.path.join(home, DATABASE_NAME + suffix)) for suffix in ("", "-wal")),
+            "database_bytes": database_bytes(home),
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
         "memories": app.store.memories.counts(),

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from howcome.app import DATABASE_NAME
 from howcome.errors import LifecycleError
 from howcome.present.own_files import RECORDS, foreign_paths, own_paths
 from howcome.present.render import counted
 from howcome.present.worker import LOCK_NAME, take_lock, worker_state
 from howcome.settings import CONFIG_NAME
+from howcome.store.place import is_database_file
 
 WAIT_S = 3.0
 """How long whoever works is waited for: it looks once in a second, and ends after its piece of at most some 0.3 s."""
@@ -40,7 +40,7 @@ class Purge:
     def files(self) -> list[str]:
         """The files, the words first."""
         files = [path for path in self.paths if not os.path.isdir(path)]
-        return sorted(files, key=lambda path: not os.path.basename(path).startswith(DATABASE_NAME))
+        return sorted(files, key=lambda path: not is_database_file(path))
 
     @property
     def memory(self) -> list[str]:
@@ -99,7 +99,7 @@ def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
     """
     deadline = time.monotonic() + wait_s
     deleted: dict[str, None] = {}
-    _delete([path for path in plan.files if os.path.basename(path).startswith(DATABASE_NAME)], deleted)
+    _delete([path for path in plan.files if is_database_file(path)], deleted)
     lock = _when_nobody_works(str(plan.home), deadline)
     try:
         while True:

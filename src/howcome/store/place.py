@@ -1,0 +1,30 @@
+"""Where the database lies in howcome's folder, and which files are its: nobody else knows its name."""
+
+from __future__ import annotations
+
+import os
+
+_NAME = "howcome.db"
+FILES = r"howcome\.db(-wal|-shm|-journal)?"
+"""A pattern of the names of its files."""
+
+
+def database_path(home: str) -> str:
+    """The database of a folder, whether it is there or not."""
+    return os.path.join(home, _NAME)
+
+
+def has_database(home: str) -> bool:
+    """Whether there is one."""
+    return os.path.exists(database_path(home))
+
+
+def is_database_file(path: str) -> bool:
+    """Whether a file is the database's, or one that SQLite keeps beside it."""
+    return os.path.basename(path).startswith(_NAME)
+
+
+def database_bytes(home: str) -> int:
+    """What the rows take on disk, with their log."""
+    path = database_path(home)
+    return sum(os.path.getsize(file) for file in (path, path + "-wal") if os.path.exists(file))
