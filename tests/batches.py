@@ -1,4 +1,4 @@
-"""Invented events for stores: what a pass over a transcript hands to `Store.add_batch`, without any file."""
+"""Invented events for stores: what a pass over a transcript hands to `EventLog.append`, without any file."""
 
 from __future__ import annotations
 

@@ -106,10 +106,10 @@ with open_app(read_settings(os.environ)) as app:
         for path in (own, shared):
             app.ingest_file(Found(str(path), "claude-code", 0, 0))
         app.index_new_rows()
-        app.store.release_index()
+        app.store.index.release()
         app.search(Question("why does crane fail", Scope.everything(), limit=5))
         app.recall("why does crane fail?", cwd=claude.cwd, session="other", recent=lambda: "")
-        app.store.record_injections("other", "UserPromptSubmit", [(1, 0.5)], 1)
+        app.store.injections.record_events("other", "UserPromptSubmit", [(1, 0.5)], 1)
         rounds += 1
 """
 
@@ -286,7 +286,7 @@ for limit in range(4096, 1 << 20, 60_000):
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 ingest(Path(sys.argv[2]))
 assert failures, "the limit was never felt"
-assert store.counts()["events"] == 1500, store.counts()
+assert store.accounts.counts()["events"] == 1500, store.accounts.counts()
 assert_accounted(store)
 """
     path = write(tmp_path / "a.jsonl", *Claude().conversation(300))

@@ -104,13 +104,13 @@ with open_app(read_settings(os.environ)) as app:
     for _ in range(2):
         try:
             app.index_new_rows()
-            app.store.release_index()
+            app.store.index.release()
         except MachineError:
             refused += 1
     resource.setrlimit(name, (soft, hard))
     app.index_new_rows()
-    app.store.release_index()
-    assert app.store.index_lag() == 0
+    app.store.index.release()
+    assert app.store.index.lag() == 0
     assert refused or name == resource.RLIMIT_NOFILE, "the limit was never felt"
 """
 

@@ -596,7 +596,7 @@ def test_it_answers_while_another_process_rebuilds_the_index(server: McpServer, 
     script = (
         "import os, sys; from howcome.store.sqlite import SqliteStore; store = SqliteStore(sys.argv[1])\n"
         "rebuilt = 0\n"
-        "while rebuilt < 6 or not os.path.exists(sys.argv[2]): store.rebuild_index(); rebuilt += 1\n"
+        "while rebuilt < 6 or not os.path.exists(sys.argv[2]): store.index.rebuild(); rebuilt += 1\n"
         "store.close()"
     )
     enough, answers = told.parent / "enough", []

@@ -435,8 +435,8 @@ def check(folder):
     take(folder, said("after", id="y"))
     store = SqliteStore(str(folder))
     move(store, folder, retry_all=True)
-    rows = [row for row in store.session_ids("7f3a")]
-    texts = sorted(event.text for row in rows for event in store.session_events(row, with_text=True))
+    rows = [row for row in store.sessions.named("7f3a")]
+    texts = sorted(event.text for row in rows for event in store.log.session(row, with_text=True))
     names = ["after", "before 0", "before 1", "before 2", "during", "from the dead"]
     assert texts in (names, [name for name in names if name != "during"]), texts
     [records] = left(folder)
