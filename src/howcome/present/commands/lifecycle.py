@@ -30,16 +30,10 @@ from howcome.store.place import has_database
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 _PLANNED = {
-    "created": "new file",
-    "changed": "added to",
-    "unchanged": "in place",
-    "kept": "yours, kept",
-    "replaced": "yours, replaced",
-    "restored": "as it was before",
-    "removed": "removed",
-    "edited": "ours cut out",
+    "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
+    "replaced": "yours, replaced", "restored": "as it was before", "removed": "removed", "edited": "ours cut out",
     "nothing": "nothing there",
-}
+}  # fmt: skip
 _SHOWN = 5
 _UNCHANGED = ("unchanged", "kept", "nothing")
 
