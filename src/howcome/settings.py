@@ -48,6 +48,8 @@ LANGUAGE_MODELS = ("off", "http", "anthropic", "claude")
 _LANGUAGE_MODEL = (
     "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program)."
 )
+FUSIONS = ("weighted", "rrf", "union", "intersection")
+_FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
 RERANKED = 20
 """How many of a search's first answers a reranker reads."""
 
@@ -81,6 +83,7 @@ FIELDS = (
     Field("llm_answer_tokens", 4096, "Tokens that one answer may have at most.", 256, 65536),
     Field("llm_daily_calls", 0, "Calls of the language model that may be made a day (UTC); 0: none."),
     Field("llm_daily_tokens", 0, "Tokens that they may use a day, in and out; 0: none."),
+    Field("fusion", "weighted", _FUSION, choices=FUSIONS),
     Field("classifier_weight", 0.0, _WEIGHT.format("the classifier (rules, or the language model)"), 0, 1),
     Field("graph_weight", 0.0, _WEIGHT.format("the import graph"), 0, 1),
     Field("rerank", "off", _RERANK),
@@ -125,6 +128,7 @@ class Settings:
     llm_daily_tokens: int
     classifier_weight: float
     graph_weight: float
+    fusion: str
     rerank: str
     rerank_weight: float
     rerank_deadline_ms: int
@@ -174,49 +178,68 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """
     home = home_folder(environment)
     path = os.path.join(home, CONFIG_NAME)
-    configured = _read_config(path) if os.path.isfile(path) else {}
-    unknown = set(configured) - {field.name for field in FIELDS}
-    if unknown:
-        raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")
+    configured = read_config(home)
     values: dict[str, object] = {"home": home}
     for field in FIELDS:
         if field.variable in environment:
-            values[field.name] = _parse(field, environment[field.variable], field.variable)
+            values[field.name] = parse_text(field, environment[field.variable], field.variable)
         elif field.name in configured:
-            values[field.name] = _check(field, configured[field.name], f"{path}: {field.name}")
+            values[field.name] = check_value(field, configured[field.name], f"{path}: {field.name}")
         else:
             values[field.name] = field.default
     return Settings(values)
 
 
-def _read_config(path: str) -> dict[str, object]:
+def read_config(home: str) -> dict[str, object]:
+    """What `config.toml` in a folder says, not yet checked; {} when there is none.
+
+    Raises:
+        SettingsError: it cannot be read, or names a setting that there is not.
+    """
+    path = os.path.join(home, CONFIG_NAME)
+    if not os.path.isfile(path):
+        return {}
     import tomllib
 
     try:
         with open(path, "rb") as stream:
-            return tomllib.load(stream)
+            configured = tomllib.load(stream)
     except (OSError, ValueError) as error:  # TOML's own errors and bytes that are no UTF-8 are both ValueErrors
         raise SettingsError(f"{path}: {error}") from error
+    unknown = set(configured) - {field.name for field in FIELDS}
+    if unknown:
+        raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")
+    return configured
 
 
-def _parse(field: Field, text: str, place: str) -> object:
+def parse_text(field: Field, text: str, place: str) -> object:
+    """The value that a text means for a setting; `place` names it in errors.
+
+    Raises:
+        SettingsError: it is none.
+    """
     if isinstance(field.default, bool):
         word = text.strip().lower()
         if word not in _YES | _NO:
             raise SettingsError(f"{place}: expected yes or no, not {text!r}")
         return word in _YES
     if isinstance(field.default, tuple):
-        return _check(field, tuple(part for part in text.split(os.pathsep) if part), place)
+        return check_value(field, tuple(part for part in text.split(os.pathsep) if part), place)
     if isinstance(field.default, str):
-        return _check(field, text, place)
+        return check_value(field, text, place)
     try:
         number = float(text)
     except ValueError as error:
         raise SettingsError(f"{place}: {text!r} is not a number") from error
-    return _check(field, number, place)
+    return check_value(field, number, place)
 
 
-def _check(field: Field, value: object, place: str) -> object:
+def check_value(field: Field, value: object, place: str) -> object:
+    """A value as the setting has it.
+
+    Raises:
+        SettingsError: it is of another type, or out of bounds.
+    """
     if isinstance(field.default, bool):
         if not isinstance(value, bool):
             raise SettingsError(f"{place}: expected true or false")

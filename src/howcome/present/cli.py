@@ -17,7 +17,7 @@ from howcome.store.faults import refusal_of
 SECTIONS: dict[str, dict[str, str]] = {
     "Set up": {
         "init": "lifecycle", "upgrade": "lifecycle", "doctor": "doctor", "status": "status", "backup": "backup",
-        "uninstall": "lifecycle",
+        "uninstall": "lifecycle", "config": "config",
     },
     "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
     "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale"},

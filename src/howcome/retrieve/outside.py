@@ -169,5 +169,6 @@ def graph_known_as(settings: Settings) -> str:
 
 
 def chosen_ranking(settings: Settings) -> Ranking:
-    """The shipped ranking with the weights of the rescue tiers that the settings choose."""
-    return Ranking({**WEIGHTS, "classifier": settings.classifier_weight, "graph": settings.graph_weight})
+    """The shipped ranking with the strategy, and the weights of the rescue tiers, that the settings choose."""
+    weights = {**WEIGHTS, "classifier": settings.classifier_weight, "graph": settings.graph_weight}
+    return Ranking(weights, settings.fusion)
