@@ -26,7 +26,9 @@ def main() -> int:
     import signal
 
     from howcome.present.cli import main as cli_main
+    from howcome.present.terminal import hush_libraries
 
+    hush_libraries()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `howcome timeline … | head` ends as any other command does
     return cli_main()
 

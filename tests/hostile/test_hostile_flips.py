@@ -50,7 +50,8 @@ def sources(template: Stage, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 def wounded(stage: Stage, number: int) -> list[str]:
     """What is wrong with the doors of a damaged store, before anybody heals it."""
     door = BEFORE_HEALING[number % len(BEFORE_HEALING)]  # by turns: whoever comes first may heal
-    found = complaints(door, opened(door, stage))
+    # As agents start hooks: a length of damaged bytes may make the binding abort, which no code of ours is asked about.
+    found = complaints(door, opened(door, stage, installed=door.is_hook))
     elsewhere = opened(ELSEWHERE, stage)
     found += complaints(ELSEWHERE, elsewhere)
     if elsewhere.code == 0 and not found and b"berth" in elsewhere.out:

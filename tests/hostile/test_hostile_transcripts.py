@@ -38,15 +38,20 @@ class Room:
 
     def paths(self) -> tuple[Path, Path]:
         """A new transcript and a folder with an empty store."""
-        shutil.rmtree(self.folder / "now", ignore_errors=True)
-        (self.folder / "now").mkdir()
+        shutil.rmtree(self.now, ignore_errors=True)  # a reader's thread may still be taking its lock in it
         self.count += 1
-        return self.folder / "now" / "a.jsonl", self.folder / "now"
+        self.now.mkdir()
+        return self.now / "a.jsonl", self.now
+
+    @property
+    def now(self) -> Path:
+        """The place of this example."""
+        return self.folder / f"now{self.count}"
 
     def store(self, name: str) -> SqliteStore:
         """One of these stores."""
-        shutil.copytree(self.folder / "empty", self.folder / "now" / name)
-        return SqliteStore(str(self.folder / "now" / name))
+        shutil.copytree(self.folder / "empty", self.now / name)
+        return SqliteStore(str(self.now / name))
 
 
 @pytest.fixture

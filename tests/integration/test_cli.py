@@ -403,3 +403,15 @@ def test_a_mistyped_command_is_not_searched_for(shell: Shell) -> None:
         done = shell(*words)
         assert done.returncode == 2
         assert f"Did you mean `howcome {meant}`?" in done.stderr
+
+
+def test_what_a_library_writes_to_the_error_stream_itself_is_not_shown() -> None:
+    """The index's binding prints what panics, before anybody can say it in a sentence."""
+    script = (
+        "import os, sys; from howcome.present.terminal import echo, hush_libraries; hush_libraries()\n"
+        "os.write(2, b'panicked at'); echo('ours', err=True); print('also ours', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "ours\nalso ours\n")
+    closed = ["/bin/sh", "-c", f"'{sys.executable}' -m howcome --version 2>&-"]
+    assert subprocess.run(closed, capture_output=True, check=False).returncode == 0

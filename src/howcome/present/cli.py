@@ -11,7 +11,7 @@ import click
 from howcome import __version__
 from howcome.errors import HowcomeError, UsageError
 from howcome.present.next_step import next_step
-from howcome.present.terminal import echo, echo_text
+from howcome.present.terminal import echo, echo_refusal, echo_text
 from howcome.store.faults import refusal_of
 
 SECTIONS: dict[str, dict[str, str]] = {
@@ -98,6 +98,17 @@ def cli() -> None:
 def main() -> int:
     """Runs the command line. Exit codes: 0 done, 1 it failed (the message says why), 2 wrong usage, 130 interrupted."""
     try:
+        return _exit_code()
+    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+        refused = refusal_of(error)
+        if refused is None:
+            raise
+        echo_refusal(f"howcome: {refused}")
+        return 1
+
+
+def _exit_code() -> int:
+    try:
         code = cli.main(prog_name="howcome", standalone_mode=False)  # what a command exits with, else None
     except HowcomeError as error:
         echo(f"howcome: {error}{next_step(error)}", err=True)
@@ -110,10 +121,4 @@ def main() -> int:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)
         echo("interrupted" if is_interrupt else "nothing was changed", err=True)
         return 130 if is_interrupt else 1
-    except (OSError, MemoryError, ImportError, RuntimeError) as error:
-        refused = refusal_of(error)
-        if refused is None:
-            raise
-        echo(f"howcome: {refused}", err=True)
-        return 1
     return code if isinstance(code, int) else 0

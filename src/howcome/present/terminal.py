@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+
 import click
 
 from howcome.present.render import plain, plain_line
@@ -14,6 +18,25 @@ def echo(line: str = "", *, err: bool = False) -> None:
     What goes to the error stream may quote what was given, and says no secrets of it.
     """
     click.echo(plain_line(without_secrets(line) if err else line), err=err)
+
+
+def echo_refusal(sentence: str) -> None:
+    """Prints a sentence of our own that quotes nothing: what is printed otherwise is looked at with rules first.
+
+    Where memory is short, compiling those fails as well.
+    """
+    click.echo(sentence, err=True)
+
+
+def hush_libraries() -> None:
+    """Keeps what libraries write to the error stream by themselves away from it (the index's binding: what panics).
+
+    Our own words go on to where it led; what a library means by its words is said in a sentence.
+    """
+    with contextlib.suppress(OSError):  # there may be no error stream
+        own = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+        os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 2)
+        sys.stderr = own
 
 
 def echo_text(text: str, *, err: bool = False) -> None:

@@ -22,10 +22,9 @@ from howcome.settings import read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
     from howcome.ingest.distil.model_run import ModelReport
     from howcome.ingest.distil.run import DistilReport
+    from howcome.present.commands.progress import tqdm
 
 _Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
@@ -86,7 +85,7 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
     try:
         if quiet:  # what shows progress takes long to import
             return distillation.run(scope, since_ms)
-        from tqdm import tqdm
+        from howcome.present.commands.progress import tqdm
 
         due = len(distillation.due(scope, since_ms))
         bar: tqdm[NoReturn] = tqdm(total=due, unit=" sessions", desc="distilling", disable=None)
@@ -108,9 +107,8 @@ def _ask_model(
         if is_retry:
             raise UsageError(_NO_MODEL)
         return None
-    from tqdm import tqdm
-
     from howcome.ingest.distil.opening import open_batches
+    from howcome.present.commands.progress import tqdm
 
     batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
     if is_retry:

@@ -6,7 +6,6 @@ import os
 from typing import NoReturn
 
 import click
-from tqdm import tqdm
 
 from howcome.app import open_app
 from howcome.domain.code import CodeFile
@@ -14,6 +13,7 @@ from howcome.errors import UsageError
 from howcome.ingest.graph.build import MAX_EDGES, GraphReport
 from howcome.ingest.graph.sources import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
 from howcome.present.commands.arguments import clean_argument, open_to_read
+from howcome.present.commands.progress import tqdm
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.terminal import echo
 from howcome.settings import read_settings

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-from tqdm import tqdm
 
 from howcome.app import App, now_ms, open_app
 from howcome.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from howcome.errors import TranscriptError, UsageError
 from howcome.ingest.identity import Identities
+from howcome.present.commands.progress import tqdm
 from howcome.present.render import json_line
 from howcome.present.terminal import echo
 from howcome.settings import read_settings

@@ -78,7 +78,7 @@ def model(action: str, source: str | None, *, yes: bool, as_json: bool) -> None:
 
 
 def _embed(settings: Settings, *, as_json: bool) -> None:
-    from tqdm import tqdm
+    from howcome.present.commands.progress import tqdm
 
     started = time.monotonic()
     with open_app(settings, create=False) as app:

@@ -7,13 +7,13 @@ import re
 from typing import NoReturn
 
 import click
-from tqdm import tqdm
 
 from howcome.app import App, now_ms, open_app
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.ingest.rationale.opening import open_rationales
 from howcome.ingest.rationale.run import RationaleReport
 from howcome.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
+from howcome.present.commands.progress import tqdm
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.terminal import echo
