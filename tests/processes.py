@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests import forking
 
 LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
 COMMAND = [sys.executable, "-m", "howcome"]
@@ -44,10 +49,24 @@ os.execv(interpreter, [interpreter, "-B", *words])
 """Starts a program under a limit: its name in `resource`, and the number."""
 
 
-def run(*arguments: str | Path, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """A command of howcome to its end; `before` is what starts it."""
-    words = [*before, *COMMAND, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+def run(
+    *arguments: str | bytes | Path, before: tuple[str, ...] = (), data: bytes = b"", folder: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """A command of howcome to its end; `before` is what starts it, `data` is what it reads, `folder` where it runs."""
+    words, surroundings = list(map(os.fsdecode, arguments)), os.environ if environment is None else environment
+    if not before and forking.can_fork(surroundings, data):
+        done = forking.run(words, surroundings, str(folder or os.getcwd()), data, LIMIT_S)
+    else:
+        done = subprocess.run(
+            [*before, *COMMAND, *words], input=data, capture_output=True, check=False, timeout=LIMIT_S,
+            cwd=folder, env=environment,
+        )  # fmt: skip
+    return subprocess.CompletedProcess(done.args, done.returncode, _text(done.stdout), _text(done.stderr))
+
+
+def _text(data: bytes) -> str:
+    return io.TextIOWrapper(io.BytesIO(data)).read()
 
 
 def ask(*arguments: str | Path) -> dict[str, Any]:
