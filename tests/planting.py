@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
-from tests.processes import COMMAND, LIMIT_S, hook, payload, run
+from tests.processes import hook, payload, run
 
 from howcome.app import open_app
 from howcome.domain.memories import MAX_AGENT_CHARS
@@ -183,8 +182,8 @@ def tools(folder: Path) -> str:
 
 def command(*words: str, data: bytes = b"") -> str:
     """What a command says, on both streams."""
-    done = subprocess.run([*COMMAND, *words], input=data, capture_output=True, check=False, timeout=LIMIT_S)
-    return (done.stdout + done.stderr).decode()
+    done = run(*words, data=data)
+    return done.stdout + done.stderr
 
 
 def refused() -> str:
