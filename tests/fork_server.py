@@ -1,8 +1,10 @@
-"""Forks commands of howcome from one process that has imported what they need (started by `tests/forking.py`).
+"""Forks commands and hooks of howcome from a process that has imported what they need (see `tests/forking.py`).
 
 Most of a command's time goes into starting Python and reading modules; a fork has them. This process imports only: no
 thread, no open file, nothing that was computed, so a fork differs from `python -m howcome` in what is in `sys.modules`
 alone.
+
+A server for commands is started as `python -m howcome` is, one for hooks as an agent's settings start `launch.py`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 from typing import NamedTuple
 
+LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
 STREAMS = 3
 """File descriptors that a command begins with: what it reads, says, and complains."""
 
@@ -44,7 +48,7 @@ READ_LATE = (
 
 
 class Request(NamedTuple):
-    """A command to be run, and its surroundings."""
+    """A command or a hook to be run, and its surroundings."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -128,7 +132,7 @@ class Forks:
                 asking.sendall(NUMBER.pack(os.waitstatus_to_exitcode(status)))
 
 
-def become(request: Request) -> None:
+def become(request: Request, path: list[str]) -> None:
     """Gives a fork what a process of its own would have begun with."""
     os.closerange(STREAMS, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
@@ -136,6 +140,10 @@ def become(request: Request) -> None:
     os.umask(request.umask)
     os.chdir(request.folder)
     time.tzset()
+    sys.path[:] = path
+    if sys.flags.isolated:
+        sys.argv = [str(LAUNCH), *request.arguments]
+        return
     sys.path[0] = request.folder
     sys.argv = ["howcome", *request.arguments]
     sys.warnoptions += [option for option in request.environment.get(WARNINGS, "").split(",") if option]
@@ -159,12 +167,18 @@ def end(code: int) -> None:
 
 
 def main() -> None:
-    """Waits for commands; in each fork, runs one."""
+    """Waits for commands, or for hooks; in each fork, runs one."""
+    path = list(sys.path)
+    if sys.flags.isolated:
+        launch = runpy.run_path(str(LAUNCH))
+        sys.path[:0] = [launch["_PACKAGES"], launch["_ENVIRONMENT"]]
     read_modules()
     gc.collect()
     gc.freeze()
     assert len(os.listdir("/proc/self/task")) == 1, "a package started a thread when it was imported"
-    become(Forks(socket.socket(fileno=int(sys.argv[1]))).next_command())
+    become(Forks(socket.socket(fileno=int(sys.argv[1]))).next_command(), path)
+    if sys.flags.isolated:
+        runpy.run_path(str(LAUNCH), run_name="__main__")
     try:
         runpy.run_module("howcome", run_name="__main__", alter_sys=True)
     except SystemExit as done:

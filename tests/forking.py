@@ -1,7 +1,7 @@
-"""Commands of howcome as forks of one process that has imported everything (`tests/fork_server.py`), on Linux.
+"""Commands and hooks of howcome as forks of a process that has imported what they need (`fork_server.py`), on Linux.
 
 A fork is a process of its own in all that tests look at: arguments, environment, folder, streams, exit code, signals.
-HOWCOME_TEST_FRESH=1 starts Python for each command instead, as everywhere else.
+HOWCOME_TEST_FRESH=1 starts Python for each instead, as everywhere else.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def can_fork(environment: Mapping[str, str], data: bytes) -> bool:
 class _Server:
     """The process that forks; it ends with this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: tuple[str, ...]) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(SERVER), str(theirs.fileno())], pass_fds=[theirs.fileno()],
+                [sys.executable, *options, str(SERVER), str(theirs.fileno())], pass_fds=[theirs.fileno()],
                 env={**_START, "PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             )  # fmt: skip
         self._lock = threading.Lock()
@@ -77,14 +77,15 @@ class _Server:
 
 
 @functools.cache
-def _server() -> _Server:
-    return _Server()
+def _server(options: tuple[str, ...]) -> _Server:
+    return _Server(options)
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], folder: str, data: bytes, limit_s: float
-) -> subprocess.CompletedProcess[bytes]:
-    """A command of howcome to its end, as `subprocess.run` would have it.
+    arguments: Sequence[str], environment: Mapping[str, str], folder: str, data: bytes, limit_s: float,
+    options: tuple[str, ...] = (),
+) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    """A command of howcome to its end, as `subprocess.run` would have it; with a hook's options of Python, a hook.
 
     Raises:
         TimeoutExpired: it took longer than the limit, and was killed.
@@ -97,7 +98,7 @@ def run(
         stream.write(data)
     with open(out, "rb") as said, open(errors, "rb") as complained:
         request = Request(list(arguments), dict(environment), folder, umask)
-        with _server().started(request, reads, says, complains) as asking:
+        with _server(options).started(request, reads, says, complains) as asking:
             (number,) = NUMBER.unpack(asking.recv(NUMBER.size))
             try:
                 texts = _read_to_the_end([said, complained], until)

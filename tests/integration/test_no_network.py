@@ -12,7 +12,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.mcp_server import McpServer
 from tests.no_network import WITHOUT_NETWORK, needs_a_filter
-from tests.processes import HOOK_FIELDS, LIMIT_S, answer_of, ask, hook, payload, python, run
+from tests.processes import HOOK_FIELDS, LIMIT_S, answer_of, ask, payload, python, run, started_hook
 from tests.warm import eventually, socket_of
 
 from howcome.providers.minilm_places import MODEL_NAME
@@ -69,7 +69,7 @@ def test_commands_need_no_network(transcript: Path) -> None:
 def test_hooks_need_no_network(transcript: Path, store_folder: Path) -> None:
     """Every event, alone."""
     for event in HOOK_FIELDS:
-        answer_of(event, hook(event, payload(event, transcript, "new", **HOOK_FIELDS[event]), before=ALONE))
+        answer_of(event, started_hook(event, payload(event, transcript, "new", **HOOK_FIELDS[event]), before=ALONE))
     assert (store_folder / "howcome.db").exists()
 
 
@@ -89,7 +89,7 @@ def test_a_server_needs_no_network(transcript: Path, store_folder: Path) -> None
         assert "onnxruntime" in maps
         for name in (session, "warm-2"):
             fields = payload("UserPromptSubmit", transcript, name, prompt=asked)
-            assert answer_of("UserPromptSubmit", hook("UserPromptSubmit", fields, before=ALONE)) is not None
+            assert answer_of("UserPromptSubmit", started_hook("UserPromptSubmit", fields, before=ALONE)) is not None
         fields = json.loads(payload("UserPromptSubmit", transcript, "tool", prompt=asked))
         assert "berth1" in server.call("hook", **fields)
         assert server.process.poll() is None
