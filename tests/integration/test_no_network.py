@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,12 +30,13 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def transcript(home: Path, store_folder: Path) -> Path:  # noqa: ARG001 - sets where the store is
+def transcript(home: Path, store_folder: Path, built_home: Path) -> Path:
     """A session that nobody has read; the model is here.
 
     It is built outside of the filter: the library that builds it makes an id from the machine's address, for which it
     has a socket that it never sends through. `test_embedders` builds it under Python's own watch.
     """
+    shutil.copytree(built_home, store_folder)
     assert ask("model", "install", "--yes")["name"] == MODEL_NAME
     return write(home / ".claude" / "projects" / "-harbour" / "earlier.jsonl", *Claude("earlier").conversation(6))
 
