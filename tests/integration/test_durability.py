@@ -240,7 +240,7 @@ def test_a_store_that_cannot_be_written_is_still_searched(has_log: bool, tmp_pat
         assert (answer.returncode, answer.stderr) == (0, b"")
         assert b"berth3" in answer.stdout
         write(path, *Claude(start=400).conversation(1), append=True)
-        assert_silent(hook("Stop", payload("Stop", path, Claude().session), before))
+        assert_silent(started_hook("Stop", payload("Stop", path, Claude().session), before=before))
         refused = run("import", path, before=before)
         assert refused.returncode == 1
         assert "Traceback" not in refused.stderr
