@@ -98,7 +98,7 @@ def payload(event: str, transcript: Path, session: str, **fields: Any) -> bytes:
 def hook(event: str, data: bytes, *more: str) -> subprocess.CompletedProcess[bytes]:
     """A hook as the client runs it, with what it is told beside the event."""
     if forking.can_fork(os.environ, data):
-        return forking.run([event, *more], os.environ, os.getcwd(), data, LIMIT_S, HOOK_OPTIONS)
+        return forking.run([event, *map(os.fsdecode, more)], os.environ, os.getcwd(), data, LIMIT_S, HOOK_OPTIONS)
     return started_hook(event, data, *more)
 
 
