@@ -90,14 +90,12 @@ def run(
     Raises:
         TimeoutExpired: it took longer than the limit, and was killed.
     """
-    umask = os.umask(0o077)
-    os.umask(umask)
     until = time.monotonic() + limit_s
     (reads, feed), (out, says), (errors, complains) = os.pipe(), os.pipe(), os.pipe()
     with open(feed, "wb") as stream:
         stream.write(data)
     with open(out, "rb") as said, open(errors, "rb") as complained:
-        request = Request(list(arguments), dict(environment), folder, umask)
+        request = Request(list(arguments), dict(environment), folder, _umask())
         with _server(options).started(request, reads, says, complains) as asking:
             (number,) = NUMBER.unpack(asking.recv(NUMBER.size))
             try:
@@ -108,6 +106,12 @@ def run(
                 os.kill(number, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(["howcome", *arguments], limit_s) from None
     return subprocess.CompletedProcess(["howcome", *arguments], code, *texts)
+
+
+def _umask() -> int:
+    """This process's own, without setting it: other threads run commands too."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))
 
 
 def _read_to_the_end(streams: Sequence[BinaryIO], until: float) -> list[bytes]:
