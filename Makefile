@@ -21,7 +21,7 @@ demo: $(STAMP)
 
 # Every test but the real client's (`make e2e`), on every core.
 test: $(STAMP) check
-	$(BIN)/python -m pytest -n auto -q
+	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 # Lint, types and import contracts.
 check: $(STAMP)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from tests import surroundings  # noqa: F401 - before everything else
 from tests.builders import Claude, write
 from tests.processes import COMMAND, ask
 

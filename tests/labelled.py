@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests import processes
 
 
 def rows(path: Path, *content: dict[str, Any]) -> None:
@@ -18,9 +19,7 @@ def rows(path: Path, *content: dict[str, Any]) -> None:
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     """`howcome eval` with arguments."""
-    return subprocess.run(
-        [sys.executable, "-m", "howcome", "eval", *map(str, words)], capture_output=True, text=True, check=False
-    )
+    return processes.run("eval", *map(str, words))
 
 
 def evaluate(*words: object) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
-from tests.processes import COMMAND, LIMIT_S, hook, payload, run
+from tests.processes import hook, payload, run
 
 from howcome.app import open_app
 from howcome.domain.memories import MAX_AGENT_CHARS
@@ -62,23 +62,31 @@ def _is_seen(line: str) -> bool:
     return bool(values_of(line)) and not left_in("\n".join(map(gate.text, made)).encode())
 
 
-NAMES = [(name, line) for name, sample in SAMPLES if _is_seen(line := on_one_line(sample))]
-"""The samples that are secrets on one line, too, behind a word and at the end of a path."""
+@cache
+def names() -> list[tuple[str, str]]:
+    """The samples that are secrets on one line, too, behind a word and at the end of a path, with their rules."""
+    return [(name, line) for name, sample in SAMPLES if _is_seen(line := on_one_line(sample))]
 
-BARE = [
-    line for _, line in NAMES
-    if "/" not in line and len(line.encode()) < 200 and all(REDACTOR.scan(value) for value in values_of(line))
-]  # fmt: skip
-"""Those that need nothing around them: what is taken out of a file's name, or of its source, is one still."""
 
-BARE_KINDS = {name for name, line in NAMES if line in BARE}
+@cache
+def bare() -> list[str]:
+    """Those that need nothing around them: what is taken out of a file's name, or of its source, is one still."""
+    return [
+        line for _, line in names()
+        if "/" not in line and len(line.encode()) < 200 and all(REDACTOR.scan(value) for value in values_of(line))
+    ]  # fmt: skip
+
+
+def bare_kinds() -> set[str]:
+    """The rules of those."""
+    return {name for name, line in names() if line in bare()}
 
 
 # -- doors ---------------------------------------------------------------------------------------------------------
 def transcripts(folder: Path) -> Iterator[Path]:
     """Records of both clients with a secret in each field beside the words; files named by secrets."""
     records: list[Any] = []
-    for number, (_, line) in enumerate(NAMES):
+    for number, (_, line) in enumerate(names()):
         claude = Claude(session=f"s {line}", cwd=f"/home/mara/{line}", gitBranch=line, agentId=line)
         records += [
             claude.user(f"question {number}"),
@@ -88,7 +96,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
             b'{"broken": "' + line.encode() + b"\n",
         ]
     yield write(folder / "many.jsonl", *records)
-    for number, (_, line) in enumerate(NAMES[::4]):
+    for number, (_, line) in enumerate(names()[::4]):
         claude, codex = Claude(session=f"p{number}"), Codex(session=f"s {line}", cwd=f"/home/mara/code/{line}/src")
         # it waits for its result beside the cursor
         yield write(folder / f"{number}.jsonl", claude.call("Read", "toolu_1", file_path=f"/srv/{line}"))
@@ -97,7 +105,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
             codex.call(f"s {line}", ["cat", "x"]), codex.output(f"s {line}", "y"), codex.call(line, ["ls"]),
         ]  # fmt: skip
         yield write(folder / "codex" / f"rollout-{number}.jsonl", *rollout)
-    for line in BARE[::4]:
+    for line in bare()[::4]:
         yield write(folder / "named" / f"{line}.jsonl", {**Claude().user("who am I?"), "sessionId": ""})
         yield write(folder / line / "inside.jsonl", *Claude(session=f"s {line}").exchange("jetty"))
 
@@ -105,7 +113,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
 def observations() -> bytes:
     """Observations with a secret in each field, valid and not."""
     found: list[dict[str, Any]] = []
-    for number, (_, line) in enumerate(NAMES):
+    for number, (_, line) in enumerate(names()):
         base = {"agent": "cursor", "session_id": f"o{number}", "cwd": "/home/mara/pier", "text": "a word"}
         call = {"kind": "tool_result", "tool": "Shell", "tool_input": {"command": "ls"}}
         found += [
@@ -120,7 +128,7 @@ def observations() -> bytes:
 def exported() -> bytes:
     """An export of memories with a secret in each field, valid and not."""
     lines: list[dict[str, Any]] = [{"howcome": "memories", "version": 1}]
-    for number, (name, line) in enumerate(NAMES):
+    for number, (name, line) in enumerate(names()):
         base = {
             "key": f"{number:032x}", "type": "decision", "text": f"{name}:\n{line}", "origin": "user",
             "status": "open", "created_ms": 1, "agent": as_owner(line), "project": f"/home/mara/{line}",
@@ -135,7 +143,7 @@ def exported() -> bytes:
 def by_hand(folder: Path) -> None:
     """Memories, notes and receipts by the façade, which is what every door calls."""
     with open_app(read_settings({**os.environ, "HOWCOME_HOME": str(folder)})) as app:
-        for number, (name, line) in enumerate(NAMES):
+        for number, (name, line) in enumerate(names()):
             now_ms = 1_000_000 + number
             if number % 5 == 0:
                 text = f"{name} {number}:\n{line}"
@@ -153,7 +161,7 @@ def by_hand(folder: Path) -> None:
 def hooks(folder: Path, transcript: Path) -> str:
     """Hooks with a secret in each field of their payload; what they say."""
     said = []
-    for _, line in NAMES[::60]:
+    for _, line in names()[::60]:
         for event in ("UserPromptSubmit", "Stop", "SessionStart"):
             data = payload(event, transcript, line, cwd=f"/home/mara/{line}", prompt="which berth?", model=line)
             done = hook(event, data)
@@ -167,7 +175,7 @@ def tools(folder: Path) -> str:
     """MCP tools with a secret in each argument; what they answer when it is an error."""
     said = []
     with McpServer(cwd=folder) as server:
-        for _, line in NAMES[::10]:
+        for _, line in names()[::10]:
             remembered = (
                 {"text": line, "type": "decision"}, {"text": "a word", "type": line},
                 {"text": "a word", "agent_id": as_owner(line)}, {"text": "a word", "evidence": [line]},
@@ -183,14 +191,14 @@ def tools(folder: Path) -> str:
 
 def command(*words: str, data: bytes = b"") -> str:
     """What a command says, on both streams."""
-    done = subprocess.run([*COMMAND, *words], input=data, capture_output=True, check=False, timeout=LIMIT_S)
-    return (done.stdout + done.stderr).decode()
+    done = run(*words, data=data)
+    return done.stdout + done.stderr
 
 
 def refused() -> str:
     """What commands say of arguments that they cannot use."""
     said = []
-    for _, line in NAMES[::90]:
+    for _, line in names()[::90]:
         for words in (
             ("remember", "--type", line, "x"), ("update", line, "--text", line), ("show", line),
             ("import", f"/nowhere/{line}"), (f"--{line}",), ("search", "--type", line, "x"),
@@ -203,7 +211,7 @@ def refused() -> str:
 
 def repository(folder: Path) -> Path:
     """A project with files that are named by secrets, and import such."""
-    for line in BARE:
+    for line in bare():
         (folder / f"{line}.py").write_text(f"import {line}\nfrom a import b\n", encoding="utf-8")
     (folder / "a.py").write_text("b = 1\n", encoding="utf-8")
     return folder

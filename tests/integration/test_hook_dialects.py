@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import Claude, Codex, write
 from tests.checks import assert_accounted, timeline
-from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, python
+from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, hook, python
 from tests.warm import server, socket_of
 
 from howcome.present.hook_dialects import DIALECTS
@@ -27,8 +27,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 def call(agent: str, event: str, **fields: Any) -> subprocess.CompletedProcess[bytes]:
     """A hook of an agent, with the payload's own name for the event unless a field says otherwise."""
     data = json.dumps({"hook_event_name": event, **fields}).encode()
-    words = [*HOOK, event, "--agent", agent]
-    return subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S)
+    return hook(event, data, "--agent", agent)
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, timeline
-from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LAUNCH, LIMIT_S, answer_of, assert_silent, hook, payload
+from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LAUNCH, LIMIT_S, answer_of, assert_silent, payload
+from tests.processes import started_hook as hook
 
 from howcome.store.sqlite import SqliteStore
 

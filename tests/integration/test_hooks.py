@@ -7,13 +7,14 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, timeline
-from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, answer_of, assert_silent, hook, payload
+from tests.processes import COMMAND, HOOK_FIELDS, LIMIT_S, answer_of, assert_silent, hook, payload, started_hook
 
 from howcome.store.sqlite import SqliteStore
 
@@ -27,16 +28,21 @@ OTHERS = (
     "PostCompact",
     "CwdChanged",
 )
-ENTRIES = {"launch": HOOK, "command": [*COMMAND, "hook"]}
 
 
-def call(
-    event: str, path: Path, session: str = "running", entry: str = "launch", **fields: Any
-) -> dict[str, Any] | None:
+def typed(event: str, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    """A hook as a person may start it."""
+    return subprocess.run([*COMMAND, "hook", event], input=data, capture_output=True, check=False, timeout=LIMIT_S)
+
+
+Way = Callable[[str, bytes], subprocess.CompletedProcess[bytes]]
+ENTRIES: dict[str, Way] = {"launch": started_hook, "command": typed}
+
+
+def call(event: str, path: Path, session: str = "running", way: Way = hook, **fields: Any) -> dict[str, Any] | None:
     """One hook with a payload as the client writes it."""
     data = payload(event, path, session, **{**HOOK_FIELDS.get(event, {}), **fields})
-    done = subprocess.run([*ENTRIES[entry], event], input=data, capture_output=True, check=False, timeout=LIMIT_S)
-    return answer_of(event, done)
+    return answer_of(event, way(event, data))
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -46,14 +52,14 @@ def test_every_event_is_served_with_and_without_a_store(
 ) -> None:
     """No store yet, then one: silence, or an answer; a hook that reads has then read its transcript."""
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(2))
-    assert call(event, path, entry=entry) is None
+    assert call(event, path, way=ENTRIES[entry]) is None
     if event == "UserPromptSubmit":
         assert not store_folder.exists()
         return
     store = SqliteStore(str(store_folder))
     assert len(timeline(store, "running")) == 10
     store.close()
-    assert call(event, path, entry=entry) is None
+    assert call(event, path, way=ENTRIES[entry]) is None
 
 
 def test_a_prompt_gets_what_an_earlier_session_said(past: Path) -> None:

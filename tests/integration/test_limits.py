@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.builders import Claude, write
-from tests.processes import HOOK_FIELDS, WITH_LIMIT, WITHOUT_OVERRIDE, ask, assert_silent, hook, payload, python, run
+from tests.processes import (
+    HOOK_FIELDS,
+    WITH_LIMIT,
+    WITHOUT_OVERRIDE,
+    ask,
+    assert_silent,
+    hook,
+    payload,
+    python,
+    run,
+    started_hook,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +86,7 @@ def test_under_a_limit_every_hook_is_silent(name: str, limit: int, past: Path, m
     """Exit 0 and not a word; with room again the next hook reads what is new."""
     before, folders = python(WITH_LIMIT, name, str(limit)), index_folders(store_folder)
     for event, fields in HOOK_FIELDS.items():
-        done = hook(event, payload(event, more, "later", **fields), before)
+        done = started_hook(event, payload(event, more, "later", **fields), before=before)
         assert (done.returncode, done.stderr) == (0, b""), (event, done.stderr[-3000:])
         assert index_folders(store_folder).items() >= folders.items(), event
     if name == "RLIMIT_AS":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.builders import Claude, write
 from tests.mcp_server import INSTALLED, TYPED, McpServer
-from tests.processes import COMMAND, WITHOUT_OVERRIDE, ask, python
+from tests.processes import WITHOUT_OVERRIDE, ask, python, run
 from tests.warm import eventually
 
 from howcome.present.render import HEADING, TAG
@@ -41,7 +41,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the sample transcripts, made once."""
     folder = tmp_path_factory.mktemp("template")
     environment = {**os.environ, "HOWCOME_HOME": str(folder), "HOME": str(tmp_path_factory.mktemp("nobody"))}
-    subprocess.run([*COMMAND, "import", str(SAMPLES)], env=environment, check=True, capture_output=True)
+    assert run("import", SAMPLES, environment=environment).returncode == 0
     return folder
 
 

@@ -19,7 +19,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed
 from tests.mcp_server import INSTALLED, McpServer
-from tests.processes import ask, failures, hook, payload
+from tests.processes import ask, failures, hook, payload, started_hook
 from tests.warm import eventually, holder
 
 from howcome.present.worker import worker_state
@@ -179,10 +179,10 @@ def test_hooks_and_commands_beside_five_busy_servers_do_their_work(store_folder:
         asked = f"why does windlass capstan mole{number} fail?"
         for event, fields in (("UserPromptSubmit", {"prompt": asked}), ("Stop", {})):
             data = payload(event, path, f"asking{number}", **fields)
-            done = timed(event, lambda event=event, data=data: hook(event, data))
+            done = timed(event, lambda event=event, data=data: started_hook(event, data))
             assert (done.returncode, done.stderr) == (0, b"")
             assert bool(done.stdout) is (event == "UserPromptSubmit"), number
-        assert timed("search", lambda: ask("search", f"mole{number}", "--all-projects")["results"])
+        assert timed("search", lambda: ask("search", f"mole{number}", "--all-projects", fresh=True)["results"])
 
     took = quiet = defaultdict[str, list[float]](list)
     for number in range(3):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
-from tests.processes import COMMAND, ask, run
+from tests.processes import ask, run
 
 from howcome.capture.records import without_own_blocks
 
@@ -79,7 +78,7 @@ def test_evidence_that_an_export_made_up_is_not_quoted(store_folder: Path, tmp_p
 
 
 def _run_in(environment: dict[str, str], *arguments: str) -> int:
-    return subprocess.run([*COMMAND, *arguments], env={**os.environ, **environment}, check=False).returncode
+    return run(*arguments, environment={**os.environ, **environment}).returncode
 
 
 def test_an_observed_session_is_listed_by_its_first_event(store_folder: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import Claude, write
-from tests.processes import COMMAND, WITHOUT_OVERRIDE, ask, python, run
+from tests.processes import WITHOUT_OVERRIDE, ask, python, run
 
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import Scope
@@ -42,12 +42,10 @@ class Shell:
 
     def __call__(self, *arguments: str | bytes, data: bytes = b"") -> subprocess.CompletedProcess[str]:
         """One command; none ever ends with a traceback."""
-        done = subprocess.run(
-            [*COMMAND, *arguments], cwd=self.folder, input=data, capture_output=True, check=False, timeout=60,
-            env={**os.environ, "HOWCOME_HOME": str(self.store), "PYTHONWARNINGS": "error"},
-        )  # fmt: skip
-        assert b"Traceback" not in done.stderr, done.stderr.decode()
-        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+        environment = {**os.environ, "HOWCOME_HOME": str(self.store), "PYTHONWARNINGS": "error"}
+        done = run(*arguments, data=data, folder=self.folder, environment=environment)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
 
     def json(self, *arguments: str, data: bytes = b"") -> dict[str, Any]:
         """What a command answers as JSON; it must succeed and say nothing else."""

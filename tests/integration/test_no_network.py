@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.mcp_server import McpServer
 from tests.no_network import WITHOUT_NETWORK, needs_a_filter
-from tests.processes import HOOK_FIELDS, LIMIT_S, answer_of, ask, hook, payload, python, run
+from tests.processes import HOOK_FIELDS, LIMIT_S, answer_of, ask, payload, python, run, started_hook
 from tests.warm import eventually, socket_of
 
 from howcome.providers.minilm_places import MODEL_NAME
@@ -29,12 +30,13 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def transcript(home: Path, store_folder: Path) -> Path:  # noqa: ARG001 - sets where the store is
+def transcript(home: Path, store_folder: Path, built_home: Path) -> Path:
     """A session that nobody has read; the model is here.
 
     It is built outside of the filter: the library that builds it makes an id from the machine's address, for which it
     has a socket that it never sends through. `test_embedders` builds it under Python's own watch.
     """
+    shutil.copytree(built_home, store_folder)
     assert ask("model", "install", "--yes")["name"] == MODEL_NAME
     return write(home / ".claude" / "projects" / "-harbour" / "earlier.jsonl", *Claude("earlier").conversation(6))
 
@@ -69,7 +71,7 @@ def test_commands_need_no_network(transcript: Path) -> None:
 def test_hooks_need_no_network(transcript: Path, store_folder: Path) -> None:
     """Every event, alone."""
     for event in HOOK_FIELDS:
-        answer_of(event, hook(event, payload(event, transcript, "new", **HOOK_FIELDS[event]), before=ALONE))
+        answer_of(event, started_hook(event, payload(event, transcript, "new", **HOOK_FIELDS[event]), before=ALONE))
     assert (store_folder / "howcome.db").exists()
 
 
@@ -89,7 +91,7 @@ def test_a_server_needs_no_network(transcript: Path, store_folder: Path) -> None
         assert "onnxruntime" in maps
         for name in (session, "warm-2"):
             fields = payload("UserPromptSubmit", transcript, name, prompt=asked)
-            assert answer_of("UserPromptSubmit", hook("UserPromptSubmit", fields, before=ALONE)) is not None
+            assert answer_of("UserPromptSubmit", started_hook("UserPromptSubmit", fields, before=ALONE)) is not None
         fields = json.loads(payload("UserPromptSubmit", transcript, "tool", prompt=asked))
         assert "berth1" in server.call("hook", **fields)
         assert server.process.poll() is None

@@ -18,7 +18,7 @@ from typing import Any
 import click
 import pytest
 from tests.checks import assert_accounted, assert_indexed, timeline
-from tests.processes import COMMAND, python
+from tests.processes import COMMAND, python, run
 from tests.warm import eventually
 
 from howcome.capture import observed, spool
@@ -50,13 +50,10 @@ def observe(
 ) -> subprocess.CompletedProcess[str]:
     """The command with this input: bytes as they are, anything else as JSON."""
     raw = data if isinstance(data, bytes) else json.dumps(data).encode()
-    done = subprocess.run(
-        [*COMMAND, "observe", *arguments], input=raw, capture_output=True, check=False, timeout=60, cwd=cwd,
-        env={**os.environ, "PYTHONWARNINGS": "error", **(environment or {})},
-    )  # fmt: skip
-    text = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
-    assert "Traceback" not in text.stderr, text.stderr
-    return text
+    surroundings = {**os.environ, "PYTHONWARNINGS": "error", **(environment or {})}
+    done = run("observe", *arguments, data=raw, folder=cwd, environment=surroundings)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
 
 
 def answer(data: object, *arguments: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.endpoint import running
 from tests.others import REVIEW, Chat, Neo4j
-from tests.processes import COMMAND, LIMIT_S, answer_of, ask, hook, payload
+from tests.processes import answer_of, ask, hook, payload, run
 
 WEIGHT = {"HOWCOME_CLASSIFIER_WEIGHT": "0.5"}
 QUESTION = "readings and the table"
@@ -44,11 +43,8 @@ def chat() -> Iterator[Chat]:
 
 def search(folder: Path, *words: str, **variables: str) -> list[dict[str, object]]:
     """What the command finds, with the tiers of each."""
-    done = subprocess.run(
-        [*COMMAND, "search", "--json", "--explain", *words], cwd=folder, env={**os.environ, **variables},
-        capture_output=True, text=True, check=True, timeout=LIMIT_S,
-    )  # fmt: skip
-    assert done.stderr == ""
+    done = run("search", "--json", "--explain", *words, folder=folder, environment={**os.environ, **variables})
+    assert (done.returncode, done.stderr) == (0, "")
     found: list[dict[str, object]] = json.loads(done.stdout)["results"]
     return found
 

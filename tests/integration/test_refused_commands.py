@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from tests.processes import COMMAND, LIMIT_S
+from tests.processes import run
 
 HEAD = '{"howcome": "memories", "version": 1}\n'
 MEMORY = {
@@ -37,9 +36,7 @@ def test_a_command_that_keeps_nothing_makes_no_store(
     home: Path, words: str, data: str, code: int, says: str
 ) -> None:
     """The home is as empty as before."""
-    done = subprocess.run(
-        [*COMMAND, *words.split(" ")], input=data, capture_output=True, text=True, check=False, timeout=LIMIT_S
-    )
+    done = run(*words.split(" "), data=data.encode())
     assert (done.returncode, os.listdir(home)) == (code, []), done
     assert says in done.stdout + done.stderr
 
@@ -48,5 +45,6 @@ def test_a_command_that_keeps_nothing_makes_no_store(
 def test_what_can_be_kept_makes_one(home: Path, tmp_path: Path, words: str) -> None:
     """In a project that nobody has been in before."""
     (tmp_path / "m.jsonl").write_text(HEAD + json.dumps(MEMORY))
-    subprocess.run([*COMMAND, *words.format(tmp_path).split()], check=True, timeout=LIMIT_S, capture_output=True)
+    done = run(*words.format(tmp_path).split())
+    assert done.returncode == 0, done.stderr
     assert (home / ".howcome" / "howcome.db").exists()

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.endpoint import running
 from tests.labelled import rows, sessions_of
-from tests.processes import COMMAND, LIMIT_S, answer_of, ask, hook, payload, run
+from tests.processes import answer_of, ask, hook, payload, run
 from tests.rerankers import MODEL, Judge, write_package
 
 from howcome.present.mcp_session import Session
@@ -43,11 +43,8 @@ def judge() -> Iterator[Judge]:
 
 def search(folder: Path, *words: str, **variables: str) -> dict[str, Any]:
     """What the command answers with."""
-    done = subprocess.run(
-        [*COMMAND, "search", "--json", *words], cwd=folder, env={**os.environ, **variables},
-        capture_output=True, text=True, check=True, timeout=LIMIT_S,
-    )  # fmt: skip
-    assert done.stderr == ""
+    done = run("search", "--json", *words, folder=folder, environment={**os.environ, **variables})
+    assert (done.returncode, done.stderr) == (0, "")
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 
@@ -77,10 +74,8 @@ def test_the_explanation_accounts_for_what_the_reranker_changed(project: Path, j
         assert why["tiers"]["rerank"] == {"score": float("tide" in hit["excerpt"]), "weight": 0.6}
         changed = why["fused"] * why["adjustments"]["recency"] * why["adjustments"]["rerank"]
         assert changed == pytest.approx(hit["score"], abs=0.0005)
-    done = subprocess.run(
-        [*COMMAND, "search", "--explain", QUESTION], cwd=project, env={**os.environ, **judge.settings},
-        capture_output=True, text=True, check=True, timeout=LIMIT_S,
-    )  # fmt: skip
+    done = run("search", "--explain", QUESTION, folder=project, environment={**os.environ, **judge.settings})
+    assert done.returncode == 0, done.stderr
     assert "read again: 1.00 by the reranker, whose word counts 1" in done.stdout
     assert "rerank 1.00 *" not in done.stdout
 
@@ -97,10 +92,8 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_said_once(project: Path) 
         late = search(project, QUESTION, **server.settings, HOWCOME_RERANK_DEADLINE_MS="150")
         assert late["ms"] < 30_000
         assert excerpts(late) == [BEST, OTHER]
-    done = subprocess.run(
-        [*COMMAND, "search", QUESTION], cwd=project, env={**os.environ, "HOWCOME_RERANK": "llm"},
-        capture_output=True, text=True, check=True, timeout=LIMIT_S,
-    )  # fmt: skip
+    done = run("search", QUESTION, folder=project, environment={**os.environ, "HOWCOME_RERANK": "llm"})
+    assert done.returncode == 0, done.stderr
     assert 'Not reranked: rerank = "llm" needs a language model' in done.stdout
 
 
@@ -160,10 +153,7 @@ def test_an_evaluation_measures_the_reranker_of_the_environment(tmp_path: Path, 
 
 def run_eval(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """`howcome eval` under these variables."""
-    return subprocess.run(
-        [*COMMAND, "eval", str(folder), "--json"], env={**os.environ, **variables}, capture_output=True, text=True,
-        check=False, timeout=LIMIT_S,
-    )  # fmt: skip
+    return run("eval", folder, "--json", environment={**os.environ, **variables})
 
 
 def evaluated(folder: Path, **variables: str) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def app_of(home: Path) -> App:
 def test_there_are_enough_kinds_of_secrets() -> None:
     """The table has not shrunk, and most of it can be planted on one line."""
     assert len({name for name, _ in SAMPLES}) >= 150
-    assert len({name for name, _ in planting.NAMES}) >= 150
+    assert len({name for name, _ in planting.names()}) >= 150
 
 
 def test_no_byte_of_the_store_holds_a_planted_secret(full: tuple[Path, dict[str, str]]) -> None:
@@ -125,13 +125,13 @@ def test_nothing_that_was_said_holds_one(full: tuple[Path, dict[str, str]]) -> N
     """Errors (which quote what they were given, with their own words around it), hooks, doctor, status and exports."""
     quoting = ("mcp", "refused", "observe", "memories")
     found = {door: left_in(said.encode()) for door, said in full[1].items()}
-    found = {door: names & planting.BARE_KINDS if door in quoting else names for door, names in found.items()}
+    found = {door: names & planting.bare_kinds() if door in quoting else names for door, names in found.items()}
     assert {door: sorted(names) for door, names in found.items() if names} == {}
 
 
 def test_what_held_a_secret_is_found_by_its_own_name(store_folder: Path, tmp_path: Path) -> None:
     """A session and a folder that are secrets are one each, and a hook that comes with them is known."""
-    for _, line in planting.NAMES[::40]:
+    for _, line in planting.names()[::40]:
         cwd, session = f"/home/mara/{line}", f"s {line}"
         claude = Claude(session=session, cwd=cwd)
         path = write(tmp_path / "one.jsonl", *claude.exchange("jetty"), *claude.exchange("crane"))
@@ -150,7 +150,7 @@ def test_what_held_a_secret_is_found_by_its_own_name(store_folder: Path, tmp_pat
 @pytest.mark.parametrize("cut", [1, 2, 3, 4, 5])
 def test_reading_in_pieces_gives_the_same_rows(store_folder: Path, tmp_path: Path, cut: int) -> None:
     """What a reader remembers between passes may be a secret: the next pass still knows it."""
-    for number, (_, line) in enumerate(planting.NAMES[::30]):
+    for number, (_, line) in enumerate(planting.names()[::30]):
         codex = Codex(session=f"s {line}", cwd=f"/home/mara/{line}")
         records = [
             codex.meta(git={"branch": line}), codex.message("user", "a task"), codex.call(f"s {line}", ["ls"]),
@@ -183,7 +183,7 @@ def test_a_plain_text_holds_no_secret() -> None:
 def test_a_path_keeps_what_is_above_it() -> None:
     """What is below a folder with a secret is below its placeholder, and every text is gated once and for all."""
     gate = Gate(lambda: b"k" * 32)
-    for _, line in planting.NAMES:
+    for _, line in planting.names():
         folder = gate.text(f"/home/mara/{line}")
         assert gate.text(f"/home/mara/{line}/src/a.py").startswith("/home/mara/"), line
         assert gate.text(folder) == folder

@@ -15,7 +15,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.endpoint import running
 from tests.others import REVIEW, Chat, Messages, said
-from tests.processes import COMMAND, LIMIT_S, ask, run
+from tests.processes import ask, run
 
 from howcome.domain.spending import RERANK
 from howcome.errors import ProviderError
@@ -68,10 +68,8 @@ def project(tmp_path: Path, store_folder: Path) -> Path:  # noqa: ARG001 - sets 
 
 def search(folder: Path, words: str, **variables: str) -> dict[str, Any]:
     """What the command answers with."""
-    done = subprocess.run(
-        [*COMMAND, "search", "--json", words], cwd=folder, env={**os.environ, **variables}, capture_output=True,
-        text=True, check=True, timeout=LIMIT_S,
-    )  # fmt: skip
+    done = run("search", "--json", words, folder=folder, environment={**os.environ, **variables})
+    assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -25,9 +25,9 @@ KEYS = {
 VALUE_COLUMN = 12
 
 
-def human() -> dict[str, str]:
+def human(*, fresh: bool = False) -> dict[str, str]:
     """The human form, by the names of its lines; every value begins in one column."""
-    done = run("status")
+    done = run("status", fresh=fresh)
     assert (done.returncode, done.stderr) == (0, "")
     found = {}
     for line in done.stdout.splitlines():
@@ -145,7 +145,7 @@ def test_it_is_quick() -> None:
     took = []
     while not took or (took[-1] >= 5 and len(took) < 5):
         started = time.monotonic()
-        human()
+        human(fresh=True)
         took.append(time.monotonic() - started)
     assert min(took) < 5
     assert "events_by_type" not in json.dumps(human())
