@@ -314,3 +314,25 @@ def test_the_index_stays_in_few_pieces(open_store: Callable[[], Store]) -> None:
         terms = list(Path(store.path).parent.glob(f"index/*/{name}/*.term"))
         assert len(terms) <= 30, name
     assert documents(store, "median") == {"events": 60, "exchanges": 60}
+
+
+def test_what_another_commits_before_the_lock_is_had_is_not_added_again(
+    open_store: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has opened the index looks again once nobody else can write: each event is one document."""
+    first, second = open_store(), open_store()
+    Transcript(first).say("the gauge drifts", "it is old")
+    index = second.index.lexical  # type: ignore[attr-defined]  # the race is between its two steps
+    opening, opened = index.open, []
+
+    def open_and_wait(name: str, *, create: bool = False) -> object:
+        found = opening(name, create=create)
+        opened.append(name)
+        if len(opened) == 2:
+            assert catch_up(first) == 2
+        return found
+
+    monkeypatch.setattr(index, "open", open_and_wait)
+    assert catch_up(second) == 0
+    second.index.refresh()
+    assert documents(second, "gauge") == {"events": 2, "exchanges": 1}

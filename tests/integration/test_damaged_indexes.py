@@ -234,3 +234,16 @@ def test_a_spool_with_garbage_gives_what_is_whole(store_folder: Path) -> None:
     assert run("status").returncode == 0
 
 
+
+
+@pytest.mark.parametrize("kept", range(-24, 0, 6))
+def test_no_store_of_a_segment_ends_the_process(kept: int, copied: Path) -> None:
+    """The binding allocates what a damaged length says, and aborts: nobody can catch that, so it is told before."""
+    for path in (copied / "index").rglob("*.store"):
+        data = path.read_bytes()
+        path.write_bytes(data[:kept] + bytes(-kept))
+    hear(1)
+    done = run("search", "--all-projects", "why does lantern2 fail?")
+    assert done.returncode in (0, 1), done.stderr
+    assert run("import", "--json").returncode == 0
+    assert "lantern2" in run("search", "--all-projects", "why does lantern2 fail?").stdout

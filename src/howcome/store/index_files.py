@@ -82,6 +82,21 @@ def make_folders(*paths: str) -> None:
             raise StoreMissingError(f"{os.path.dirname(path)} is gone: there is nothing to make an index of") from error
 
 
+def require_safe(folder: str) -> None:
+    """Refuses an index that may end the whole process when it is opened: no error of the binding's can be caught then.
+
+    Tantivy allocates what a segment's store says that it needs. Nothing is kept in these stores, so they are small.
+
+    Raises:
+        ValueError: such a file is not as it was written.
+    """
+    for segment in living_segments(folder):
+        name = f"{segment}.store"
+        with contextlib.suppress(FileNotFoundError):  # merged into another meanwhile, which opening finds out
+            if not _is_whole(os.path.join(folder, name)):
+                raise ValueError(f"{name} is not as it was written")
+
+
 def broken_files(folder: str) -> Iterator[str]:
     """The names of the files that are not as they were written; reads all of them, some 1 GB a second."""
     living = living_segments(folder)

@@ -25,7 +25,7 @@ from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
 from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
 from howcome.store.binding import guarded
-from howcome.store.index_files import make_folders
+from howcome.store.index_files import make_folders, require_safe
 from howcome.store.lexical_counts import ScopeCounts
 from howcome.store.lexical_filter import all_of, any_number, asked_of, sifted, within
 from howcome.store.stamp import give_up, is_stamped
@@ -317,7 +317,8 @@ class LexicalIndex:
 
 
 def last_row(index: tantivy.Index) -> int:
-    """The highest row of an index; 0 when it is empty."""
+    """The highest row of an index as it is now, whoever wrote it since it was opened; 0 when it is empty."""
+    index.reload()
     found = index.searcher().search(Query.all_query(), 1, count=False, order_by_field="row").hits
     return int(found[0][0]) if found else 0
 
@@ -349,6 +350,7 @@ def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
     Raises:
         ValueError: it cannot be opened, or has other fields.
     """
+    require_safe(path)
     index = _open_anywhere(path)
     if index.schema != schema:
         raise ValueError("its fields are not as they were written")
