@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -26,6 +27,23 @@ def echo_refusal(sentence: str) -> None:
     Where memory is short, compiling those fails as well.
     """
     click.echo(sentence, err=True)
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[None]:
+    """Gives libraries the error stream back for a while: Python's own `input` shows its question there."""
+    try:
+        hushed = os.dup(2)
+    except OSError:  # there is no error stream
+        yield
+        return
+    with contextlib.suppress(OSError, ValueError):  # a stream that is no file
+        os.dup2(sys.stderr.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(hushed, 2)
+        os.close(hushed)
 
 
 def hush_libraries() -> None:
@@ -55,4 +73,5 @@ def confirm(question: str, *, err: bool = False) -> None:
     Raises:
         click.Abort: Somebody said no.
     """
-    click.confirm(plain_line(question), abort=True, err=err)
+    with _heard():
+        click.confirm(plain_line(question), abort=True, err=err)
