@@ -317,8 +317,7 @@ class LexicalIndex:
 
 
 def last_row(index: tantivy.Index) -> int:
-    """The highest row of an index as it is now, whoever wrote it since it was opened; 0 when it is empty."""
-    index.reload()
+    """The highest row of an index; 0 when it is empty."""
     found = index.searcher().search(Query.all_query(), 1, count=False, order_by_field="row").hits
     return int(found[0][0]) if found else 0
 

@@ -93,7 +93,7 @@ class LexicalWriter:
             for writer in self._writers.values():
                 writer.commit()
             return True
-        last = {name: last_row(index) for name, index in opened.items() if index is not None}
+        last = {name: last_row(_as_it_is(index)) for name, index in opened.items() if index is not None}
         self._last_event = last["events"]
         self.last_row = min(last.values())
         return True
@@ -277,6 +277,12 @@ def _spell(counts: Mapping[str, int]) -> str:
         words = " ".join(counts if times == 1 else [word for word, count in counts.items() if count >= times])
         parts += [words] * SAID_WEIGHT
     return " ".join(parts)
+
+
+def _as_it_is(index: tantivy.Index) -> tantivy.Index:
+    """An index that shows what others committed between its opening and the lock."""
+    index.reload()
+    return index
 
 
 def _split(rows: Iterable[IndexRow]) -> list[list[IndexRow]]:
