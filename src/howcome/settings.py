@@ -199,17 +199,36 @@ def read_config(home: str) -> dict[str, object]:
     path = os.path.join(home, CONFIG_NAME)
     if not os.path.isfile(path):
         return {}
+    try:
+        with open(path, "rb") as stream:
+            return _decoded(stream.read(), path)
+    except OSError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def _decoded(data: bytes, path: str) -> dict[str, object]:
     import tomllib
 
     try:
-        with open(path, "rb") as stream:
-            configured = tomllib.load(stream)
-    except (OSError, ValueError) as error:  # TOML's own errors and bytes that are no UTF-8 are both ValueErrors
+        configured = tomllib.loads(data.decode())
+    except ValueError as error:  # TOML's own errors and bytes that are no UTF-8
         raise SettingsError(f"{path}: {error}") from error
     unknown = set(configured) - {field.name for field in FIELDS}
     if unknown:
         raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")
     return configured
+
+
+def checked_config(data: bytes, path: str) -> None:
+    """Refuses what `read_settings` would refuse, before it is the file that every hook reads.
+
+    Raises:
+        SettingsError: it is no TOML, names a setting that there is not, or has a value that is none.
+    """
+    configured = _decoded(data, path)
+    for field in FIELDS:
+        if field.name in configured:
+            check_value(field, configured[field.name], f"{path}: {field.name}")
 
 
 def parse_text(field: Field, text: str, place: str) -> object:

@@ -19,6 +19,7 @@ def settings(store_folder: Path) -> Path:
     store_folder.mkdir(exist_ok=True)
     path = store_folder / CONFIG_NAME
     path.write_text(TEXT, encoding="utf-8")
+    path.chmod(0o640)
     return path
 
 
@@ -41,6 +42,9 @@ def test_a_change_leaves_the_rest_of_the_file_as_it_is(settings: Path) -> None:
     assert 'exclude = ["/a b", "~/c"]' in settings.read_text(encoding="utf-8")
     assert ask("config", "unset", "exclude")["value"] == []
     assert settings.read_text(encoding="utf-8") == "# mine\nrecall_limit = 3  # two are enough\n"
+    assert settings.stat().st_mode & 0o777 == 0o640
+    settings.unlink()
+    ask("config", "set", "recall_limit", "1")
     assert settings.stat().st_mode & 0o777 == 0o600
 
 
@@ -78,10 +82,13 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(settings: Path) -> None:
     [
         ("sed -i s/2/4/", 0, TEXT.replace("= 2", "= 4")),
         ("sed -i s/2/40/", 1, TEXT),
-        ("sed -i s/recall_limit/nonsense/", 2, TEXT),
+        ("sed -i s/recall_limit/nonsense/", 1, TEXT),
         ("sh -c 'echo broken >$0; exit 0'", 1, TEXT),
+        ("sh -c 'printf \"recall_limit = 2\\302\\240\" >$0'", 1, TEXT),
+        ("rm", 2, TEXT),
         ("false", 2, TEXT),
         ("no-such-editor", 2, TEXT),
+        ("'", 2, TEXT),
     ],
 )
 def test_what_an_editor_leaves_is_kept_only_when_it_can_be_read(
@@ -93,6 +100,31 @@ def test_what_an_editor_leaves_is_kept_only_when_it_can_be_read(
     assert done.returncode == code, done.stderr
     assert settings.read_text(encoding="utf-8") == text
     assert [path.name for path in settings.parent.iterdir()] == [CONFIG_NAME]
+
+
+def test_what_an_editor_complains_of_is_shown(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its error stream is the person's."""
+    monkeypatch.setenv("EDITOR", "sh -c 'echo no terminal here >&2; exit 3'")
+    assert "no terminal here" in run("config", "edit").stderr
+    assert settings.read_text(encoding="utf-8") == TEXT
+
+
+def test_a_link_stays_a_link(settings: Path, tmp_path: Path) -> None:
+    """Settings may lie in a repository of dotfiles."""
+    kept = tmp_path / "dotfiles.toml"
+    settings.rename(kept)
+    settings.symlink_to(kept)
+    ask("config", "set", "recall_limit", "1")
+    assert settings.is_symlink()
+    assert "recall_limit = 1 " in kept.read_text(encoding="utf-8")
+
+
+def test_what_is_no_utf_8_is_refused(settings: Path) -> None:
+    """A folder's name may be any bytes, a file of settings may not."""
+    done = run("config", "set", "exclude", b"/tmp/\xff")
+    assert done.returncode == 2
+    assert "HOWCOME_EXCLUDE" in done.stderr
+    assert settings.read_text(encoding="utf-8") == TEXT
 
 
 def test_the_strategies_of_a_search_are_those_that_there_are() -> None:

@@ -271,6 +271,18 @@ def test_a_purge_says_where_the_words_still_stand(shell: Shell, tmp_path: Path) 
     assert shell.json("search", "zanzibar")["results"][0]["kind"] == "event"
 
 
+def test_a_purge_names_copies_of_the_database_though_a_session_said_the_same(shell: Shell, tmp_path: Path) -> None:
+    """The database itself holds the words for the session's sake; copies of it are their user's to delete."""
+    said = Claude("earlier", str(shell.folder)).user("the zanzibar protocol is unsafe")
+    ask("import", write(tmp_path / "a.jsonl", said))
+    ident = shell.remember("the zanzibar protocol is unsafe")
+    for name in ("howcome.db.bak", "replaced/2026-11-22-101010/howcome.db"):
+        (shell.store / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(shell.store / "howcome.db", shell.store / name)
+    done = shell("purge", "--yes", ident)
+    assert "howcome.db.bak, replaced/2026-11-22-101010/howcome.db" in done.stdout, done.stdout
+
+
 def test_a_purge_names_copies_that_nobody_knows(shell: Shell) -> None:
     """A copy of the database beside it is not erased; the exit code says that something is to be done."""
     ident = shell.remember("the zanzibar protocol is unsafe")

@@ -37,8 +37,8 @@ def _heard() -> Iterator[None]:
     except OSError:  # there is no error stream
         yield
         return
-    with contextlib.suppress(OSError, ValueError):  # a stream that is no file
-        os.dup2(sys.stderr.fileno(), 2)
+    with contextlib.suppress(OSError):
+        os.dup2(error_stream(), 2)
     try:
         yield
     finally:
@@ -46,10 +46,19 @@ def _heard() -> Iterator[None]:
         os.close(hushed)
 
 
+def error_stream() -> int:
+    """The descriptor of the error stream, for programs that are started and may say something: 2 is not it any more."""
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError, AttributeError):  # a stream that is no file, or none
+        return 2
+
+
 def hush_libraries() -> None:
     """Keeps what libraries write to the error stream by themselves away from it (the index's binding: what panics).
 
-    Our own words go on to where it led; what a library means by its words is said in a sentence.
+    Our own words go on to where it led; what a library means by its words is said in a sentence. A program that is
+    started afterwards has no error stream unless it is given `error_stream`.
     """
     with contextlib.suppress(OSError):  # there may be no error stream
         own = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from howcome.domain.stored import Filter, Scope
+    from howcome.store.search_index import Search
     from howcome.store.stamp import MarkOf
 
 FORMAT = 2
@@ -216,7 +217,7 @@ class LexicalIndex:
 
     @guarded
     def search(
-        self, what: str, weights: Mapping[str, float], wanted: Filter, limit: int,
+        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
         required: Sequence[Sequence[str]] = (),
     ) -> list[Hit]:  # fmt: skip
         """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
@@ -228,7 +229,7 @@ class LexicalIndex:
         return self._hits(name, self._queries(what, opened, weights), wanted, limit, required, asked)
 
     def _queries(
-        self, what: str, opened: tuple[tantivy.Schema, tantivy.Searcher], weights: Mapping[str, float]
+        self, what: Search, opened: tuple[tantivy.Schema, tantivy.Searcher], weights: Mapping[str, float]
     ) -> list[Query]:
         if what == FUZZY:  # each word that is found scores its weight
             return [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Filter, Hit, Scope, Weights
     from howcome.store.event_log import EventLog
     from howcome.store.lexical_writer import LexicalWriter
-    from howcome.store.search_index import SearchIndex
+    from howcome.store.search_index import Search, SearchIndex
 
 
 class LexicalSearch:
@@ -43,7 +43,7 @@ class LexicalSearch:
         return self.lexical.weigh(terms, scope)
 
     def search(
-        self, what: str, weights: Mapping[str, float], wanted: Filter, limit: int,
+        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
         required: Sequence[Sequence[str]] = (),
     ) -> list[Hit]:  # fmt: skip
         """The best hits of one kind; see `domain.stored.SEARCHES`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 _NAME = "howcome.db"
@@ -24,7 +25,15 @@ def is_database_file(path: str) -> bool:
     return os.path.basename(path).startswith(_NAME)
 
 
+def is_live(name: str) -> bool:
+    """Whether a file, by its path in the folder, is the database in use or its log: copies elsewhere are not."""
+    return name in (_NAME, _NAME + "-wal")
+
+
 def database_bytes(home: str) -> int:
-    """What the rows take on disk, with their log."""
-    path = database_path(home)
-    return sum(os.path.getsize(file) for file in (path, path + "-wal") if os.path.exists(file))
+    """What the rows take on disk, with their log, which may go at any moment."""
+    path, total = database_path(home), 0
+    for file in (path, path + "-wal"):
+        with contextlib.suppress(OSError):
+            total += os.stat(file).st_size
+    return total

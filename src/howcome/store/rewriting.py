@@ -14,7 +14,7 @@ import apsw
 from howcome.domain import events
 from howcome.store.driver import driver_errors
 from howcome.store.gated import Kept
-from howcome.store.sqlite_memory_writing import NEXT_CHANGE
+from howcome.store.sqlite_memory_rows import NEXT_CHANGE
 from howcome.store.sqlite_reads import unpack
 from howcome.store.text_rows import Progress
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from howcome.domain.stored import Filter, Hit, Scope, Weights
+
+Search: TypeAlias = Literal["events", "exchanges", "names", "fuzzy"]
+"""One of `domain.stored.SEARCHES`."""
+
 
 class SearchIndex(Protocol):
     """Words of events.
@@ -25,7 +29,7 @@ class SearchIndex(Protocol):
         ...
 
     def search(
-        self, what: str, weights: Mapping[str, float], wanted: Filter, limit: int,
+        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
         required: Sequence[Sequence[str]] = (),
     ) -> list[Hit]:  # fmt: skip
         """The best hits of one of `domain.stored.SEARCHES`, with every required term: BM25 with the weights as idf."""

@@ -22,18 +22,18 @@ from howcome.store.sqlite_batches import BatchWriter
 from howcome.store.sqlite_distil_batches import SqliteDistilBatches
 from howcome.store.sqlite_distilled import SqliteCandidates, SqliteMemoryVectors
 from howcome.store.sqlite_graph import SqliteGraph
-from howcome.store.sqlite_life import SqliteReviews
 from howcome.store.sqlite_log import SqliteEventLog
 from howcome.store.sqlite_memories import SqliteMemories
 from howcome.store.sqlite_memory_search import SqliteMemorySearch
 from howcome.store.sqlite_opening import connect, files_of, user_version
 from howcome.store.sqlite_projects import SqliteProjects
 from howcome.store.sqlite_purging import SqlitePurging
+from howcome.store.sqlite_quarantine import SqliteQuarantine
 from howcome.store.sqlite_rationale import SqliteRationales
+from howcome.store.sqlite_reviews import SqliteReviews
 from howcome.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from howcome.store.sqlite_sessions import SqliteAccounts, SqliteInjections, SqliteSessions
 from howcome.store.sqlite_spending import SqliteSpending
-from howcome.store.sqlite_trials import SqliteQuarantine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

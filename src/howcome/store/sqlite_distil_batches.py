@@ -17,7 +17,8 @@ from howcome.domain.distil_batches import (
 )
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED
 from howcome.store.sqlite_memories import SqliteMemories
-from howcome.store.sqlite_memory_writing import LIVE, MemoryWriter
+from howcome.store.sqlite_memory_rows import LIVE
+from howcome.store.sqlite_memory_writing import MemoryWriter
 from howcome.store.sqlite_projects import SqliteProjects
 
 TYPE_CHECKING = False

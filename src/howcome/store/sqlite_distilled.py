@@ -8,7 +8,7 @@ from howcome.domain import events
 from howcome.domain.memories import RULES, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.store.sqlite_memories import SqliteMemories
-from howcome.store.sqlite_memory_writing import LIVE, ORIGIN_NUMBERS
+from howcome.store.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
 from howcome.store.sqlite_projects import SqliteProjects
 
 TYPE_CHECKING = False

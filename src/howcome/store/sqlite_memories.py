@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain import events, memories
-from howcome.domain.memories import Memory
-from howcome.store.sqlite_memory_writing import OUTSIDE, MemoryWriter
+from howcome.domain import memories
+from howcome.store.sqlite_memory_rows import OUTSIDE, SELECT, memories_by_row, memory_of
+from howcome.store.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from howcome.domain.memories import MemoryFilter, NewMemory
+    from howcome.domain.memories import Memory, MemoryFilter, NewMemory
     from howcome.domain.stored import Scope
     from howcome.store.database import Database
     from howcome.store.memory_rows import Memories
 
-_COLUMNS = (
-    "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
-    "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
-    "supersedes_key", "superseded_by_key", "is_outside",
-)  # fmt: skip
-_SELECT = (
-    "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
-    " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
-    " m.status_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
-    f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')},"
-    " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
-    " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
-    " FROM memory_evidence e WHERE e.memory_id = m.id)"
-    " FROM memories m LEFT JOIN projects p ON p.id = m.project_id"
-)
 
 
 class SqliteMemories:
@@ -78,8 +63,7 @@ class SqliteMemories:
 
     def by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
         """Memories by their row ids; ids that are not there are left out."""
-        sql = f"{_SELECT} WHERE m.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
-        return {row[0]: _memory(row) for row in self._db.rows(sql, (json.dumps(list(rows)),))}
+        return memories_by_row(self._db, rows)
 
     def find(self, prefix: str, limit: int = 5) -> list[Memory]:
         """Memories whose id starts with `prefix` (`mem-` and hex digits); at most `limit`."""
@@ -87,8 +71,8 @@ class SqliteMemories:
         if not digits or len(digits) > 2 * memories.KEY_BYTES or not set(digits) <= set("0123456789abcdef"):
             return []
         low, high = (bytes.fromhex(digits.ljust(2 * memories.KEY_BYTES, digit)) for digit in "0f")
-        sql = _SELECT + " WHERE m.key BETWEEN ? AND ? LIMIT ?"
-        return [_memory(row) for row in self._db.rows(sql, (low, high, limit))]
+        sql = SELECT + " WHERE m.key BETWEEN ? AND ? LIMIT ?"
+        return [memory_of(row) for row in self._db.rows(sql, (low, high, limit))]
 
     def live_twin(self, row: int) -> Memory | None:
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
@@ -121,8 +105,8 @@ class SqliteMemories:
         clauses += [] if wanted.with_forgotten else ["m.deleted_ms IS NULL"]
         clauses += [] if wanted.with_superseded else ["m.superseded_by IS NULL"]
         order = "m.id" if oldest_first else "m.created_ms DESC, m.id DESC"  # a chain is in the order of its rows
-        sql = f"{_SELECT} WHERE {' AND '.join(clauses)} ORDER BY {order} LIMIT ?"
-        return [_memory(row) for row in self._db.rows(sql, (*values, limit))]
+        sql = f"{SELECT} WHERE {' AND '.join(clauses)} ORDER BY {order} LIMIT ?"
+        return [memory_of(row) for row in self._db.rows(sql, (*values, limit))]
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Live memories by type and by status, and all by what has become of them."""
@@ -151,12 +135,6 @@ class SqliteMemories:
             " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
         )
         return [text for (text,) in self._db.rows(sql, (row,))]
-
-
-def _memory(row: Sequence[object]) -> Memory:
-    values = dict(zip(_COLUMNS, row, strict=False))
-    values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
-    return Memory(values, json.loads(str(row[-1])))
 
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from howcome.domain import memories
 from howcome.errors import IndexDamagedError, MachineError
 from howcome.store.kept import note_kept, vanished
 from howcome.store.memory_index import MemoryDocument, MemoryIndex
-from howcome.store.sqlite_memory_writing import LIVE
+from howcome.store.sqlite_memory_rows import LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

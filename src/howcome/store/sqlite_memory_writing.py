@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from howcome.domain import events
 from howcome.domain.memories import IMPORTED
 from howcome.errors import UsageError
+from howcome.store.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
 from howcome.store.sqlite_reads import as_text, one
 
 TYPE_CHECKING = False
@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 
     from howcome.domain.memories import Memory, NewMemory
     from howcome.store.database import Database
-
-OUTSIDE = "EXISTS (SELECT 1 FROM memory_reviews WHERE newer = {}.id AND reason = 'imported' AND settled_ms IS NULL)"
-"""A file brought a memory, and nobody has accepted it."""
-
-NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
-LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
-ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 
 
 class MemoryWriter:
@@ -60,7 +53,7 @@ class MemoryWriter:
             self._require_live(new.supersedes)
         known = self._known_memory(new, project_id)
         if known is not None:
-            return self._by_row(known), False
+            return memories_by_row(self._db, [known])[known], False
         self._db.execute(
             "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
             " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms)"
@@ -75,7 +68,7 @@ class MemoryWriter:
         if new.supersedes is not None:
             self.change(new.supersedes, "superseded_by = ?", row)
         self.bear_out(row, new.evidence, new.said)
-        return self._by_row(row), True
+        return memories_by_row(self._db, [row])[row], True
 
     def bear_out(self, row: int, evidence: Iterable[str], said: Iterable[tuple[int, str]]) -> None:
         """Adds events that bear a memory out, and times at which it was said."""
@@ -89,7 +82,7 @@ class MemoryWriter:
             self._db.execute(f"UPDATE memories SET said_ms = {last} WHERE id = ?", (row,))  # noqa: S608 - fixed text
 
     def _require_live(self, row: int) -> None:
-        found = self._by_row(row)
+        found = memories_by_row(self._db, [row])[row]
         if not found.is_live:
             raise UsageError(f"{found.id} is {found.state} by now; only what is live can be superseded")
 
@@ -114,8 +107,3 @@ class MemoryWriter:
     def change(self, row: int, what: str, *values: object) -> None:
         """Sets columns of a memory, which its index has then to see again."""
         self._db.execute(f"UPDATE memories SET change = {NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text
-
-    def _by_row(self, row: int) -> Memory:
-        from howcome.store.sqlite_memories import SqliteMemories
-
-        return SqliteMemories(self._db).by_row([row])[row]

@@ -6,7 +6,8 @@ import json
 
 from howcome.domain.memories import OUTDATED, PROPOSED
 from howcome.domain.reconciliation import Changes
-from howcome.store.sqlite_memory_writing import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, MemoryWriter
+from howcome.store.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.store.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from howcome.domain import memories
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import StoreError, StoreLockedError
 from howcome.store.driver import driver_errors
-from howcome.store.sqlite_memory_writing import NEXT_CHANGE, MemoryWriter
+from howcome.store.sqlite_memory_rows import NEXT_CHANGE
+from howcome.store.sqlite_memory_writing import MemoryWriter
 from howcome.store.sqlite_reads import unpack
 
 TYPE_CHECKING = False

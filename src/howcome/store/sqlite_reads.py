@@ -1,4 +1,4 @@
-"""Every question that the SQLite store answers. Nothing here writes."""
+"""What is read of the log of events in the SQLite store. Nothing here writes."""
 
 from __future__ import annotations
 

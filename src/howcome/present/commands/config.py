@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 from difflib import get_close_matches
 from pathlib import Path
 
 import click
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
 from howcome.errors import SettingsError, UsageError
-from howcome.present.lifecycle.atomic_files import write_private
+from howcome.present.lifecycle.atomic_files import Snapshot, read_snapshot, replace_file, write_private
 from howcome.present.render import json_line
-from howcome.present.terminal import echo
+from howcome.present.terminal import echo, error_stream
 from howcome.settings import (
     CONFIG_NAME,
     FIELDS,
     Field,
     check_value,
+    checked_config,
     home_folder,
     parse_text,
     read_config,
@@ -78,15 +79,18 @@ def change(name: str, values: tuple[str, ...], *, as_json: bool) -> None:
     """Write a setting into config.toml; a list takes several values."""
     field = _field(name)
     is_list = isinstance(field.default, tuple)
+    if any("\udc80" <= letter <= "\udcff" for value in values for letter in value):
+        raise UsageError(f"{name}: config.toml is UTF-8, and that is not; set {field.variable} instead")
     if len(values) > 1 and not is_list:
         raise UsageError(f"{name} takes one value, not {len(values)}: put quotes around it")
     try:
         value = check_value(field, values, name) if is_list else parse_text(field, values[0], name)
     except SettingsError as error:  # a slip at the prompt: the settings themselves are as they were
         raise UsageError(str(error)) from error
-    document = _document()
+    before = read_snapshot(_path())
+    document = _document(before)
     document[name] = list(value) if isinstance(value, tuple) else value
-    _keep(document)
+    _keep(tomlkit.dumps(document).encode(), before)
     _say(field, as_json=as_json)
 
 
@@ -95,34 +99,45 @@ def change(name: str, values: tuple[str, ...], *, as_json: bool) -> None:
 @_JSON
 def unset(name: str, *, as_json: bool) -> None:
     """Take a setting out of config.toml, so that its default counts again."""
-    field, document = _field(name), _document()
+    field, before = _field(name), read_snapshot(_path())
+    document = _document(before)
     if name in document:
         document.remove(name)
-        _keep(document)
+        _keep(tomlkit.dumps(document).encode(), before)
     _say(field, as_json=as_json)
 
 
 @config.command()
 def edit() -> None:
     """Open config.toml in your editor ($VISUAL, $EDITOR, or vi); it is kept only when it can be read."""
-    path = _path()
-    draft = path.with_name(f"{CONFIG_NAME}.{os.getpid()}.draft")
-    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-    write_private(draft, path.read_bytes() if path.is_file() else _EMPTY.encode())
+    before = read_snapshot(_path())
+    draft = before.target.with_name(f"{CONFIG_NAME}.{os.getpid()}.draft")
+    write_private(draft, before.data if before.data is not None else _EMPTY.encode())
     try:
-        done = subprocess.run([*words, str(draft)], check=False)  # the person's own editor, at the person's word
-        if done.returncode:
-            raise UsageError(f"{words[0]} ended with {done.returncode}; {path} is as it was")
-        text = draft.read_text(encoding="utf-8")
-        _checked(text)
-        write_private(path, text.encode())
-    except (FileNotFoundError, PermissionError) as error:
-        raise UsageError(f"{words[0]} cannot be started: set EDITOR to your editor") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError("what you wrote is no UTF-8; nothing was changed") from error
+        _run_editor(str(draft))
+        if not draft.is_file():
+            raise UsageError("the editor left no file; nothing was changed")
+        _keep(draft.read_bytes(), before)
     finally:
         draft.unlink(missing_ok=True)
-    echo(f"{path} is kept")
+    echo(f"{before.path} is kept")
+
+
+def _run_editor(draft: str) -> None:
+    """Runs the person's own editor to its end; Ctrl-C in it is the editor's."""
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        words = shlex.split(chosen) or ["vi"]
+        process = subprocess.Popen([*words, draft], stderr=error_stream())
+    except (OSError, ValueError) as error:  # ValueError: a quotation mark too few
+        raise UsageError(f"{chosen} cannot be started ({error}): set EDITOR to your editor") from error
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if code:
+        raise UsageError(f"{words[0]} ended with {code}; nothing was changed")
 
 
 _EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
@@ -162,26 +177,15 @@ def _written(value: object) -> str:
     return str(value) if value != "" else "(none)"
 
 
-def _document() -> tomlkit.TOMLDocument:
-    path = _path()
-    read_config(str(path.parent))  # what cannot be read is said by its own error, and left as it is
-    return tomlkit.parse(path.read_text(encoding="utf-8") if path.is_file() else _EMPTY)
+def _document(before: Snapshot) -> tomlkit.TOMLDocument:
+    checked_config(before.data or b"", str(before.path))  # what cannot be read is said, and left as it is
+    return tomlkit.parse(before.data.decode() if before.data is not None else _EMPTY)
 
 
-def _keep(document: tomlkit.TOMLDocument) -> None:
-    text = tomlkit.dumps(document)
-    _checked(text)
-    write_private(_path(), text.encode())
-
-
-def _checked(text: str) -> None:
-    """Refuses what `read_settings` would refuse, before it is the file that every hook reads."""
-    try:
-        values = tomlkit.parse(text).unwrap()
-    except TOMLKitError as error:
-        raise SettingsError(f"{CONFIG_NAME}: {error}; nothing was changed") from error
-    for name, value in values.items():
-        check_value(_field(name), value, name)
+def _keep(data: bytes, before: Snapshot) -> None:
+    """Puts a file that can be read in the place of what was there, unless somebody else wrote it meanwhile."""
+    checked_config(data, str(before.path))
+    replace_file(before, data)
 
 
 def _say(field: Field, *, as_json: bool) -> None:

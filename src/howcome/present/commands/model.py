@@ -18,7 +18,7 @@ from howcome.present.checks.base import in_units
 from howcome.present.checks.embedding import packages_remedy, remedy_of
 from howcome.present.commands.asking import confirm
 from howcome.present.render import json_line
-from howcome.present.terminal import echo
+from howcome.present.terminal import echo, error_stream
 from howcome.providers.embed import embedding_status, missing_packages
 from howcome.providers.minilm_cache import (
     Model,
@@ -201,7 +201,10 @@ def _download(folder: str) -> str:
         "--no-input", "--dest", folder, f"{DISTRIBUTION}=={VERSION}",
     ]  # fmt: skip
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=2, check=False, timeout=DOWNLOAD_LIMIT_S)
+        said = error_stream()
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False, timeout=DOWNLOAD_LIMIT_S
+        )
     except subprocess.TimeoutExpired as error:
         raise ProviderError("the download took more than half an hour; try again, or use --from") from error
     wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]

@@ -24,7 +24,7 @@ from howcome.present.memory_files import read_export, write_export
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import read_settings
-from howcome.store.place import is_database_file
+from howcome.store.place import is_live
 
 _SHOWN_PROBLEMS = 20
 _SHOWN_TRACES = 5
@@ -312,7 +312,7 @@ def _named(ids: list[str], one: str, many: str = "") -> str:
 def _strays(report: PurgeReport) -> list[str]:
     """Files that hold the words although no event and no other memory does."""
     is_known = bool(report.events or report.memories)
-    return [name for name in report.files if not (is_known and is_database_file(name))]
+    return [name for name in report.files if not (is_known and is_live(name))]
 
 
 def _from_outside(report: ImportReport, file: str) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import IMPORTED, Review
 from howcome.store.sqlite_memories import SqliteMemories
-from howcome.store.sqlite_memory_writing import LIVE, ORIGIN_NUMBERS, MemoryWriter
+from howcome.store.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+from howcome.store.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
