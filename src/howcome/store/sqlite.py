@@ -7,6 +7,7 @@ deletes or renames the database: BUSY is not corruption, and a damaged file is l
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import time
 
@@ -17,23 +18,13 @@ from howcome.store.database import Database
 from howcome.store.driver import driver_errors
 from howcome.store.lexical_search import LexicalSearch
 from howcome.store.place import database_path
-from howcome.store.sqlite_answers import SqliteAnswers
 from howcome.store.sqlite_batches import BatchWriter
-from howcome.store.sqlite_distil_batches import SqliteDistilBatches
-from howcome.store.sqlite_distilled import SqliteCandidates, SqliteMemoryVectors
-from howcome.store.sqlite_graph import SqliteGraph
 from howcome.store.sqlite_log import SqliteEventLog
 from howcome.store.sqlite_memories import SqliteMemories
 from howcome.store.sqlite_memory_search import SqliteMemorySearch
 from howcome.store.sqlite_opening import connect, files_of, user_version
 from howcome.store.sqlite_projects import SqliteProjects
-from howcome.store.sqlite_purging import SqlitePurging
-from howcome.store.sqlite_quarantine import SqliteQuarantine
-from howcome.store.sqlite_rationale import SqliteRationales
-from howcome.store.sqlite_reviews import SqliteReviews
-from howcome.store.sqlite_rewriting import RULES_VERSION, SqliteRewriting
 from howcome.store.sqlite_sessions import SqliteAccounts, SqliteInjections, SqliteSessions
-from howcome.store.sqlite_spending import SqliteSpending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +45,36 @@ BUSY_TIMEOUT_MS = 5000
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
 
+_LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "quarantine": ("sqlite_quarantine", "SqliteQuarantine", ("_writer",)),
+    "reviews": ("sqlite_reviews", "SqliteReviews", ()),
+    "purging": ("sqlite_purging", "SqlitePurging", ("_memory_lexical",)),
+    "candidates": ("sqlite_distilled", "SqliteCandidates", ()),
+    "memory_vectors": ("sqlite_distilled", "SqliteMemoryVectors", ()),
+    "distil_batches": ("sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
+    "rationales": ("sqlite_rationale", "SqliteRationales", ()),
+    "code_graph": ("sqlite_graph", "SqliteGraph", ()),
+    "spending": ("sqlite_spending", "SqliteSpending", ()),
+    "model_answers": ("sqlite_answers", "SqliteAnswers", ()),
+    "texts": ("sqlite_rewriting", "SqliteRewriting", ("_lexical", "_memory_lexical", "purging")),
+}
+"""Parts that no prompt needs: module, class, and what each is made with beside the database."""
+
+
 class SqliteStore:
     """The parts of a store over one database; see `store.base.Store` for the contract."""
+
+    quarantine: Quarantine
+    reviews: Reviews
+    purging: Purging
+    candidates: Candidates
+    memory_vectors: MemoryVectors
+    distil_batches: DistilBatchRows
+    rationales: RationaleRows
+    code_graph: CodeGraph
+    spending: Spending
+    model_answers: Answers
+    texts: TextRows
 
     def __init__(
         self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True, gate: Gate | None = None
@@ -83,27 +102,26 @@ class SqliteStore:
         self._compose(self.database)
 
     def _compose(self, db: Database) -> None:
-        writer = BatchWriter(db)
-        self.log: EventLog = (log := SqliteEventLog(db, writer))
+        """What a prompt needs is made at once; the rest (`_LATE`) when it is asked for: each costs its import."""
+        self._writer = BatchWriter(db)
+        self.log: EventLog = (log := SqliteEventLog(db, self._writer))
         self.index: SearchIndex = (index := LexicalSearch(self.folder, log))
         self.projects: Projects = SqliteProjects(db)
         self.sessions: Sessions = SqliteSessions(db)
         self.accounts: Accounts = SqliteAccounts(db)
-        self.quarantine: Quarantine = SqliteQuarantine(db, writer)
         self.injections: Injections = SqliteInjections(db)
         self.memories: Memories = SqliteMemories(db)
         self.memory_index: MemorySearch = (memory_index := SqliteMemorySearch(db))
-        self.reviews: Reviews = SqliteReviews(db)
-        self.purging: Purging = (purging := SqlitePurging(db, memory_index))
-        self.candidates: Candidates = SqliteCandidates(db)
-        self.memory_vectors: MemoryVectors = SqliteMemoryVectors(db)
-        self.distil_batches: DistilBatchRows = SqliteDistilBatches(db, log)
-        self.rationales: RationaleRows = SqliteRationales(db)
-        self.code_graph: CodeGraph = SqliteGraph(db)
-        self.spending: Spending = SqliteSpending(db)
-        self.model_answers: Answers = SqliteAnswers(db)
-        self.texts: TextRows = SqliteRewriting(db, index, memory_index, purging)
-        self._lexical, self._memory_lexical = index, memory_index
+        self._log, self._lexical, self._memory_lexical = log, index, memory_index
+
+    def __getattr__(self, name: str) -> object:
+        """Only asked for what is not there yet: a part that is made late, and kept."""
+        if name not in _LATE:
+            raise AttributeError(name)
+        module, kind, needs = _LATE[name]
+        part = getattr(importlib.import_module(f"howcome.store.{module}"), kind)
+        setattr(self, name, made := part(self.database, *(getattr(self, need) for need in needs)))
+        return made
 
     @property
     def is_read_only(self) -> bool:
@@ -166,6 +184,8 @@ class SqliteStore:
                 )
             _apply(self.connection, version, SCHEMA_VERSION)
             if not version and self.gate is not None:  # an older store says nothing: its texts are to be gated again
+                from howcome.store.sqlite_rewriting import RULES_VERSION
+
                 self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
 
     def transaction(self) -> contextlib.AbstractContextManager[None]:
