@@ -32,6 +32,8 @@ def test_what_was_chosen_is_listed_with_its_place(settings: Path, monkeypatch: p
     assert (found["exclude"]["value"], found["exclude"]["from"]) == (["/srv/clients"], CONFIG_NAME)
     assert len(ask("config", "list", "--all")["settings"]) == len(FIELDS)
     assert run("config", "get", "recall_limit").stdout == "1\n"
+    assert run("config", "get", "exclude").stdout == "/srv/clients\n"
+    assert run("config", "get", "llm_url").stdout == ""
 
 
 def test_a_change_leaves_the_rest_of_the_file_as_it_is(settings: Path) -> None:

@@ -10,7 +10,11 @@ OWN_WEIGHT = 2
 
 TURNS_BEFORE = 2
 NEAR_CHARS = 400
+"""How much of each turn before it stands in a turn's document."""
+
 EVENT_CHARS = 2000
+"""How much of a call or a result is searched."""
+
 SAID_WEIGHT = 3
 SAID_CLIP = 2
 """A word of an exchange counts at most twice, at weight 3; a word of the exchange before it counts 1."""

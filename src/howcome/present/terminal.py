@@ -61,7 +61,7 @@ def hush_libraries() -> None:
     started afterwards has no error stream unless it is given `error_stream`.
     """
     with contextlib.suppress(OSError):  # there may be no error stream
-        own = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+        own = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
         os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 2)
         sys.stderr = own
 

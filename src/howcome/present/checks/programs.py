@@ -29,7 +29,7 @@ PARTS = {
     "re2": ("google-re2", "secrets are found by `re`: the same ones, some 30 times slower"),
     "msgspec": ("msgspec", "transcripts are decoded by `json`: an import takes several times as long"),
     "zstandard": ("zstandard", "nothing can be stored, and what is stored compressed cannot be shown"),
-    "tomlkit": ("tomlkit", "`howcome config set` cannot change a setting: write it into config.toml"),
+    "tomlkit": ("tomlkit", "`howcome config` does not start: write settings into config.toml"),
     "tqdm": ("tqdm", "`howcome import` does not start: it cannot show its progress"),
 }
 """Module → its distribution, and what is lost without it."""

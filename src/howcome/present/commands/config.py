@@ -66,9 +66,14 @@ def show(*, with_defaults: bool, as_json: bool) -> None:
 @click.argument("name")
 @_JSON
 def get(name: str, *, as_json: bool) -> None:
-    """Print the value of a setting."""
+    """Print the value of a setting, a list's one a line; nothing where it is empty."""
     one = _state(_field(name))
-    echo(json_line(one) if as_json else _written(one["value"]))
+    value = one["value"]
+    if as_json:
+        echo(json_line(one))
+    elif value not in ((), ""):
+        for part in value if isinstance(value, tuple) else (value,):
+            echo(part if isinstance(part, str) else _written(part))
 
 
 @config.command("set")
