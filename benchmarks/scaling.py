@@ -144,7 +144,7 @@ def _searches(bench: Bench, app: App, way: str, scopes: dict[str, Scope], asked:
         for by_session in (False, True):
 
             def ask(text: str, scope: Scope = scope, by_session: bool = by_session) -> int:
-                return len(app.search(Question(text, scope, limit=LIMIT, by_session=by_session)))
+                return len(app.search.find(Question(text, scope, limit=LIMIT, by_session=by_session)))
 
             title = f"{count:,} events, {way}, {name}, {'sessions' if by_session else 'passages'}"
             rounds = _rounds(bench, ask, asked)
@@ -228,10 +228,10 @@ def _backfill(bench: Bench) -> None:
 
 def _embed(bench: Bench, app: App, index: VectorIndex, threads: int) -> None:
     """Embeds turns for a while, behind those that have vectors already."""
-    app.embed_new_turns(time.monotonic(), threads=threads)  # the first piece warms
+    app.index.embed(time.monotonic(), threads=threads)  # the first piece warms
     first = index.last_row
     started, before = time.perf_counter(), time.process_time()
-    added = app.embed_new_turns(time.monotonic() + EMBEDDING_S, threads=threads) or 0
+    added = app.index.embed(time.monotonic() + EMBEDDING_S, threads=threads) or 0
     seconds, busy = time.perf_counter() - started, time.process_time() - before
     size = sum(len(turn.text) for turn in app.store.log.turns_after(first, added))
     note = f"({size / 1e6 / seconds:.2f} MB/s, {busy / seconds:.1f} cores, load {os.getloadavg()[0]:.1f})"

@@ -71,10 +71,10 @@ def _in_process(bench: Bench, name: str, home: str, asked: list[tuple[str, str]]
     empty = 0
     with open_app(read_settings({"HOWCOME_HOME": home})) as app:
         for _, text in asked[:10]:
-            app.search(Question(text, Scope.everything(), limit=10))
+            app.search.find(Question(text, Scope.everything(), limit=10))
         for kind, text in asked:
             started = time.perf_counter()
-            found = app.search(Question(text, Scope.everything(), limit=10))
+            found = app.search.find(Question(text, Scope.everything(), limit=10))
             times.setdefault(kind, []).append((time.perf_counter() - started) * 1000)
             empty += not found and kind != "unknown"
     figure, everything = bench.report.figure, [value for values in times.values() for value in values]

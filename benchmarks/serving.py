@@ -287,4 +287,3 @@ def _session(desk: Any, asked: list[str]) -> tuple[list[float], list[float], int
             if number:  # the first one waits for the client to start
                 waits.append((arrivals[before] - sent) * 1000)
     return times, waits, answered
-

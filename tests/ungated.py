@@ -73,7 +73,7 @@ def open_ungated(home: Path) -> App:
     """The façade over a store without a gate."""
     settings = read_settings({**os.environ, "HOWCOME_HOME": str(home)})
     app = App(SqliteStore(str(home)), settings, embedder=HashingEmbedder())
-    app.ingester().preparer().gate = OpenGate(lambda: b"")
+    app.ingest.ingester().preparer().gate = OpenGate(lambda: b"")
     return app
 
 
@@ -81,7 +81,9 @@ def read(app: App, paths: list[Path]) -> dict[str, int]:
     """What reading transcripts adds."""
     counts = {"accepted": 0, "duplicate": 0}
     for path in paths:
-        found = app.ingester().ingest_file(str(path), "codex" if "rollout" in path.name else "claude-code").counts
+        found = (
+            app.ingest.ingester().ingest_file(str(path), "codex" if "rollout" in path.name else "claude-code").counts
+        )
         counts = {name: number + found[name] for name, number in counts.items()}
     return counts
 
@@ -114,8 +116,8 @@ def make(home: Path, paths: list[Path]) -> None:
         store.injections.record_memories(SESSION, "UserPromptSubmit", [(memory.row, 0.5)], 1)
         store.model_answers.pause(f"model {TOKEN}", 1, 2**50, f"refused: {KEY_ID}")
         store.model_answers.keep(b"a", {"files": [TOKEN]}, 0, 1)
-        app.index_new_rows()
-        assert app.embed_new_turns()
+        app.index.catch_up()
+        assert app.index.embed()
     (home / "spool").mkdir()
     keep_refused(str(home), "batch-1-ab.jsonl", [("kind", json.dumps({"text": TOKEN}))])
     backups = home / "backups"

@@ -89,9 +89,7 @@ def works(process: subprocess.Popen[str], folder: Path) -> bool:
     return any(path.startswith(f"{folder}/worker.lock") for path in found)
 
 
-def eventually(
-    condition: Callable[[], Any], limit_s: float = LIMIT_S, what: str | Callable[[], object] = ""
-) -> Any:
+def eventually(condition: Callable[[], Any], limit_s: float = LIMIT_S, what: str | Callable[[], object] = "") -> Any:
     """Waits until a condition holds; `what` is what is said if it never does."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:

@@ -49,14 +49,14 @@ def mend_database(settings: Settings, transcripts: Iterable[Found], read_export:
     report = Mended(salvaged)
     with open_app(settings) as app:
         if not any(salvaged.rows.values()):  # nothing in it is from older rules for secrets
-            app.store.texts.finish(RULES_VERSION, is_changed=False)
+            app.health.note_redacted(RULES_VERSION)
         report.from_backup = _import_backup(app, read_export)
         for found in transcripts:
             try:
-                report.added += app.ingest_file(found).counts["accepted"]
+                report.added += app.ingest.file(found).counts["accepted"]
             except (TranscriptError, OSError):
                 report.unread.append(found.path)
-        app.index_new_rows()
+        app.index.catch_up()
     return report
 
 
@@ -81,15 +81,9 @@ def put_back(settings: Settings, file: str) -> tuple[str, list[str]]:
     """
     purged = _purged(settings)
     aside = restore_backup(settings.home, file)
-    again = []
     with open_app(settings) as app:
-        app.index_new_rows()
-        for key in purged:
-            found = app.store.memories.find(key.hex(), limit=1)
-            if found and found[0].purged_ms is None:
-                app.memories.purge(key.hex())
-                again.append(found[0].id)
-    return aside, again
+        app.index.catch_up()
+        return aside, app.memories.purge_again(purged)
 
 
 def _purged(settings: Settings) -> list[bytes]:
@@ -100,7 +94,7 @@ def _purged(settings: Settings) -> list[bytes]:
     try:
         with open_app(settings, create=False) as app:
             wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
-            found = app.store.memories.select(Scope.everything(), wanted, MAX_LISTED)
+            found = app.memories.select(Scope.everything(), wanted, MAX_LISTED)
             return [memory.key for memory in found if memory.purged_ms is not None]
     except StoreError:  # there is none, or it is what the backup is put back for
         return []

@@ -151,7 +151,7 @@ def test_what_only_reads_leaves_a_folder_without_a_store_as_it_is(tmp_path: Path
 
 
 def test_a_store_that_cannot_be_looked_for_is_not_missing(tmp_path: Path) -> None:
-    """"Nothing is stored" would be a guess: a file in the folder's place, a folder that may not be entered."""
+    """A store that "is not there" would be a guess: a file in the folder's place, a folder that may not be entered."""
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="Not a directory") as failed:
         SqliteStore(str(tmp_path / "file"), create=False)

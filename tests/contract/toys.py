@@ -133,7 +133,8 @@ class ToyLog:
             batch.after.id = source
             before = self._disk.sources[source - 1][1]
             self._disk.sources[source - 1] = (
-                batch.after.copy(), {name: before[name] + count for name, count in counts.items()}
+                batch.after.copy(),
+                {name: before[name] + count for name, count in counts.items()},
             )
             return counts, new
 
@@ -394,9 +395,10 @@ class ToySessions:
     def find(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
         known = [(row, name, self._disk.root(of)) for row, (name, _, of) in enumerate(self._disk.sessions, 1)]
         exact = [one for one in known if one[1] == prefix]
-        return exact or [one for one in sorted(known, key=lambda one: one[1]) if prefix and one[1].startswith(prefix)][
-            :limit
-        ]
+        return (
+            exact
+            or [one for one in sorted(known, key=lambda one: one[1]) if prefix and one[1].startswith(prefix)][:limit]
+        )
 
     def named(self, name: str) -> list[int]:
         return [row for row, one in enumerate(self._disk.sessions, 1) if one[0] == name]

@@ -31,7 +31,7 @@ def question(app: App, folder: str, choice: random.Random) -> Question:
     """A question of a project, narrowed in any way."""
     text = " ".join(choice.choices(WORDS, k=choice.randrange(1, 6)))
     return Question(
-        [text, choice.choice(WORDS)] if choice.random() < 0.1 else text, app.scope_of(folder),
+        [text, choice.choice(WORDS)] if choice.random() < 0.1 else text, app.projects.scope_of(folder),
         limit=choice.choice((1, 5, 50)), by_session=choice.random() < 0.2,
         types=choice.sample(TYPES, choice.randrange(3)), agent=choice.choice((None, None, None, "claude-code")),
         session=choice.choice((None, None, None, "hostile-a", "hostile-b")),
@@ -42,7 +42,7 @@ def question(app: App, folder: str, choice: random.Random) -> Question:
 def told(app: App, folder: str, choice: random.Random) -> list[str]:
     """Everything that a prompt in a folder is told."""
     prompt = " ".join(choice.choices(WORDS, k=4))
-    found = app.recall(prompt, cwd=folder, session=f"new {choice.random()}", recent=lambda: "")
+    found = app.search.recall(prompt, cwd=folder, session=f"new {choice.random()}", recent=lambda: "")
     return [text for reminder in found for _, text in reminder.passages]
 
 
@@ -53,7 +53,9 @@ def test_no_answer_is_another_projects(stage: Stage, figure: Callable[[str, obje
         for number in range(QUESTIONS):
             folder = choice.choice(tuple(FOREIGN))
             asked = question(app, folder, choice)
-            texts = told(app, folder, choice) if number % 10 == 0 else [found.passage for found in app.search(asked)]
+            texts = (
+                told(app, folder, choice) if number % 10 == 0 else [found.passage for found in app.search.find(asked)]
+            )
             answers += len(texts)
             foreign = [text for text in texts for word in FOREIGN[folder] if word in text]
             assert not foreign, f"question {number} in {folder}, {asked.concepts}: {foreign[0][:300]}"

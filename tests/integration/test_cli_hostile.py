@@ -96,7 +96,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     with open_app(read_settings({"HOWCOME_HOME": str(home)})) as opened:
         transcript = Transcript(opened.store)
         transcript.say("redis loses its state", "so the upsert", *(text for text in SYNTAX if text.strip()))
-        opened.index_new_rows()
+        opened.index.catch_up()
         yield opened
 
 
@@ -104,28 +104,28 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 def test_no_question_has_a_syntax(app: App, text: str) -> None:
     """Operators, quotes, wildcards and endless words are words: searched by passage and by session, and recalled."""
     for by_session in (False, True):
-        for item in app.search(Question(text, Scope.everything(), limit=5, by_session=by_session)):
+        for item in app.search.find(Question(text, Scope.everything(), limit=5, by_session=by_session)):
             assert 0 < item.score <= 1
             assert len(item.passage) <= 600
             assert item.id
-    app.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
+    app.search.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=300))
 def test_generated_questions_never_fail(app: App, text: str) -> None:
     """Any characters at all; what is found is ordered."""
-    scores = [item.score for item in app.search(Question(text, Scope.everything(), limit=5))]
+    scores = [item.score for item in app.search.find(Question(text, Scope.everything(), limit=5))]
     assert scores == sorted(scores, reverse=True)
-    app.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
+    app.search.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_text_never_fail(app: App, data: bytes) -> None:
     """An argument that is not UTF-8 reaches Python with lone surrogates in it."""
-    app.search(Question(os.fsdecode(data), Scope.everything(), limit=5))
-    app.recall(os.fsdecode(data), cwd="/home/mara/quay", session="s", recent=lambda: "")
+    app.search.find(Question(os.fsdecode(data), Scope.everything(), limit=5))
+    app.search.recall(os.fsdecode(data), cwd="/home/mara/quay", session="s", recent=lambda: "")
 
 
 @settings(max_examples=40, deadline=None)
@@ -136,9 +136,9 @@ def test_a_literal_token_is_findable(app: App, tokens: list[str], noise: str) ->
     transcript = Transcript(app.store, f"/t/{number}.jsonl", session=f"said-{number}")
     noise = "".join(character for character in noise if not character.isalnum())
     [row] = transcript.say(f"{noise} " + f" {noise} ".join(tokens))
-    app.index_new_rows()
+    app.index.catch_up()
     for token in tokens:
-        found = [item.event.row for item in app.search(Question(token, Scope.everything(), limit=1000))]
+        found = [item.event.row for item in app.search.find(Question(token, Scope.everything(), limit=1000))]
         assert row in found, token
 
 

@@ -52,9 +52,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for subject in ("berth", "lantern", "quay", "mole"):
         write(path, *claude.conversation(3, subject), append=True)
         with open_app(settings, embedder=HashingEmbedder()) as app:
-            app.ingester().ingest_file(str(path), "claude-code")
-            app.index_new_rows()
-            app.embed_new_turns()
+            app.ingest.ingester().ingest_file(str(path), "claude-code")
+            app.index.catch_up()
+            app.index.embed()
     with open_app(settings) as app:
         memories = Memories(app.store, lambda: 1_790_000_000_000)
         first = memories.add("pilots call at six", project=None)[0]
@@ -79,8 +79,8 @@ def answers() -> list[set[str]]:
     An index that grew counts what it replaced until it is merged: scores differ a little from one that was made anew.
     """
     with open_app(read_settings(os.environ), embedder=HashingEmbedder()) as app:
-        app.embed_new_turns()
-        found = [app.search(Question(words, Scope.everything(), limit=20)) for words in WORDS]
+        app.index.embed()
+        found = [app.search.find(Question(words, Scope.everything(), limit=20)) for words in WORDS]
         assert (app.store.index.lag(), app.store.memory_index.lag()) == (0, 0)
         return [{item.id for item in each} for each in found]
 
@@ -232,8 +232,6 @@ def test_a_spool_with_garbage_gives_what_is_whole(store_folder: Path) -> None:
     with closing(SqliteStore(str(store_folder))) as store:
         assert store.accounts.counts()["events"] == 2
     assert run("status").returncode == 0
-
-
 
 
 @pytest.mark.parametrize("kept", range(-24, 0, 6))

@@ -96,14 +96,14 @@ def test_two_halves_are_a_whole(tmp_path: Path, app: App) -> None:
     """By the rules that ship: sessions read in parts, distilled after each, are what they are read in one go."""
     agents = [path for name in ("claude-code", "codex") for path in (SAMPLES / name).rglob("*.jsonl")]
     whole = {path.name: path.read_bytes().splitlines(keepends=True) for path in agents}
-    distillation = app.distillation
+    distillation = app.learn.distillation
     assert distillation is not None
     for part in range(1, 5):
         for name, records in whole.items():
             start, end_ = (len(records) * number // 4 for number in (part - 1, part))
             write(tmp_path / name, b"".join(records[start:end_]), append=True)
             client = "codex" if name.startswith("rollout") else "claude-code"
-            app.ingester().ingest_file(str(tmp_path / name), client)
+            app.ingest.ingester().ingest_file(str(tmp_path / name), client)
         assert distillation.run().is_whole
     found = everything(app)
     assert [memory.type for memory in memories(app) if "instead of a Redis seen-set" in memory.text] == ["decision"]
@@ -398,14 +398,14 @@ def test_a_memory_stands_before_what_it_cites_and_leaves_room(tmp_path: Path, ap
     lines = [f"KEEP decision: gauge{number} of berth {number} reads the tide by sonar" for number in range(8)]
     turns = [turn for line in lines for turn in ("and the sonar tide gauge?", line)]
     note(app, tmp_path, {"one": turns})
-    found = app.search(Question("tide gauge by sonar", EVERYTHING, limit=9))
+    found = app.search.find(Question("tide gauge by sonar", EVERYTHING, limit=9))
     places = {item.id: place for place, item in enumerate(found)}
     kept = [item.memory for item in found if item.memory is not None]
     assert 1 <= len(kept) <= 3
     for memory in kept:
         for event in memory.evidence:
             assert places[memory.id] < places.get(event, 99)
-    assert len(app.search(Question("tide gauge by sonar", EVERYTHING, limit=9, types=["decision"]))) == 8
+    assert len(app.search.find(Question("tide gauge by sonar", EVERYTHING, limit=9, types=["decision"]))) == 8
 
 
 @pytest.mark.parametrize(
@@ -426,13 +426,13 @@ def test_what_somebody_keeps_is_not_crowded_out_by_itself(tmp_path: Path, app: A
     note(app, tmp_path, {"one": ["the sonar tide gauge?", "it reads the tide by sonar"] * 5})
     for number in range(6):
         app.memories.add(f"sonar tide gauge number{number}", project=None)
-    found = app.search(Question("sonar tide gauge", EVERYTHING, limit=9))
+    found = app.search.find(Question("sonar tide gauge", EVERYTHING, limit=9))
     assert sum(item.memory is not None for item in found) == 6
 
 
 def said(app: App, session: str = "now") -> list[str]:
     """The memories that a prompt is told of."""
-    found = app.recall(PROMPT, cwd=CWD, session=session, recent=str)
+    found = app.search.recall(PROMPT, cwd=CWD, session=session, recent=str)
     return [item.memory.text for item in found if item.memory is not None]
 
 
@@ -448,10 +448,10 @@ def test_what_a_session_taught_itself_hides_nothing_from_it(tmp_path: Path, app:
     """However well its own memory answers the prompt, what another session said is measured without it."""
     weaker = "the tide poller does wait for the old quay, whose master has a long beard and a short temper"
     note(app, tmp_path, {"two": ["hm?", weaker]})
-    before = app.recall(PROMPT, cwd=CWD, session="one", recent=str)
+    before = app.search.recall(PROMPT, cwd=CWD, session="one", recent=str)
     assert [item.event is not None for item in before] == [True]
     note(app, tmp_path, {"one": ["so?", "KEEP decision: how long the tide poller does wait between reads is 30s"]})
-    after = app.recall(PROMPT, cwd=CWD, session="one", recent=str)
+    after = app.search.recall(PROMPT, cwd=CWD, session="one", recent=str)
     assert [item.event is not None for item in after] == [True]
 
 
@@ -468,7 +468,7 @@ def test_what_a_tool_printed_is_never_pushed(tmp_path: Path, app: App) -> None:
     [memory] = memories(app)
     assert memory.origin in ("tool", "external")
     assert said(app) == []
-    found = app.search(Question("tide poller", EVERYTHING))
+    found = app.search.find(Question("tide poller", EVERYTHING))
     assert [item.memory.origin for item in found if item.memory] == [memory.origin]
 
 

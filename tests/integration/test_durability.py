@@ -105,11 +105,11 @@ with open_app(read_settings(os.environ)) as app:
     while not rounds or time.monotonic() < end:
         own = write(folder / f"{claude.session}.jsonl", *claude.exchange(f"crane{number}y{rounds}"), append=True)
         for path in (own, shared):
-            app.ingest_file(Found(str(path), "claude-code", 0, 0))
-        app.index_new_rows()
+            app.ingest.file(Found(str(path), "claude-code", 0, 0))
+        app.index.catch_up()
         app.store.index.release()
-        app.search(Question("why does crane fail", Scope.everything(), limit=5))
-        app.recall("why does crane fail?", cwd=claude.cwd, session="other", recent=lambda: "")
+        app.search.find(Question("why does crane fail", Scope.everything(), limit=5))
+        app.search.recall("why does crane fail?", cwd=claude.cwd, session="other", recent=lambda: "")
         app.store.injections.record_events("other", "UserPromptSubmit", [(1, 0.5)], 1)
         rounds += 1
 """
@@ -150,8 +150,8 @@ settings = read_settings(os.environ)
 print("ready", flush=True)
 sys.stdin.read()
 with open_app(settings) as app:
-    app.ingest_file(Found(sys.argv[1], "claude-code", 0, 0))
-    app.index_new_rows()
+    app.ingest.file(Found(sys.argv[1], "claude-code", 0, 0))
+    app.index.catch_up()
 """
 
 

@@ -32,14 +32,14 @@ def opened(**environment: str) -> App:
 def read(app: App, *paths: Path) -> None:
     """Reads transcripts and makes them searchable."""
     for found in named_transcripts([str(path) for path in paths]):
-        app.ingest_file(found)
-    app.index_new_rows()
+        app.ingest.file(found)
+    app.index.catch_up()
     app.store.index.release()
 
 
 def told(app: App, prompt: str, cwd: Path) -> str:
     """Everything that a new session in a folder is told about a prompt."""
-    found = app.recall(prompt, cwd=str(cwd), session="new", recent=lambda: "")
+    found = app.search.recall(prompt, cwd=str(cwd), session="new", recent=lambda: "")
     return "\n".join(text for reminder in found for _, text in reminder.passages)
 
 

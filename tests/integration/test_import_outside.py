@@ -66,7 +66,7 @@ def keep(app: App, text: str = OWN, **options: Any) -> Any:
 
 def pushed(app: App, prompt: str = "which port does the sluice listen on?") -> list[str]:
     """What is said with a prompt, unasked."""
-    found = app.recall(prompt, cwd=QUAY, session="now", recent=lambda: "")
+    found = app.search.recall(prompt, cwd=QUAY, session="now", recent=lambda: "")
     return [item.memory.text for item in found if item.memory is not None]
 
 
@@ -110,7 +110,7 @@ def test_a_person_accepts_what_a_file_says(app: App, answer: str, lives: set[str
 def test_one_that_supersedes_nothing_is_accepted_too(app: App) -> None:
     """Of every project, also what holds everywhere; a text of the person's own is theirs at once."""
     take_in(app, line("66" * 16, project=None), line("67" * 16, "the sluice listens on port 7777"))
-    scope = app.scope_of(QUAY)
+    scope = app.projects.scope_of(QUAY)
     pairs = {pair.newer.text: pair for pair in app.store.reviews.waiting(scope, 9)}
     app.memories.settle(pairs[FORGED].row, "newer")
     assert pushed(app) == [FORGED]

@@ -351,9 +351,7 @@ def test_a_damaged_database_leaves_the_others_readable(database: Path, store: Sq
     assert_accounted(store)
 
 
-def test_a_pass_that_ran_out_of_time_goes_on_where_it_was(
-    database: Path, store: SqliteStore, ingest: Ingest
-) -> None:
+def test_a_pass_that_ran_out_of_time_goes_on_where_it_was(database: Path, store: SqliteStore, ingest: Ingest) -> None:
     """Newest first; what was read is not read again."""
     for number in range(3):
         chat = OpenCode(f"ses_{number}")

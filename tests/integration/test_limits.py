@@ -107,19 +107,19 @@ import os
 name, limit = getattr(resource, sys.argv[1]), int(sys.argv[2])
 refused = 0
 with open_app(read_settings(os.environ)) as app:
-    app.ingest_file(Found(sys.argv[3], "claude-code", 0, 0))
+    app.ingest.file(Found(sys.argv[3], "claude-code", 0, 0))
     soft, hard = resource.getrlimit(name)
     if name == resource.RLIMIT_NOFILE:
         limit += max(map(int, os.listdir("/proc/self/fd")))
     resource.setrlimit(name, (limit, hard))
     for _ in range(2):
         try:
-            app.index_new_rows()
+            app.index.catch_up()
             app.store.index.release()
         except MachineError:
             refused += 1
     resource.setrlimit(name, (soft, hard))
-    app.index_new_rows()
+    app.index.catch_up()
     app.store.index.release()
     assert app.store.index.lag() == 0
     assert refused or name == resource.RLIMIT_NOFILE, "the limit was never felt"

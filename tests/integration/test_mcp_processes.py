@@ -122,9 +122,7 @@ def test_twenty_servers_end_when_their_client_is_killed(store_folder: Path, pipe
     assert worker_state(str(store_folder))["working"] is False
 
 
-def test_of_five_servers_one_works_and_when_it_is_killed_another_does(
-    store_folder: Path, transcripts: Path
-) -> None:
+def test_of_five_servers_one_works_and_when_it_is_killed_another_does(store_folder: Path, transcripts: Path) -> None:
     """Every server answers, one holds the lock and its socket; after kill -9 of it the next transcript is read too."""
     write(transcripts / "one.jsonl", *Claude("one").conversation(4))
     with running(5) as servers:

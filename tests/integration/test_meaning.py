@@ -75,15 +75,15 @@ def filled(folder: Path, embedder: HashingEmbedder | None) -> App:
     """The façade over the talks, searchable by words."""
     app = opened(folder, embedder)
     for path in sessions(folder.parent / "talks"):
-        app.ingester().ingest_file(str(path), "claude-code")
-    app.index_new_rows()
+        app.ingest.ingester().ingest_file(str(path), "claude-code")
+    app.index.catch_up()
     app.store.index.release()
     return app
 
 
 def best(app: App, text: str) -> str:
     """The excerpt of the best answer; '' when there is none."""
-    found = app.search(Question(text, Scope.everything(), limit=3))
+    found = app.search.find(Question(text, Scope.everything(), limit=3))
     event = found[0].event if found else None
     return event.excerpt if event else ""
 
@@ -92,7 +92,7 @@ def test_what_is_said_in_other_words_is_found(tmp_path: Path) -> None:
     """With vectors; without them, and before they are there, it is not."""
     with filled(tmp_path / "store", Synonyms()) as app:
         assert "race" not in best(app, "thread safety")
-        assert app.embed_new_turns() == 6
+        assert app.index.embed() == 6
         assert "race condition" in best(app, "thread safety")
         assert best(app, "green fence paint") == "paint the fence green"
     with opened(tmp_path / "store", None) as app:
@@ -104,16 +104,16 @@ def test_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
     with filled(tmp_path / "store", Failing(after=10)) as app:
         claude = Claude("long", start=9000)
         path = write(tmp_path / "long.jsonl", *claude.conversation(40))
-        app.ingester().ingest_file(str(path), "claude-code")
+        app.ingest.ingester().ingest_file(str(path), "claude-code")
         with pytest.raises(ProviderError):
-            app.embed_new_turns()
+            app.index.embed()
     turns = 0
     with opened(tmp_path / "store", Synonyms()) as app:
-        while added := app.embed_new_turns(time.monotonic()):
+        while added := app.index.embed(time.monotonic()):
             turns += added
         rows = [turn.row for turn in app.store.log.turns_after(0, 1000)]
-        assert app.vectors is not None
-        hits = app.vectors.near("berth", everything(), 1000)
+        assert app.models.vectors is not None
+        hits = app.models.vectors.near("berth", everything(), 1000)
     assert sorted(hit.row for hit in hits) == rows
     assert 0 < turns <= len(rows)
 
@@ -126,13 +126,13 @@ def everything() -> Filter:
 def test_vectors_of_another_model_are_not_compared(tmp_path: Path) -> None:
     """A new name begins anew, with other dimensions too; the old ones stay for who goes back."""
     with filled(tmp_path / "store", Synonyms()) as app:
-        app.embed_new_turns()
+        app.index.embed()
     with opened(tmp_path / "store", Synonyms(dimensions=64, name="hashing-2")) as app:
         assert "race" not in best(app, "thread safety")
-        assert app.embed_new_turns() == 6
+        assert app.index.embed() == 6
         assert "race condition" in best(app, "thread safety")
     with opened(tmp_path / "store", Synonyms()) as app:
-        assert app.embed_new_turns() == 0
+        assert app.index.embed() == 0
         assert "race condition" in best(app, "thread safety")
 
 
@@ -140,7 +140,7 @@ def test_another_process_sees_new_vectors_after_a_refresh(tmp_path: Path) -> Non
     """As the server's tools do before every call."""
     with filled(tmp_path / "store", Synonyms()) as reader, opened(tmp_path / "store", Synonyms()) as writer:
         assert "race" not in best(reader, "thread safety")
-        writer.embed_new_turns()
+        writer.index.embed()
         reader.refresh()
         assert "race condition" in best(reader, "thread safety")
 
@@ -148,9 +148,9 @@ def test_another_process_sees_new_vectors_after_a_refresh(tmp_path: Path) -> Non
 def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
     """An answer is found by what was asked, after what says it itself."""
     with filled(tmp_path / "store", Synonyms()) as app:
-        app.embed_new_turns()
-        assert app.vectors is not None
-        hits = app.vectors.near("which truck takes the load", everything(), 6)
+        app.index.embed()
+        assert app.models.vectors is not None
+        hits = app.models.vectors.near("which truck takes the load", everything(), 6)
         texts = app.store.log.events([hit.row for hit in hits])
         named = [texts[hit.row].excerpt for hit in hits]
     assert named[:2] == ["which lorry takes the cargo", "The blue lorry."]
@@ -160,13 +160,13 @@ def test_a_turn_holds_a_little_of_the_turn_before_it(tmp_path: Path) -> None:
 def test_what_is_written_holds_nothing_of_what_comes_later(tmp_path: Path) -> None:
     """A search adds that, as far as it may be seen."""
     with filled(tmp_path / "store", Synonyms()) as app:
-        app.embed_new_turns()
-        assert app.vectors is not None
+        app.index.embed()
+        assert app.models.vectors is not None
         [asked] = [row for row, event in app.store.log.events(range(1, 7)).items() if "lorry" in event.excerpt][:1]
         answered_ms = app.store.log.events([asked + 1])[asked + 1].ts_ms
         question = "which lorry takes the cargo"
-        alone = app.vectors.cosines(question, [asked], answered_ms)[asked]
-        answered = app.vectors.cosines(question, [asked], None)[asked]
+        alone = app.models.vectors.cosines(question, [asked], answered_ms)[asked]
+        answered = app.models.vectors.cosines(question, [asked], None)[asked]
     assert np.isclose(alone, 1, atol=0.01)
     assert 0.9 < answered < alone - 0.01
 
@@ -183,15 +183,15 @@ def test_rows_that_words_find_are_asked_what_they_mean(tmp_path: Path) -> None:
     """Also when they are not among the nearest; nor does what may not be seen count for them."""
     text = "which lorry takes the cargo"
     with filled(tmp_path / "store", Synonyms()) as app:
-        app.embed_new_turns()
-        assert app.vectors is not None
+        app.index.embed()
+        assert app.models.vectors is not None
         asked = next(row for row, event in app.store.log.events(range(1, 7)).items() if event.excerpt == text)
         index = VectorIndex(str(tmp_path / "store" / "index"), "hashing-1", 384)
         searcher = Searcher(app.store, vectors=Nobody(Synonyms(), index, str))
         for before_ms in (None, app.store.log.events([asked + 1])[asked + 1].ts_ms):
             wanted = Filter(Scope.everything(), before_ms=before_ms)
             found = searcher.search(searcher.situation(text, wanted), limit=10, now_ms=0)
-            meant = app.vectors.cosines(text, [item.candidate.row for item in found], before_ms)
+            meant = app.models.vectors.cosines(text, [item.candidate.row for item in found], before_ms)
             assert found[0].candidate.row == asked
             assert {item.candidate.row: item.tiers[MEANING] for item in found} == meant
 
@@ -200,14 +200,14 @@ def test_rows_that_words_find_are_asked_what_they_mean(tmp_path: Path) -> None:
 def test_damaged_vectors_say_nothing(tmp_path: Path, damage: bytes) -> None:
     """Neither which turns are near nor how near some are; words answer as before."""
     with filled(tmp_path / "store", Synonyms()) as app:
-        app.embed_new_turns()
+        app.index.embed()
     for path in (tmp_path / "store" / "index").glob("vectors-*/values-*"):
         path.write_bytes(damage)
     with opened(tmp_path / "store", Synonyms()) as app:
-        assert app.vectors is not None
-        assert app.vectors.near("the fence", everything(), 10) == []
-        assert app.vectors.cosines("the fence", [1, 2, 3], None) == {}
-        assert app.vectors.lone_sessions([1, 2, 3]) == set()
+        assert app.models.vectors is not None
+        assert app.models.vectors.near("the fence", everything(), 10) == []
+        assert app.models.vectors.cosines("the fence", [1, 2, 3], None) == {}
+        assert app.models.vectors.lone_sessions([1, 2, 3]) == set()
         assert best(app, "paint fence") == "paint the fence green"
 
 
@@ -228,5 +228,5 @@ def test_the_worker_embeds_what_it_reads_and_goes_on_without(tmp_path: Path, hom
     work._embedder = SharedEmbedder(lambda *_, **__: Synonyms())
     assert work.scan()
     with opened(tmp_path / "store", Synonyms()) as app:
-        assert app.vectors is not None
-        assert len(app.vectors.near("anything", everything(), 100)) == 7
+        assert app.models.vectors is not None
+        assert len(app.models.vectors.near("anything", everything(), 100)) == 7

@@ -41,7 +41,7 @@ def keep(app: App, text: str, *, days: float = 0, kind: str = "context", status:
 
 def found(app: App, text: str) -> list[Found]:
     """What a search answers."""
-    return app.search(Question(text, EVERYTHING, limit=9))
+    return app.search.find(Question(text, EVERYTHING, limit=9))
 
 
 def ids(app: App, text: str) -> list[str]:
@@ -101,12 +101,14 @@ def test_of_the_memories_of_all_projects_ones_own_come_first(session: Session, t
         app.memories.add(f"the gnomon is kept in {name}", project=str(tmp_path / name))
     app.memories.add("the gnomon is kept in general", project=None)
     assert app.store.memory_index.catch_up()
-    here = app.scope_of(str(tmp_path / "home")).project_id
+    here = app.projects.scope_of(str(tmp_path / "home")).project_id
     assert here is not None
-    found = app.search(Question("gnomon is kept", Scope.everything(here), limit=9))
+    found = app.search.find(Question("gnomon is kept", Scope.everything(here), limit=9))
     places = {item.memory.text.split()[-1]: item.adjustments["here"] for item in found if item.memory}
     assert places == {"home": 1.0, "general": 1.0, "abroad": pytest.approx(1 / (1 + HERE_WEIGHT))}
-    assert all("here" not in item.adjustments for item in app.search(Question("gnomon is kept", EVERYTHING, limit=9)))
+    assert all(
+        "here" not in item.adjustments for item in app.search.find(Question("gnomon is kept", EVERYTHING, limit=9))
+    )
 
 
 def test_an_explanation_names_what_changed_the_score_of_a_memory(session: Session) -> None:
@@ -128,9 +130,9 @@ def test_only_what_somebody_asks_for_by_its_id_is_a_read(session: Session, tmp_p
     found(app, "gnomon leaks")
     call(session, "search_memory", query="gnomon leaks")
     call(session, "list_memories")
-    said = app.recall("why does the gnomon leak at noon?", cwd=str(tmp_path), session="s", recent=str)
+    said = app.search.recall("why does the gnomon leak at noon?", cwd=str(tmp_path), session="s", recent=str)
     assert [item.memory.id for item in said if item.memory is not None] == [ident]
-    app.record_said("s", "UserPromptSubmit", said)
+    app.search.record_said("s", "UserPromptSubmit", said)
     assert reads(session, ident) == 0
     call(session, "get_memories", ids=[ident, ident])
     assert reads(session, ident) == 1

@@ -307,8 +307,10 @@ def test_it_is_shown_messages_candidates_and_what_is_near(store: SqliteStore) ->
     transcript = Transcript(store)
     transcript.say("which queue for the gauge?", CHOICE)
     transcript.add(
-        transcript.call("make check"), transcript.result("2 failed: gauge", failed=True),
-        transcript.result("all fine"), transcript.answer("The gauge said so. " * 3000),
+        transcript.call("make check"),
+        transcript.result("2 failed: gauge", failed=True),
+        transcript.result("all fine"),
+        transcript.answer("The gauge said so. " * 3000),
     )
     by_rules(store)
     with running(Chat(usual=answer())) as chat:
@@ -443,11 +445,11 @@ def test_what_a_tool_said_is_never_pushed(store: SqliteStore, cited: tuple[int, 
     assert one(store, "30s").origin == "assistant"
     assert store.memory_index.catch_up()
     with open_app(read_settings(os.environ)) as app:
-        app.index_new_rows()
+        app.index.catch_up()
         for prompt in ("what is the deploy key banana-forty-two?", QUESTION):
-            pushed = app.recall(prompt, cwd="/home/mara/quay", session="new", recent=str)
+            pushed = app.search.recall(prompt, cwd="/home/mara/quay", session="new", recent=str)
             assert "banana" not in str([passage for each in pushed if each.memory for passage in each.passages])
-        found = app.search(Question("deploy key banana-forty-two", Scope.everything()))
+        found = app.search.find(Question("deploy key banana-forty-two", Scope.everything()))
         assert any(each.memory and each.memory.origin == "tool" for each in found)
 
 

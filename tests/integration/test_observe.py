@@ -484,7 +484,7 @@ from howcome.settings import read_settings
 settings = read_settings(os.environ)
 while True:
     with open_app(settings) as app:
-        ingest_spool(app.ingester(), app.store, settings.home)
+        ingest_spool(app.ingest.ingester(), app.store, settings.home)
 """
 
 

@@ -248,8 +248,8 @@ def test_no_rationale_is_found_or_pushed_by_itself(tmp_path: Path, store_folder:
     ask("import", path)
     ask("rationale")
     with open_app(read_settings(os.environ)) as app:
-        found = app.search(Question("why was the timeout of the tide poller raised", EVERYTHING))
-        said = app.recall(REASON, cwd=claude.cwd, session="new", recent=str)
+        found = app.search.find(Question("why was the timeout of the tide poller raised", EVERYTHING))
+        said = app.search.recall(REASON, cwd=claude.cwd, session="new", recent=str)
     assert found
     assert events.RATIONALE not in {item.event.kind for item in found if item.event}
     assert all(row > 0 for item in said for row in item.rows)
@@ -339,9 +339,7 @@ def test_what_was_read_later_but_said_earlier_counts(tmp_path: Path, store: Sqli
     assert texts(store)[0].startswith("Asked: Yes please (move the retry into `Gauge.read`). ")
 
 
-def test_a_text_that_is_looked_for_is_found_in_rationales(
-    tmp_path: Path, store: SqliteStore, ingest: Ingest
-) -> None:
+def test_a_text_that_is_looked_for_is_found_in_rationales(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """Whoever erases a memory learns where its words still stand."""
     ingest(write(tmp_path / "one.jsonl", *done(Claude("one"), WISH, "poller.py", REASON)))
     written(store)

@@ -113,7 +113,7 @@ def test_reading_again_afterwards_adds_nothing(old: list[Path], store_folder: Pa
         assert new.tool == "Read"  # the call before the upgrade is still known
         assert len(app.store.sessions.named(SESSION)) == 2  # one of each client
         assert app.store.projects.of_path(CWD) is not None
-        app.index_new_rows()
+        app.index.catch_up()
     assert_clean(store_folder)
 
 
@@ -139,7 +139,7 @@ def test_rows_that_new_rules_wrote_meanwhile_become_one_with_the_old(old: list[P
         claude = Claude(session=SESSION, cwd=CWD, start=900)
         write(old[0], *claude.exchange("winch"), append=True)
         assert read(app, old)["accepted"] == 5
-        app.index_new_rows()
+        app.index.catch_up()
     assert run("upgrade", "--yes").returncode == 0
     assert_clean(store_folder)
     with app_of(store_folder) as app:

@@ -32,9 +32,7 @@ MEMORY = {
         ("upgrade --yes", "", 0, "no memory yet"),
     ],
 )
-def test_a_command_that_keeps_nothing_makes_no_store(
-    home: Path, words: str, data: str, code: int, says: str
-) -> None:
+def test_a_command_that_keeps_nothing_makes_no_store(home: Path, words: str, data: str, code: int, says: str) -> None:
     """The home is as empty as before."""
     done = run(*words.split(" "), data=data.encode())
     assert (done.returncode, os.listdir(home)) == (code, []), done

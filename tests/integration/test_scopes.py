@@ -31,8 +31,8 @@ def app(store_folder: Path) -> Iterator[App]:
 def take_in(app: App, *paths: Path) -> None:
     """Transcripts into the store and its index."""
     for found in named_transcripts([str(path) for path in paths]):
-        app.ingest_file(found)
-    app.index_new_rows()
+        app.ingest.file(found)
+    app.index.catch_up()
     app.store.index.release()
 
 
@@ -43,7 +43,7 @@ def keep(app: App, text: str, folder: Path) -> str:
 
 def found(app: App, text: str, folder: Path) -> set[str]:
     """Ids that a question finds from a folder."""
-    return {item.id for item in app.search(Question(text, app.scope_of(str(folder))))}
+    return {item.id for item in app.search.find(Question(text, app.projects.scope_of(str(folder))))}
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_memory_kept_in_a_visited_subfolder_is_found_from_it_and_from_the_fold
     visit(app, plain)
     ident = keep(app, "the giraffe stays", plain / "sub")
     assert found(app, "giraffe", plain / "sub") == found(app, "giraffe", plain) == {ident}
-    assert app.root_of(str(plain / "sub")) == str(plain)
+    assert app.projects.root_of(str(plain / "sub")) == str(plain)
 
 
 @pytest.mark.parametrize("kept_by_link", [True, False])
@@ -112,21 +112,21 @@ def test_a_project_is_named_by_its_folder_or_by_the_end_of_it(app: App, projects
     """Whatever is enough to tell it from the others; paths start from where one is."""
     assert projects
     here = "/yard/quay" if name.startswith(".") and name != "../old/harbour" else "/yard"
-    assert app.project_named(name, here, INSTEAD)[1] == root
+    assert app.projects.named(name, here, INSTEAD)[1] == root
 
 
 @pytest.mark.usefixtures("projects")
 def test_a_name_of_several_projects_and_of_none_is_answered_with_names(app: App, tmp_path: Path) -> None:
     """The nearest come first; a long name of somebody's is a short word in it."""
     with pytest.raises(UsageError, match=r"several projects are called 'harbour': .*old/harbour, yard/harbour"):
-        app.project_named("harbour", str(tmp_path), INSTEAD)
+        app.projects.named("harbour", str(tmp_path), INSTEAD)
     with pytest.raises(UsageError) as error:
-        app.project_named("quai", str(tmp_path), INSTEAD)
+        app.projects.named("quai", str(tmp_path), INSTEAD)
     assert "use one of: quay, " in str(error.value)
     assert str(error.value).count("obey") <= 5
     assert "\n" not in str(error.value)
     with pytest.raises(UsageError, match="nothing is stored of the folder"):
-        app.project_named("../gone", "/yard", INSTEAD)
+        app.projects.named("../gone", "/yard", INSTEAD)
 
 
 def test_a_folder_of_this_name_here_is_meant_when_there_are_several(app: App, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_folder_of_this_name_here_is_meant_when_there_are_several(app: App, tm
         root.mkdir(parents=True)
         claude = Claude(f"{number}-session", cwd=str(root))
         take_in(app, write(tmp_path / f"{number}.jsonl", claude.user("zebra")))
-    assert app.project_named("quay", str(tmp_path), INSTEAD)[1] == str(tmp_path / "quay")
+    assert app.projects.named("quay", str(tmp_path), INSTEAD)[1] == str(tmp_path / "quay")
 
 
 def test_sessions_of_two_agents_with_one_id_are_told_apart(app: App, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_sessions_of_two_agents_with_one_id_are_told_apart(app: App, tmp_path: P
     take_in(app, write(tmp_path / "rollout-1.jsonl", codex.meta(), codex.message("user", "zebra of codex")))
 
     def texts(session: str) -> list[str]:
-        return [item.passage for item in app.search(Question("zebra", Scope.everything(), session=session))]
+        return [item.passage for item in app.search.find(Question("zebra", Scope.everything(), session=session))]
 
     with pytest.raises(NotFoundError, match="write claude-code:twin-1 or codex:twin-1"):
         texts("twin-1")
@@ -162,7 +162,7 @@ def test_the_beginning_of_several_ids_is_answered_with_some_of_them(app: App, tm
         take_in(app, write(tmp_path / f"{number}.jsonl", claude.user("zebra")))
     says = r"several ids begin with many: many-0-x+…, .*many-4-x+…, …; write more"
     with pytest.raises(NotFoundError, match=says) as error:
-        app.search(Question("zebra", Scope.everything(), session="many"))
+        app.search.find(Question("zebra", Scope.everything(), session="many"))
     assert len(str(error.value)) < 400
 
 
@@ -172,7 +172,7 @@ def test_a_resolved_memory_is_found_but_not_pushed(app: App, tmp_path: Path) -> 
     prompt = "where is the giraffe fodder ordered, at the zebra farm?"
 
     def pushed() -> list[str]:
-        said = app.recall(prompt, cwd=str(tmp_path), session="s", recent=str)
+        said = app.search.recall(prompt, cwd=str(tmp_path), session="s", recent=str)
         return [item.memory.id for item in said if item.memory]
 
     assert pushed() == [ident]
@@ -184,11 +184,11 @@ def test_a_resolved_memory_is_found_but_not_pushed(app: App, tmp_path: Path) -> 
 def test_rows_that_nobody_indexed_are_made_searchable_within_a_time(app: App, tmp_path: Path) -> None:
     """None left when there is time; without time they are counted."""
     path = write(tmp_path / "a.jsonl", *Claude(cwd=str(tmp_path)).conversation(3))
-    app.ingest_file(named_transcripts([str(path)])[0])
+    app.ingest.file(named_transcripts([str(path)])[0])
     lag = app.store.log.last_position()
-    assert app.make_searchable(0) == lag > 0
+    assert app.index.within(0) == lag > 0
     assert found(app, "berth1", tmp_path) == set()
-    assert app.make_searchable(5) == 0
+    assert app.index.within(5) == 0
     assert found(app, "berth1", tmp_path)
 
 
@@ -205,7 +205,7 @@ def test_whole_texts_are_read_of_turns_only(app: App, tmp_path: Path) -> None:
         return answer
 
     app.store.log.events = counting  # type: ignore[assignment,method-assign]
-    answers = app.search(Question("berth7 assertion failed", app.scope_of(str(tmp_path)), limit=20))
+    answers = app.search.find(Question("berth7 assertion failed", app.projects.scope_of(str(tmp_path)), limit=20))
     kinds = {event.kind for event in read(unpacked).values()}
     assert kinds <= set(events.TURN_KINDS)
     assert {item.event.kind for item in answers if item.event} & {events.TOOL_RESULT, events.TOOL_CALL}

@@ -28,8 +28,8 @@ CODEX = "0199b2c4"
 def take_in(app: App, *paths: Path) -> None:
     """Transcripts into the store and its index."""
     for found in named_transcripts([str(path) for path in paths]):
-        app.ingest_file(found)
-    app.index_new_rows()
+        app.ingest.file(found)
+    app.index.catch_up()
     app.store.index.release()
 
 
@@ -58,13 +58,13 @@ def make_app(tmp_path: Path) -> Iterator[Callable[..., App]]:
 
 def sessions(app: App, question: str, **options: object) -> list[str]:
     """The sessions of the hits, best first, by the beginning of their ids."""
-    found = app.search(Question(question, app.scope_of(PROJECT), limit=5, **options))
+    found = app.search.find(Question(question, app.projects.scope_of(PROJECT), limit=5, **options))
     return [item.event.session.split("-")[0] for item in found if item.event]
 
 
 def recall(app: App, prompt: str, *, cwd: str = PROJECT, session: str = "new", tail: str = "") -> list[Reminder]:
     """What a prompt of a new session is told."""
-    return app.recall(prompt, cwd=cwd, session=session, recent=lambda: tail)
+    return app.search.recall(prompt, cwd=cwd, session=session, recent=lambda: tail)
 
 
 def words_of(found: list[Reminder]) -> str:
@@ -109,7 +109,7 @@ def test_a_decision_is_found_in_other_words(samples: App, question: str, session
 )
 def test_an_identifier_is_found_by_its_parts_and_spellings(samples: App, question: str, said: str) -> None:
     """CamelCase and snake_case by their parts, error texts, files and gauge names as they are."""
-    found = samples.search(Question(question, samples.scope_of(PROJECT), limit=5))
+    found = samples.search.find(Question(question, samples.projects.scope_of(PROJECT), limit=5))
     assert any(said in (item.event.text or "") for item in found if item.event)
 
 
@@ -125,7 +125,7 @@ def test_a_misspelt_word_finds_what_was_meant(samples: App, question: str, sessi
 
 def test_hits_carry_scores_in_order_and_a_passage(samples: App) -> None:
     """0 to 1, best first, each tier's part in it, and a passage with the words asked for."""
-    found = samples.search(Question("redis seen-set restart", samples.scope_of(PROJECT), limit=20))
+    found = samples.search.find(Question("redis seen-set restart", samples.projects.scope_of(PROJECT), limit=20))
     scores = [item.score for item in found]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
@@ -137,7 +137,9 @@ def test_hits_carry_scores_in_order_and_a_passage(samples: App) -> None:
 def test_only_what_is_older_is_found_before_a_moment(samples: App) -> None:
     """A question about September does not find October."""
     october = 1_790_812_800_000
-    found = samples.search(Question("gauge reading ingest", samples.scope_of(PROJECT), limit=100, before_ms=october))
+    found = samples.search.find(
+        Question("gauge reading ingest", samples.projects.scope_of(PROJECT), limit=100, before_ms=october)
+    )
     assert found
     assert all(item.event and item.event.ts_ms < october for item in found)
     assert not sessions(samples, "gauge", before_ms=1)
@@ -161,7 +163,7 @@ def test_chinese_text_is_found_by_part_of_a_sentence(make_app: Callable[..., App
     app = make_app()
     take_in(app, tmp_path / "t")
     for question in ("迁移失败", "数据库的迁移", "列已经存在"):
-        found = app.search(Question(question, app.scope_of(talk.cwd), limit=3))
+        found = app.search.find(Question(question, app.projects.scope_of(talk.cwd), limit=3))
         assert found, question
         assert found[0].event.session == talk.session
         assert any(word in found[0].passage for word in ("迁移", "存在"))
@@ -248,7 +250,7 @@ def test_recall_never_pushes_a_transcript_of_tool_output_only(make_app: Callable
     )  # fmt: skip
     app = make_app(HOWCOME_RECALL_THRESHOLD="0")
     take_in(app, tmp_path / "t")
-    assert app.search(Question("zebra masterplan", app.scope_of(talk.cwd), limit=5))
+    assert app.search.find(Question("zebra masterplan", app.projects.scope_of(talk.cwd), limit=5))
     assert recall(app, "zebra masterplan", cwd=talk.cwd) == []
 
 
@@ -263,7 +265,7 @@ def test_recall_says_nothing_twice_in_a_session(make_app: Callable[..., App]) ->
         rows = {row for item in found for row in item.rows}
         assert not rows & told
         told |= rows
-        app.record_said("new", "UserPromptSubmit", found)
+        app.search.record_said("new", "UserPromptSubmit", found)
     assert told
     assert recall(app, prompt) == []
     assert {row for item in recall(app, prompt, session="other") for row in item.rows} <= told
@@ -352,12 +354,14 @@ def test_another_project_leaks_nothing(two_projects: App) -> None:
     """With equal words on both sides, search and recall answer from the project that asks, and from no other."""
     for name, other in (("harbour", "foreign"), ("foreign", "harbour")):
         cwd = f"/home/mara/{name}"
-        found = two_projects.search(Question("zebra readings redis", two_projects.scope_of(cwd), limit=50))
+        found = two_projects.search.find(
+            Question("zebra readings redis", two_projects.projects.scope_of(cwd), limit=50)
+        )
         assert {item.event.project for item in found if item.event} == {cwd}
         told = words_of(recall(two_projects, "Do we keep zebra readings in redis?", cwd=cwd))
         assert name in told
         assert other not in told
-    both = two_projects.search(Question("zebra readings redis", Scope.everything(), limit=50))
+    both = two_projects.search.find(Question("zebra readings redis", Scope.everything(), limit=50))
     assert {item.event.project for item in both if item.event} == {"/home/mara/harbour", "/home/mara/foreign"}
 
 
@@ -367,8 +371,8 @@ def test_of_equal_answers_of_all_projects_ones_own_comes_first(two_projects: App
     words = "redis loses the zebra readings at a restart"
 
     def answers(folder: str | None) -> list[tuple[str, float]]:
-        own = None if folder is None else two_projects.scope_of(folder).project_id
-        found = two_projects.search(Question(words, Scope.everything(own), limit=50))
+        own = None if folder is None else two_projects.projects.scope_of(folder).project_id
+        found = two_projects.search.find(Question(words, Scope.everything(own), limit=50))
         return [(item.event.project, item.adjustments.get("here", 0.0)) for item in found if item.event]
 
     placed = answers(f"/home/mara/{here}")
@@ -390,7 +394,7 @@ def test_an_exchange_across_two_projects_leaks_nothing(make_app: Callable[..., A
     assert "harbour secret" not in words_of(
         recall(app, "where are zebra masterplan readings?", cwd="/home/mara/foreign")
     )
-    found = app.search(Question("zebra masterplan", app.scope_of("/home/mara/foreign"), limit=9))
+    found = app.search.find(Question("zebra masterplan", app.projects.scope_of("/home/mara/foreign"), limit=9))
     assert {item.event.project for item in found if item.event} == {"/home/mara/foreign"}
 
 

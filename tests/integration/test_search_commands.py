@@ -236,9 +236,7 @@ def test_a_search_whose_embedder_fails_is_answered_by_words(monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("store_folder")
-def test_of_all_projects_the_one_where_it_is_asked_counts_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_all_projects_the_one_where_it_is_asked_counts_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked in the other one, the order is the other way round; asked elsewhere, nothing is preferred."""
     roots = []
     for name in ("quay", "mole"):

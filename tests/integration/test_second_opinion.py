@@ -43,7 +43,7 @@ def test_places_that_overlap_are_one() -> None:
 def test_it_looks_at_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A form that ours leave and Kingfisher knows; nothing of it is stored, and doctor says that it looks."""
     monkeypatch.setenv("HOWCOME_SECOND_OPINION", "kingfisher")
-    key = "DdaBBc53d4D3EE5fbF3D617B66a77f1C" ".rOAmvoKUdC0cB11W"  # a form that ours do not know
+    key = "DdaBBc53d4D3EE5fbF3D617B66a77f1C.rOAmvoKUdC0cB11W"  # a form that ours do not know
     write(tmp_path / "transcripts" / "one.jsonl", Claude("one").user(f"it begins with {key} and so on"))
     ask("import", tmp_path / "transcripts")
     [found] = ask("search", "--all-projects", "begins")["results"]

@@ -138,7 +138,7 @@ def test_what_held_a_secret_is_found_by_its_own_name(store_folder: Path, tmp_pat
         assert run("import", path).returncode == 0
         with app_of(store_folder) as app:
             assert len(app.store.sessions.named(session)) == 1, line
-            assert app.scope_of(cwd).project_id is not None, line
+            assert app.projects.scope_of(cwd).project_id is not None, line
         asked = payload("UserPromptSubmit", path, "another", cwd=cwd, prompt="why does jetty fail?")
         assert b"fixture is stale" in hook("UserPromptSubmit", asked).stdout, line
         asked = payload("UserPromptSubmit", path, session, cwd=cwd, prompt="why does jetty fail?")
@@ -158,12 +158,12 @@ def test_reading_in_pieces_gives_the_same_rows(store_folder: Path, tmp_path: Pat
         ]  # fmt: skip
         path = tmp_path / f"rollout-{number}.jsonl"
         with app_of(store_folder) as app:
-            app.ingester().ingest_file(str(write(path, *records[:cut])), "codex")
+            app.ingest.ingester().ingest_file(str(write(path, *records[:cut])), "codex")
         with app_of(store_folder) as app:
-            app.ingester().ingest_file(str(write(path, *records[cut:], append=True)), "codex")
+            app.ingest.ingester().ingest_file(str(write(path, *records[cut:], append=True)), "codex")
             before = app.store.log.last_position()
             again = write(tmp_path / f"copy-{number}.jsonl", *records)
-            counts = app.ingester().ingest_file(str(again), "codex").counts
+            counts = app.ingest.ingester().ingest_file(str(again), "codex").counts
             assert (counts["accepted"], app.store.log.last_position()) == (0, before), line
             assert isinstance(app.store, SqliteStore)
             assert app.store.connection.execute("SELECT count(*) FROM sessions").get == number + 1, line

@@ -115,6 +115,7 @@ def test_three_doors_say_the_same_bytes(text: str, store_folder: Path) -> None:
 @pytest.mark.usefixtures("warm")
 def test_a_hook_that_is_answered_loads_next_to_nothing(store_folder: Path) -> None:
     """Neither a JSON decoder nor a store is loaded; what was said is recorded, and not said again."""
+
     def is_taken() -> tuple[str, bytes] | None:
         session = f"asked {time.monotonic()}"
         answer, modules = loaded(prompt(session))
@@ -497,7 +498,9 @@ def test_the_tool_survives_any_arguments(arguments: dict[str, Any]) -> None:
 
 
 def test_the_tool_is_silent_where_the_command_would_be(
-    past: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch  # noqa: ARG001 - makes a store
+    past: Path,  # noqa: ARG001 - makes a store
+    store_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Guarded, switched off, or on a store that cannot be read; the last is logged."""
     arguments = json.loads(prompt("running"))

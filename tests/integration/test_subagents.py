@@ -38,7 +38,7 @@ def session_with_a_subagent(folder: Path) -> tuple[Path, Path]:
 
 def said_about(app: App, prompt: str) -> list[tuple[str, str]]:
     """What is pushed with a prompt: who said it, and what."""
-    found = app.recall(prompt, cwd=CWD, session="other", recent=str)
+    found = app.search.recall(prompt, cwd=CWD, session="other", recent=str)
     return [passage for reminder in found for passage in reminder.passages]
 
 
@@ -59,8 +59,8 @@ def test_a_task_is_nobodys_answer(prompt: str, tmp_path: Path, home: Path) -> No
     for name, order in (("a", paths), ("b", paths[::-1])):
         with store_of(tmp_path / name) as app:
             for path in order:
-                app.ingester().ingest_file(str(path), "claude-code")
-                app.index_new_rows()
+                app.ingest.ingester().ingest_file(str(path), "claude-code")
+                app.index.catch_up()
             said = said_about(app, prompt)
         assert said[0] == ("user", "why does the ostrich fence fail at the quay?")
         assert said[-1] == ("assistant", "It was the blue paint; use red on the ostrich fence.")
@@ -78,8 +78,8 @@ def test_the_ages_of_the_files_change_nothing(prompt: str, tmp_path: Path, home:
             os.utime(path, (1_800_000_000 + (path == last), 1_800_000_000 + (path == last)))
         with store_of(tmp_path / str(number)) as app:
             for found in known_transcripts(str(home), {}, newest_first=newest_first):
-                app.ingest_file(found)
-                app.index_new_rows()
+                app.ingest.file(found)
+                app.index.catch_up()
             said.append(said_about(app, prompt))
     assert said[1:] == said[:1] * 3
 
@@ -123,10 +123,10 @@ def test_a_task_that_an_older_version_stored_is_not_pushed_either(tmp_path: Path
     """Opening its store tells tasks apart by their place; the index still knows them by the old origin."""
     with store_of(tmp_path / "store") as app:
         for path in session_with_a_subagent(home):
-            app.ingester().ingest_file(str(path), "claude-code")
+            app.ingest.ingester().ingest_file(str(path), "claude-code")
         database = apsw.Connection(app.store.path)
         database.execute("UPDATE events SET origin = 1 WHERE origin = 4")
-        app.index_new_rows()
+        app.index.catch_up()
         assert database.execute("SELECT count(*) FROM events WHERE origin = 4").get == 0
         make_older(database, 2)
     with store_of(tmp_path / "store") as app:

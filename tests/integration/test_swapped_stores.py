@@ -156,7 +156,10 @@ def test_copies_that_went_different_ways_are_told_apart(tmp_path: Path, store_fo
 
 
 def test_a_folder_that_is_copied_whole_keeps_its_indexes(
-    backup: Path, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch  # noqa: ARG001
+    backup: Path,  # noqa: ARG001 - makes a store
+    tmp_path: Path,
+    store_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another machine, the same rows: nothing is made anew."""
     settle(store_folder)

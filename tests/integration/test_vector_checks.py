@@ -40,7 +40,7 @@ def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
 def embed(**embedder: Any) -> None:
     """Vectors for all turns, by an embedder of that name."""
     with open_app(read_settings(os.environ), embedder=HashingEmbedder(**embedder)) as app:
-        app.embed_new_turns()
+        app.index.embed()
 
 
 def facts() -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_another_database_has_no_vectors(past: Path, store_folder: Path) -> None
     for path in store_folder.glob("howcome.db*"):
         path.unlink()
     with open_app(read_settings(os.environ)) as app:
-        app.ingester().ingest_file(str(past), "claude-code")
+        app.ingest.ingester().ingest_file(str(past), "claude-code")
     assert (facts()["vectors"], facts()["turns_without_vectors"]) == (0, 12)
 
 

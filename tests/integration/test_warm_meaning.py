@@ -103,10 +103,10 @@ def talks(tmp_path: Path, store_folder: Path) -> Path:
     settings = read_settings({"HOWCOME_HOME": str(store_folder)})
     with open_app(settings, embedder=Synonyms()) as app:
         for name in ("a", "b"):
-            app.ingester().ingest_file(str(tmp_path / f"{name}.jsonl"), "claude-code")
-        app.index_new_rows()
+            app.ingest.ingester().ingest_file(str(tmp_path / f"{name}.jsonl"), "claude-code")
+        app.index.catch_up()
         app.store.index.release()
-        assert app.embed_new_turns() == 4
+        assert app.index.embed() == 4
     return store_folder
 
 
@@ -418,7 +418,7 @@ def test_a_running_server_notices_changed_settings(talks: Path) -> None:
         config.write_text('embedding = "off"\n')
         assert session.settings.embedding == "off"
         assert session.app is not app
-        assert session.app.vectors is None
+        assert session.app.models.vectors is None
         config.write_text("embedding = 5\n")
         with pytest.raises(SettingsError, match=r"config\.toml"):
             assert session.app

@@ -210,7 +210,9 @@ def test_a_damaged_store_is_said_once_and_the_server_lives(past: Path, store_fol
 
 
 def test_a_store_that_is_locked_for_a_while_is_used_afterwards(
-    past: Path, transcripts: Path, store_folder: Path  # noqa: ARG001 - makes a store
+    past: Path,  # noqa: ARG001 - makes a store
+    transcripts: Path,
+    store_folder: Path,
 ) -> None:
     """Another process's long transaction costs a pause, nothing else."""
     write(transcripts / "one.jsonl", *Claude("one").conversation(1))

@@ -46,7 +46,10 @@ def test_many_texts_go_in_batches_and_odd_ones_in_a_form_that_is_accepted() -> N
 @pytest.mark.parametrize(
     "failure",
     [
-        {"status": 429}, {"status": 429, "headers": {"Retry-After": "1"}}, {"status": 500}, {"status": 503},
+        {"status": 429},
+        {"status": 429, "headers": {"Retry-After": "1"}},
+        {"status": 500},
+        {"status": 503},
         {"close": True},
     ],
     ids=["429", "429 with a time", "500", "503", "no answer"],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import howcome
 from howcome.domain.stored import Reminder, StoredEvent
-from howcome.present import render
+from howcome.present.context import render_context
 from howcome.present.render import QUOTE, TAG, block, entry, inline, joined, json_line, plain, plain_line, said
 from howcome.present.terminal import echo, echo_text
 
@@ -74,7 +74,7 @@ def test_no_quoted_text_is_taken_for_an_entry() -> None:
     """Whatever line breaks and look-alikes it has."""
     for number, payload in enumerate(PAYLOADS):
         found = [reminder(payload, 10 * number + 10), reminder("so it goes", 5)]
-        text, told = render.render_context(found, 9000)
+        text, told = render_context(found, 9000)
         assert told == found
         check(found, text)
 
@@ -83,7 +83,7 @@ def test_no_quoted_text_is_taken_for_an_entry() -> None:
 def test_no_generated_text_is_taken_for_an_entry(texts: list[str]) -> None:
     """Any text at all."""
     found = [reminder(text, 10 * number + 10) for number, text in enumerate(texts)]
-    text, _ = render.render_context(found, 100_000)
+    text, _ = render_context(found, 100_000)
     check(found, text)
 
 

@@ -114,9 +114,7 @@ def test_a_surer_tier_never_lowers_a_score(
 
 
 @given(OFFERS, st.sampled_from(STRATEGIES), st.sets(st.integers(0, 8)), st.integers(1, 3))
-def test_scores_are_shares(
-    offers: Offers, strategy: str, lone: set[int], rows_a_session: int
-) -> None:
+def test_scores_are_shares(offers: Offers, strategy: str, lone: set[int], rows_a_session: int) -> None:
     """From 0 to 1, whatever the strategy, one for every row."""
     fused = gathered(offers, rows_a_session).fused(Ranking(WEIGHTS, strategy), Sessions(lone))
     assert set(fused) == set(offers)

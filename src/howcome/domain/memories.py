@@ -247,3 +247,8 @@ def taken_out(given: str, kept: str) -> list[str]:
         if known in rules:
             rules.remove(known)
     return rules
+
+
+def is_memory_id(text: str) -> bool:
+    """Whether an id (or the beginning of one) is a memory's."""
+    return text.strip().lower().startswith(ID_PREFIX)

@@ -50,7 +50,9 @@ def is_steuer_id(value: str) -> bool:
 def is_person(value: str) -> bool:
     """Tell whether an address is somebody's: not of an example, a program or a version control system."""
     name, _, host = value.lower().partition("@")
-    if host.startswith("example.") or host.endswith((".example", ".test", ".local", ".invalid", ".png", ".svg", ".jpg")):
+    if host.startswith("example.") or host.endswith(
+        (".example", ".test", ".local", ".invalid", ".png", ".svg", ".jpg")
+    ):
         return False
     return name not in {"git", "noreply", "no-reply", "user", "root", "admin", "postgres"} and "noreply" not in host
 

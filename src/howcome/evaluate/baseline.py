@@ -49,7 +49,7 @@ class Baseline:
 
 
 def _turns(app: App) -> Iterable[StoredEvent]:
-    for first in range(0, app.store.log.last_position() + 1, ROWS_A_STEP):
-        for event in app.store.log.events(range(first, first + ROWS_A_STEP), with_text=True).values():
+    for first in range(0, app.events.last_row() + 1, ROWS_A_STEP):
+        for event in app.events.of_rows(range(first, first + ROWS_A_STEP)).values():
             if event.kind in events.TURN_KINDS:
                 yield event

@@ -80,12 +80,12 @@ class Pool:
                 root = _root(data, corpus)
                 with tempfile.TemporaryDirectory(prefix="howcome-eval-") as folder, self._open(root) as app:
                     for found in named_transcripts([str(path) for path in corpus.write(Path(folder))]):
-                        app.ingest_file(found)
-                    app.index_new_rows()
-                    app.store.index.release()
+                        app.ingest.file(found)
+                    app.index.catch_up()
+                    app.index.release()
         with self._open() as app:
             progress("embedding what was said")
-            app.embed_new_turns(threads=os.cpu_count() or 1)
+            app.index.embed(threads=os.cpu_count() or 1)
 
     def ask(
         self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
@@ -103,22 +103,22 @@ class Pool:
         progress(f"{data.name}: asking")
         with self._open(ranking=ranking) as app:
             _answers(app, Question(_WARM_UP, Scope.everything(), limit=1))
-            asked_ms = app.store.accounts.last_ms() if asked_ms is None else asked_ms
+            asked_ms = app.events.last_ms() if asked_ms is None else asked_ms
             return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
 
     def distil(self) -> DistilReport:
         """Makes memories of what the store holds, as the settings' distiller does."""
         with self._open() as app:
-            if app.distillation is None:
+            if app.learn.distillation is None:
                 raise ProviderError("nothing distils here: set distiller to rules (HOWCOME_DISTILLER=rules)")
-            report = app.distillation.run()
-            app.store.memory_index.catch_up()
+            report = app.learn.distillation.run()
+            app.learn.make_searchable()
             return report
 
     def memory_types(self) -> dict[str, int]:
         """How many memories there are of each type, most first."""
         with self._open() as app:
-            found = app.store.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)
+            found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)
         return dict(Counter(memory.type for memory in found).most_common())
 
     def ask_shown(self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
@@ -131,7 +131,7 @@ class Pool:
         progress(f"{data.name}: asking {'with' if with_memories else 'without'} memories")
         types = () if with_memories else events.SEARCHED_KINDS
         with self._open(ranking=ranking) as app:
-            return [_measure_shown(app, types, *parts) for parts in _questions(app, data, app.store.accounts.last_ms())]
+            return [_measure_shown(app, types, *parts) for parts in _questions(app, data, app.events.last_ms())]
 
     def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
         """The same questions to FTS5, each of its own project."""
@@ -140,19 +140,19 @@ class Pool:
             baseline = Baseline(app)
             return [
                 _measure_baseline(app, baseline, corpus, asked, _root(data, corpus), before_ms)
-                for corpus, asked, _, before_ms in _questions(app, data, app.store.accounts.last_ms())
+                for corpus, asked, _, before_ms in _questions(app, data, app.events.last_ms())
             ]
 
     def last_ms(self) -> int:
         """The time of the newest event."""
         with self._open() as app:
-            return app.store.accounts.last_ms()
+            return app.events.last_ms()
 
     def model(self) -> tuple[str, str]:
         """The embedder that is asked, with its version, and how is searched; '' and why by words when there is none."""
         with self._open() as app:
-            if app.vectors is not None and app.embedder is not None:
-                return app.embedder.name, f"by words and by meaning ({app.embedder.name})"
+            if app.models.vectors is not None and app.models.embedder is not None:
+                return app.models.embedder.name, f"by words and by meaning ({app.models.embedder.name})"
             return "", f"by words alone: {embedding_status(app.settings).what}"
 
     def _lend_models(self) -> None:
@@ -169,7 +169,7 @@ class Pool:
         settings = read_settings({**chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
-            app.store.spending.spend_from(open_app(read_settings(os.environ)).store.spending)
+            app.spending.spend_from(open_app(read_settings(os.environ)).store.spending)
         return app
 
 
@@ -188,7 +188,7 @@ def _questions(
 ) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
     """Each question with the scope and the time (exclusive) within which it may be answered."""
     for corpus in data.corpora:
-        project = app.store.projects.of_root(_root(data, corpus))
+        project = app.projects.of_root(_root(data, corpus))
         scope = Scope.project(project)
         if of != OWN_PROJECT:
             scope = Scope.everything(project if of == EVERYTHING else None)
@@ -242,7 +242,7 @@ def _meant(app: App, item: Found) -> list[StoredEvent]:
     if item.event is not None:
         return [item.event]
     cited = item.memory.evidence if item.memory is not None else []
-    return [event for ident in cited for event in app.store.log.find(ident, 1)]
+    return app.events.cited(cited)
 
 
 def _answers(app: App, question: Question) -> list[Found]:
@@ -251,8 +251,8 @@ def _answers(app: App, question: Question) -> list[Found]:
     Raises:
         ProviderError: a reranker was chosen and failed: the figures would be of no configuration at all.
     """
-    found = app.search(question)
-    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    found = app.search.find(question)
+    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
     if problem:
         raise ProviderError(f"not reranked: {problem}")
     return found
@@ -281,7 +281,7 @@ def _measure_baseline(
 
 
 def _answer_scores(app: App, asked: Asked, rows: Sequence[int], said: Sequence[str] = ()) -> dict[str, float]:
-    found = app.store.log.events(rows, with_text=True)
+    found = app.events.of_rows(rows)
     return {f"coverage@{SHOWN}": coverage(asked.answer, [*said, *(event.text or "" for event in found.values())])}
 
 

@@ -66,9 +66,7 @@ class RowTexts:
             return json.dumps(state) if WITHHELD in state else text
         return self.gate.line(text)
 
-    def event(
-        self, kind: int, tool: str | None, text: str, excerpt: str
-    ) -> tuple[str, str, bytes | str | None] | None:
+    def event(self, kind: int, tool: str | None, text: str, excerpt: str) -> tuple[str, str, bytes | str | None] | None:
         """The text, the excerpt and the payload of an event."""
         return self._preparer.prepare_again(events.KINDS[kind], tool, text, excerpt)
 

@@ -39,9 +39,7 @@ class Memories:
         root_of: The root of the project that a folder belongs to, as searches find it.
     """
 
-    def __init__(
-        self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root
-    ) -> None:
+    def __init__(self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root) -> None:
         self._store, self._now_ms, self._root_of = store, now_ms, root_of
         own = store.gate if isinstance(store.gate, Gate) else None
         self._gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]

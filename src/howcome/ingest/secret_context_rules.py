@@ -160,8 +160,29 @@ _DOCUMENTED_KEY = "wJalrXUtnFEMI/K7MDENG"
 # Names, separators and quoted values shared by the patterns; all of them are literal text.
 # Also German, Portuguese, Spanish, French, Dutch, Czech, Polish, Swedish, Finnish, Italian, Indonesian, Turkish, Danish, Croatian.
 _PASS_WORDS = (
-    "passwor", "passwd", "passphrase", "passcode", "pwd", "kennwort", "senha", "contrasen", "mot de passe", "motdepasse", "mot_de_passe", "mdp",
-    "wachtwoord", "heslo", "haslo", "losenord", "salasana", "parola", "kata sandi", "katasandi", "sifre", "adgangskode", "lozinka",
+    "passwor",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "kennwort",
+    "senha",
+    "contrasen",
+    "mot de passe",
+    "motdepasse",
+    "mot_de_passe",
+    "mdp",
+    "wachtwoord",
+    "heslo",
+    "haslo",
+    "losenord",
+    "salasana",
+    "parola",
+    "kata sandi",
+    "katasandi",
+    "sifre",
+    "adgangskode",
+    "lozinka",
 )
 _PASS = (
     r"(?:pass(?:w(?:or)?d|wort|phrase|code)|pwd|kennwort|senha|contrasen[ay]a?|mot[ _]?de[ _]?passe|mdp|wachtwoord|heslo|haslo|losenord"

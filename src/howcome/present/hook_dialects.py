@@ -105,8 +105,8 @@ def take_spool(payload: Payload, settings: Settings, deadline: float) -> Reply: 
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
-        app.ingest_spool(end)
-        app.index_new_rows(end)
+        app.ingest.spool(end)
+        app.index.catch_up(end)
     return Reply()
 
 
@@ -182,4 +182,3 @@ DIALECTS: dict[str, dict[str, Row]] = {
     },
 }
 """Agent → its event → how it is served. Claude Code's own events are `hook_handlers.HANDLERS`."""
-

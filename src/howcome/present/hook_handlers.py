@@ -39,7 +39,7 @@ class Reply:
     def record(self) -> None:
         """Remembers what was said, so that the session is not told twice."""
         if self._app is not None and self._said:
-            self._app.record_said(self._session, "UserPromptSubmit", self._said)
+            self._app.search.record_said(self._session, "UserPromptSubmit", self._said)
 
     def close(self) -> None:
         """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
@@ -128,7 +128,7 @@ def recall(payload: Payload, settings: Settings, deadline: float, embedder: Shar
     from howcome.app import open_for_recall
     from howcome.capture.roots import is_clients
     from howcome.capture.tail import recent_text
-    from howcome.present.render import render_context
+    from howcome.present.context import render_context
 
     app = open_for_recall(settings, deadline, None if embedder is None else embedder.for_prompts(settings))
     if app is None:
@@ -138,7 +138,7 @@ def recall(payload: Payload, settings: Settings, deadline: float, embedder: Shar
     def recent() -> str:
         return recent_text(path) if is_clients(path, settings.transcript_folders) else ""
 
-    found = app.recall(prompt, cwd=text_of(payload, "cwd"), session=session, recent=recent)
+    found = app.search.recall(prompt, cwd=text_of(payload, "cwd"), session=session, recent=recent)
     context, said = render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said)
 
@@ -155,7 +155,7 @@ def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
 
     paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := text_of(payload, name))]
     with open_for_ingest(settings) as app:
-        _note_refused(app, payload, app.ingest_session(paths, deadline - 0.1 * (deadline - time.monotonic())))
+        _note_refused(app, payload, app.ingest.session(paths, deadline - 0.1 * (deadline - time.monotonic())))
     return Reply()
 
 
@@ -172,18 +172,15 @@ def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
 
     A repository in which there was no session yet is looked at once: it may be a known one that was moved.
     """
-    from howcome.app import now_ms, open_for_ingest
-    from howcome.ingest.exclusion import Places
-    from howcome.ingest.identity import meet_folder
-    from howcome.ingest.memory_backup import back_up_memories
+    from howcome.app import open_for_ingest
 
     with open_for_ingest(settings) as app:
         end = deadline - 0.2 * (deadline - time.monotonic())
         limit_s = min(MEET_S, (end - time.monotonic()) / 4)
-        meet_folder(app.store, Places(settings.exclude), text_of(payload, "cwd"), now_ms, limit_s)
-        app.ingest_spool(end)
-        _note_refused(app, payload, app.ingest_session([text_of(payload, "transcript_path")], end, and_others=True))
-        back_up_memories(app.store, settings.home, now_ms())
+        app.projects.meet(text_of(payload, "cwd"), limit_s)
+        app.ingest.spool(end)
+        _note_refused(app, payload, app.ingest.session([text_of(payload, "transcript_path")], end, and_others=True))
+        app.health.back_up_memories()
     return Reply()
 
 

@@ -74,7 +74,6 @@ def main(arguments: Sequence[str] = ()) -> int:
     return 0
 
 
-
 def _folder() -> str:
     """Where the client started the server; one that has been removed since without a trace is no project."""
     from howcome.errors import UsageError

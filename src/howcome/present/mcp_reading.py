@@ -6,18 +6,26 @@ is taken out again when the transcript is read: memory must not feed on its own 
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from howcome.domain import events
 from howcome.domain.events import squeeze
-from howcome.domain.memories import HAND, RESOLVED
+from howcome.domain.memories import is_memory_id
 from howcome.domain.stored import Scope
 from howcome.domain.text import tokens
-from howcome.errors import NotFoundError, ProviderError, StoreError
+from howcome.errors import NotFoundError, ProviderError
 from howcome.present.moments import moment_ms
-from howcome.present.nothing_found import EMPTY, agents, is_empty, not_searchable, nothing_found
+from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, stored
-from howcome.retrieve import reading
+from howcome.present.views import (
+    event_head,
+    event_line,
+    event_view,
+    hit_line,
+    hit_view,
+    memory_head,
+    memory_view,
+    session_view,
+    short_time,
+)
 from howcome.retrieve.projects import project_label
 from howcome.retrieve.question import Question
 
@@ -44,9 +52,7 @@ REPLAY_EVENTS = 200
 TIMELINE_EVENTS = 100
 TIMELINE_SESSIONS = 20
 MAX_NAME_CHARS = 60
-MAX_PLACE_CHARS = 200
 MAX_PROBLEM_CHARS = 100
-_SHORT_TIME = 16
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
@@ -66,12 +72,17 @@ def search_memory(session: Session, arguments: Arguments) -> str:
         since_ms=moment_ms(since, "since", now) if since else None,
     )  # fmt: skip
     found, failed = _found(app, question)
-    lag = ". ".join(filter(None, (not_searchable(app.store.index.lag()), failed)))
+    lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
     if not found:
         narrowed = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
         hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
         return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
-    lines = [_hit(item, session.name, with_project=project is not None or is_everywhere) for item in found]
+    is_named = project is not None or is_everywhere
+    views = [hit_view(item) for item in found]
+    lines = [
+        entry(hit_line(view, session.name, with_project=is_named), squeeze(view["excerpt"], LINE_CHARS))
+        for view in views
+    ]
     head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
     return answer(app, head, cut_to_fit(lines, "a smaller limit"))
@@ -80,29 +91,12 @@ def search_memory(session: Session, arguments: Arguments) -> str:
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
     """What answers a question, and what failed: by words without the embedder, not reordered without the reranker."""
     try:
-        found, failed = app.search(question), ""
+        found, failed = app.search.find(question), ""
     except ProviderError as error:
-        found = app.search(question, by_words=True)
+        found = app.search.find(question, by_words=True)
         failed = f"Searched by words only: {error}"
-    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
     return found, ". ".join(filter(None, (failed, problem and f"Not reranked: {problem}")))
-
-
-def _hit(item: Found, session: str, *, with_project: bool) -> Rendered:
-    event, memory = item.event, item.memory
-    if memory is not None:
-        where = f"  {memory.project or 'every project'}" if with_project else ""
-        done = "  [resolved]" if memory.status == RESOLVED else ""
-        done += "  [from outside]" if memory.is_outside else ""
-        cited = f"  {memory.cited}" if memory.evidence else ""
-        about = f"{_time(memory.created_ms)}  {memory.type}{done}{cited}{where}  ~{tokens(memory.text)} tok"
-    elif event is not None:
-        of = "this session" if event.session == session else f"session {event.session[:8]}"
-        where = f"  {event.project}" if with_project else ""
-        about = f"{_time(event.ts_ms)}  {event.kind}  {of}{where}  ~{tokens(event.text_chars)} tok"
-    else:
-        about = ""
-    return entry(f"{item.id}  {about}", squeeze(item.passage, LINE_CHARS))
 
 
 # -- whole texts -------------------------------------------------------------------------------------------------------
@@ -123,13 +117,13 @@ def get_memories(session: Session, arguments: Arguments) -> str:
 
 
 def _whole(app: App, ident: str, offset: int, room: int) -> Rendered:
-    if reading.is_memory_id(ident):
+    if is_memory_id(ident):
         memory = app.memories.get(ident)
         if not offset:  # going on with a text is the same reading
-            _count_access(app, [memory])
-        return _part(memory_head(memory), memory.id, memory.text, offset, room)
-    event = reading.event_by_id(app.store, ident)
-    return _part(_event_head(event), event.id, event.text or event.excerpt, offset, room)
+            app.memories.count_access([memory])
+        return _part(memory_head(memory_view(memory)), memory.id, memory.text, offset, room)
+    event = app.events.by_id(ident)
+    return _part(event_head(event_view(event)), event.id, event.text or event.excerpt, offset, room)
 
 
 def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = "") -> Rendered:
@@ -145,17 +139,16 @@ def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = 
 def expand_memory(session: Session, arguments: Arguments) -> str:
     """An event with its exchange, or a memory with its chain and evidence."""
     app, ident = session.app, arguments.text("id") or ""
-    if reading.is_memory_id(ident):
+    if is_memory_id(ident):
         return _expand_memory(app, app.memories.get(ident))
-    event = reading.event_by_id(app.store, ident)
-    told, place = reading.session_of(app.store, event)
-    exchange = reading.exchange_around(told, place)
+    event = app.events.by_id(ident)
+    exchange = app.events.exchange_of(event)
     spoken = [other for other in exchange if other.kind in events.TURN_KINDS or other.row == event.row]
-    texts = {other.row: other for other in reading.with_texts(app.store, spoken)}
+    texts = {other.row: other for other in app.events.with_texts(spoken)}
     room = ANSWER_CHARS // (2 * max(1, len(spoken)))
     parts = [
-        _part(_event_head(other), other.id, texts[other.row].text or other.excerpt, 0, max(room, 600))
-        if other.row in texts else entry(_line(other))
+        _part(event_head(event_view(other)), other.id, texts[other.row].text or other.excerpt, 0, max(room, 600))
+        if other.row in texts else entry(event_line(event_view(other)))
         for other in exchange
     ]  # fmt: skip
     head = f"The exchange of {event.id} in session {_name(event.session)}; the way to it: replay_session({event.id!r})."
@@ -163,42 +156,32 @@ def expand_memory(session: Session, arguments: Arguments) -> str:
 
 
 def _expand_memory(app: App, memory: Memory) -> str:
-    _count_access(app, [memory])
+    app.memories.count_access([memory])
     room = ANSWER_CHARS // 4
-    parts = [_part(memory_head(memory), memory.id, memory.text, 0, room)]
+    parts = [_part(memory_head(memory_view(memory)), memory.id, memory.text, 0, room)]
     way = "replaced"
     for other in app.memories.chain(memory.key.hex()):
         if other.row == memory.row:
             way = "replaced by"
             continue
-        parts.append(_part(f"{way} {memory_head(other)}", other.id, other.text, 0, room))
+        parts.append(_part(f"{way} {memory_head(memory_view(other))}", other.id, other.text, 0, room))
     for ident in memory.evidence:
-        found = app.store.log.find(ident, limit=1)
-        words = (_event_head(found[0]), found[0].excerpt) if found else ("one that is not in this store", None)
+        found = app.events.cited([ident])
+        words = (
+            (event_head(event_view(found[0])), found[0].excerpt) if found else ("one that is not in this store", None)
+        )
         parts.append(entry(f"borne out by {words[0]}", words[1]))
     return answer(app, "", cut_to_fit(parts, "get_memories"))
-
-
-def _count_access(app: App, memories: Sequence[Memory]) -> None:
-    """Losing a count must not lose the answer."""
-    from howcome.app import now_ms
-
-    if app.store.is_read_only:
-        return
-    try:
-        app.store.memories.record_access([memory.row for memory in memories], now_ms())
-    except StoreError:
-        return
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------
 def get_context(session: Session, arguments: Arguments) -> str:
     """The events around one, in their order."""
     app, ident = session.app, arguments.text("id") or ""
-    if reading.is_memory_id(ident):
+    if is_memory_id(ident):
         return _expand_memory(app, app.memories.get(ident))
-    event = reading.event_by_id(app.store, ident)
-    told, place = reading.session_of(app.store, event)
+    event = app.events.by_id(ident)
+    told, place = app.events.session_of(event)
     start = max(0, place - arguments.number("before", AROUND))
     chosen = told[start : place + 1 + arguments.number("after", AROUND)]
     span = f"Events {start + 1} to {start + len(chosen)} of {len(told)}"
@@ -210,14 +193,14 @@ def replay_session(session: Session, arguments: Arguments) -> str:
     """A session from its start to an event, or all of it."""
     app, ident = session.app, (arguments.text("id") or "").strip()
     try:
-        event = reading.event_by_id(app.store, ident)
-        told, place = reading.session_of(app.store, event)
+        event = app.events.by_id(ident)
+        told, place = app.events.session_of(event)
         told, name, mark = told[: place + 1], event.session, event.row
     except NotFoundError:
-        if ident.startswith("ev-") and not reading.is_session(app.store, ident):
+        if ident.startswith("ev-") and not app.events.is_session(ident):
             raise
-        row, name, _ = reading.session_by_id(app.store, ident)
-        told, mark = app.store.log.session(row), -1
+        row, name, _ = app.events.session_named(ident)
+        told, mark = app.events.session(row), -1
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", REPLAY_EVENTS)]
     if not chosen:
@@ -231,9 +214,9 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
     app, name = session.app, arguments.text("session")
     if name is None:
         return _sessions(session, arguments)
-    row, name, _ = reading.session_by_id(app.store, name)
+    row, name, _ = app.events.session_named(name)
     kinds = arguments.texts("type")
-    told = [event for event in app.store.log.session(row) if not kinds or event.kind in kinds]
+    told = [event for event in app.events.session(row) if not kinds or event.kind in kinds]
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
     if not chosen:
@@ -245,17 +228,18 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
 def _sessions(session: Session, arguments: Arguments) -> str:
     app = session.app
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
-    found = app.store.sessions.recent(session.scope(arguments.text("project")), offset + limit)[offset:]
+    found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit)[offset:]
     if not found:
-        return EMPTY if is_empty(app) else "No sessions of this project; project: 'all' lists every one."
+        return EMPTY if app.events.is_empty() else "No sessions of this project; project: 'all' lists every one."
     lines = [_session_line(one, session.name) for one in found]
     head = f"{counted(len(found), 'session')}, newest first; get_timeline(session=…) tells one."
     return answer(app, head, cut_to_fit(lines, "offset"))
 
 
 def _session_line(one: SessionSummary, running: str) -> Rendered:
+    view = session_view(one)
     here = "  this session" if one.name == running else ""
-    about = f"{_name(one.name)}  {_time(one.first_ms)} to {_time(one.last_ms)}  {one.client}"
+    about = f"{_name(one.name)}  {short_time(view['first'])} to {short_time(view['last'])}  {one.client}"
     return entry(f"{about}  {counted(one.count, 'event')}{here}", squeeze(one.prompt, LINE_CHARS))
 
 
@@ -264,15 +248,15 @@ def _told(
 ) -> list[Rendered]:
     """Events one after the other, whole or one line each, as far as the answer may reach; then where to go on."""
     is_full = arguments.flag("full")
-    shown = reading.with_texts(app.store, chosen) if is_full else chosen
+    shown = app.events.with_texts(chosen) if is_full else chosen
     parts: list[Rendered] = []
     room = ANSWER_CHARS
     for event in shown:
         sign = ">" if event.row == mark else " "
         if is_full:
-            part = _part(_event_head(event), event.id, event.text or "", 0, ANSWER_CHARS // 4, mark=sign)
+            part = _part(event_head(event_view(event)), event.id, event.text or "", 0, ANSWER_CHARS // 4, mark=sign)
         else:
-            part = entry(_line(event), mark=sign)
+            part = entry(event_line(event_view(event)), mark=sign)
         room -= len(part)
         if room < 0 and parts:
             break
@@ -284,13 +268,13 @@ def _told(
 
 def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
     """What is stored, in a few lines."""
-    store = session.app.store
-    counts, kept = store.accounts.counts(), store.memories.counts()
-    if is_empty(session.app):
+    app = session.app
+    counts, kept = app.health.counts(), app.memories.counts()
+    if app.events.is_empty():
         return EMPTY
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(kept["by_type"].items())) or "none"
-    lag = store.index.lag()
-    of, newest = ", ".join(agents(session.app)) or "none", _time(store.accounts.last_ms())
+    lag = app.index.lag()
+    of, newest = ", ".join(agents(app)) or "none", short_time(iso_time(app.events.last_ms()))
     lines = [
         f"{stored(counts)} (agents: {of}); the newest is of {newest}.",
         f"Memories: {kinds}.",
@@ -311,35 +295,9 @@ def _here(session: Session) -> str:
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
-def _time(ts_ms: int | None) -> str:
-    return (iso_time(ts_ms) or "undated")[:_SHORT_TIME].replace("T", " ")
-
-
 def _name(session: str) -> str:
     """A session's id in our own words: it comes from a transcript, and has one line."""
     return squeeze(session, MAX_NAME_CHARS)
-
-
-def _line(event: StoredEvent) -> str:
-    return f"{event.id}  {_time(event.ts_ms)}  {event.kind}  ~{tokens(event.text_chars)} tok  {event.summary}"
-
-
-def _event_head(event: StoredEvent) -> str:
-    failed = " failed" if event.failed and event.kind == events.TOOL_RESULT else ""
-    places = [event.tool, event.file, event.branch and f"branch {event.branch}"]
-    about = "".join(f"  {squeeze(place, MAX_PLACE_CHARS)}" for place in places if place)
-    return f"[{event.id}] {_time(event.ts_ms)}  {event.kind}{failed}{about}  session {event.session[:8]}"
-
-
-def memory_head(memory: Memory) -> str:
-    """One memory on a line: id, time, type, what has become of it, whose it is, where it holds."""
-    owner = f"  owner {memory.agent}" if memory.agent else ""
-    state = "" if memory.is_live else f"  {memory.state}"
-    state += "  pinned" if memory.pinned_ms is not None else ""
-    state += "" if memory.source == HAND else "  distilled"
-    state += "  from outside, not reviewed" if memory.is_outside else ""
-    where = squeeze(memory.project, MAX_PLACE_CHARS) if memory.project else "every project"
-    return f"[{memory.id}] {_time(memory.created_ms)}  {memory.type}  {memory.status}{state}{owner}  {where}"
 
 
 def cut_to_fit(parts: Sequence[Rendered], how: str) -> list[Rendered]:
@@ -356,9 +314,5 @@ def cut_to_fit(parts: Sequence[Rendered], how: str) -> list[Rendered]:
 
 def answer(app: App, head: str, parts: Sequence[Rendered]) -> Rendered:
     """What a tool says: its own words, what the answer costs, and the quotations as one block of data."""
-    key = bytes(app.store.meta("key"))  # type: ignore[call-overload]
-    nonce = blake2b("".join(parts).encode("utf-8", "replace"), digest_size=4, key=key).hexdigest()
-    body, head = block(parts, nonce), inline(head)
+    body, head = block(parts, app.nonce("".join(parts))), inline(head)
     return Rendered(f"{head}{' ' if head else ''}(~{tokens(head) + tokens(body)} tokens)\n{body}")
-
-

@@ -92,7 +92,7 @@ class Session:
             HowcomeError: the settings or the store cannot be read; StoreMissingError when it was there and is gone.
         """
         is_gone, settings = self._is_gone(), self.settings
-        if self._app is not None and (self._app.settings is not settings or not self._app.store.is_current):
+        if self._app is not None and (self._app.settings is not settings or not self._app.health.is_current):
             self._app.close()  # the settings were changed, or somebody put another store in its place
             self._app = None
         if self._app is None:
@@ -138,7 +138,7 @@ class Session:
         if folder == os.sep:
             return True
         is_home = folder == os.path.realpath(os.path.expanduser("~"))
-        return is_home and not is_repository(folder) and self.app.scope_of(folder).project_id is None
+        return is_home and not is_repository(folder) and self.app.projects.scope_of(folder).project_id is None
 
     def project_folder(self) -> str:
         """The folder whose project a question or a memory is about when none is named.
@@ -161,11 +161,11 @@ class Session:
             UsageError: no project has that name, or several have it.
         """
         if project is None:
-            return self.app.scope_of(self.project_folder())
+            return self.app.projects.scope_of(self.project_folder())
         if project == ALL_PROJECTS:
-            return Scope.everything(None if self.is_nowhere else self.app.scope_of(self.folder).project_id)
+            return Scope.everything(None if self.is_nowhere else self.app.projects.scope_of(self.folder).project_id)
         instead = f"or {ALL_PROJECTS!r} for every project; or leave it out for this one"
-        return Scope.project(self.app.project_named(project, self.folder, instead)[0])
+        return Scope.project(self.app.projects.named(project, self.folder, instead)[0])
 
     def tools(self) -> list[dict[str, object]]:
         """Every tool as the protocol lists it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from howcome.domain.events import squeeze
-from howcome.present.mcp_reading import answer, cut_to_fit, memory_head
+from howcome.present.mcp_reading import answer, cut_to_fit
 from howcome.present.render import Rendered, counted, entry, joined
+from howcome.present.views import memory_head, memory_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def list_stale(session: Session, arguments: Arguments) -> str:
     app, scope = session.app, session.scope(arguments.text("project"))
     limit = arguments.number("limit", LIMIT)
     if arguments.flag("contradictions"):
-        pairs = app.store.reviews.waiting(scope, limit)
+        pairs = app.memories.waiting(scope, limit)
         if not pairs:
             return "No memories here contradict each other, as far as their words tell."
         parts = [
@@ -38,4 +39,4 @@ def list_stale(session: Session, arguments: Arguments) -> str:
 
 
 def _entry(memory: Memory) -> Rendered:
-    return entry(memory_head(memory), squeeze(memory.text, LINE_CHARS))
+    return entry(memory_head(memory_view(memory)), squeeze(memory.text, LINE_CHARS))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from howcome.domain.events import squeeze
-from howcome.domain.memories import MemoryFilter
-from howcome.domain.stored import Scope
 from howcome.present.render import counted
 
 TYPE_CHECKING = False
@@ -27,11 +25,11 @@ def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: 
         narrowed: The options that narrowed it, as this door writes them.
         hints: What else may be tried.
     """
-    if is_empty(app):
+    if app.events.is_empty():
         return EMPTY
-    if not app.store.index.analyze("\n".join(question.concepts)):
+    if not app.search.has_words("\n".join(question.concepts)):
         return "Nothing found: only very common words. Add a name or a topic."
-    if question.agent is not None and not _is_known(app, question.agent):
+    if question.agent is not None and not app.events.is_of_agent(question.agent):
         known = ", ".join(agents(app)) or "none"
         agent = squeeze(question.agent, MAX_AGENT_CHARS)
         return f"Nothing found: no agent {agent} has sessions or memories here (sessions are of: {known})."
@@ -48,21 +46,11 @@ EMPTY = (
 )
 
 
-def is_empty(app: App) -> bool:
-    """Whether there is nothing that could be found: no event and no memory."""
-    return app.store.log.last_position() == 0 and not app.store.memories.counts()["by_state"]
-
-
 def agents(app: App) -> list[str]:
     """The agents that sessions are of, as short words: anybody can name one to `howcome observe`."""
-    return [squeeze(name, MAX_AGENT_CHARS) for name in app.store.sessions.clients()[:MAX_AGENTS]]
+    return [squeeze(name, MAX_AGENT_CHARS) for name in app.events.agents()[:MAX_AGENTS]]
 
 
 def not_searchable(lag: int) -> str:
     """What is said of events that no search finds yet; '' when every one is found."""
     return f"{counted(lag, 'event is', 'events are')} not searchable yet: `howcome doctor --fix`" if lag else ""
-
-
-def _is_known(app: App, agent: str) -> bool:
-    wanted = MemoryFilter(agent=agent, with_superseded=True)
-    return agent in app.store.sessions.clients() or bool(app.store.memories.select(Scope.everything(), wanted, 1))

@@ -71,9 +71,7 @@ def own_paths(home: str) -> list[str]:
 def foreign_paths(home: str) -> list[str]:
     """What lies in the folder that is not ours; of a folder that is not ours only its own path."""
     config = os.path.join(home, CONFIG_NAME)
-    return [
-        path for path, is_own in _walk(home, OWN) if not is_own and not (path == config and _is_our_config(config))
-    ]
+    return [path for path, is_own in _walk(home, OWN) if not is_own and not (path == config and _is_our_config(config))]
 
 
 def _walk(folder: str, names: Mapping[str, Names]) -> Iterator[tuple[str, bool]]:

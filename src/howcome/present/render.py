@@ -9,14 +9,9 @@ from __future__ import annotations
 
 import time
 
-from howcome.domain.memories import HAND
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Reminder
+    from collections.abc import Iterable, Mapping
 
 TAG = "howcome-memory"
 HEADING = (
@@ -26,7 +21,6 @@ HEADING = (
 QUOTE = "| "
 """What each line of a quoted text begins with: none of it can be taken for a line of the block."""
 
-_WHO = {"user": "user", "assistant": "agent"}
 _INVISIBLE = (
     *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
     *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070),
@@ -135,25 +129,6 @@ def iso_time(ts_ms: int | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ts_ms // 1000)) + f".{ts_ms % 1000:03d}Z"
 
 
-def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, list[Reminder]]:
-    """The block for a prompt, at most `limit_chars` long, and the reminders that are in it."""
-    first = (found[0].event or found[0].memory) if found else None
-    if first is None:
-        return "", []
-    nonce = first.key.hex()[16:24]  # a keyed hash, or random: nobody who wrote the text could know it
-    room = limit_chars - len(block((), nonce))
-    parts: list[Rendered] = []
-    told: list[Reminder] = []
-    for reminder in found:
-        part = _entry(reminder)
-        if len(part) > room:
-            continue
-        room -= len(part)
-        parts.append(part)
-        told.append(reminder)
-    return (block(parts, nonce), told) if told else ("", [])
-
-
 def block(parts: Iterable[str], nonce: str) -> Rendered:
     """Entries as one block of data; whoever wrote them cannot know the nonce, and so cannot end it.
 
@@ -161,19 +136,3 @@ def block(parts: Iterable[str], nonce: str) -> Rendered:
     """
     quoted = "".join(part if isinstance(part, Rendered) else entry("", part) for part in parts)
     return Rendered(f'<{TAG} id="{nonce}">\n{HEADING}{quoted}\n</{TAG} id="{nonce}">')
-
-
-def _kept(memory: Memory) -> str:
-    return f"kept as a {memory.type}" if memory.source == HAND else f"{memory.type}, distilled {memory.cited}".rstrip()
-
-
-def _entry(reminder: Reminder) -> Rendered:
-    event, memory = reminder.event, reminder.memory
-    if event is None:
-        day = (iso_time(memory.created_ms) or "undated")[:10] if memory else ""
-        [(_, text), *_] = reminder.passages
-        return entry(f"[{memory.id}] {day}, {_kept(memory)}" if memory else day, text, mark="\n")
-    day = (iso_time(event.ts_ms) or "undated")[:10]
-    place = f", branch {event.branch}" if event.branch else ""
-    head = entry(f"[{event.id}] {day}{place}", mark="\n")
-    return joined([head, *(said(_WHO.get(origin, origin), text) for origin, text in reminder.passages)])

@@ -109,9 +109,7 @@ class WarmServer:
         finally:
             reply.close()
 
-    def _embed(
-        self, connection: connection_type, variables: dict[str, str], payload: bytes, deadline: float
-    ) -> None:
+    def _embed(self, connection: connection_type, variables: dict[str, str], payload: bytes, deadline: float) -> None:
         """Another server's question as a vector; nothing while the embedder is being loaded or busy."""
         settings = read_settings({**variables, "HOWCOME_HOME": self._home})
         if self._embedder is None or settings.disable or settings.embedding in ("off", "http"):
@@ -145,9 +143,7 @@ def _send(connection: connection_type, answer: bytes, deadline: float) -> bool:
     return bool(answer) and connection.recv(1) == warm_client.ACK
 
 
-def _read_request(
-    connection: connection_type, deadline: float
-) -> tuple[str, str, dict[str, str], bytes] | None:
+def _read_request(connection: connection_type, deadline: float) -> tuple[str, str, dict[str, str], bytes] | None:
     """(event, agent, variables, payload); None when it is another version's, too large, or no request at all."""
     line, data = warm_client.read_line(connection, warm_client.MAX_HEADER_BYTES, deadline)
     words = line.decode("ascii", "replace").split(" ")

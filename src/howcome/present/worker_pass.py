@@ -10,11 +10,9 @@ import os
 import time
 from contextlib import suppress
 
-from howcome.app import now_ms, open_app
+from howcome.app import open_app
 from howcome.capture.discover import known_transcripts
 from howcome.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
-from howcome.ingest.identity import Identities
-from howcome.ingest.memory_backup import back_up_memories
 from howcome.present.shared_embedder import SharedEmbedder
 from howcome.providers.embed_name import model_name
 from howcome.store.place import database_path
@@ -109,12 +107,11 @@ class CatchUp:
         with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:
             self._file = self._store_file()
             row, mark = self._seen
-            if not mark or app.store.log.mark_at(row) != mark:  # the first one, another than before, or an older copy
-                self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.store.log.sources()}
+            if not app.health.holds(row, mark):  # the first one, another than before, or an older copy
+                self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.health.cursors()}
             unread = filter(self._is_due, found)
             is_read = all(self._read(app, item) for item in unread) and self._take_spool(app)
-            last = app.store.log.last_position()
-            self._seen = last, app.store.log.mark_at(last)
+            self._seen = app.health.position()
             return is_read and all(work(app) for work in self._works())
 
     def _works(self) -> tuple[Callable[[App], bool], ...]:
@@ -127,7 +124,7 @@ class CatchUp:
     def _verify(self, app: App) -> bool:
         """Reads the indexes now and then; what is damaged is made anew by what follows."""
         if time.monotonic() >= self._verify_due_s:
-            app.verify_indexes()
+            app.index.verify()
             self._verify_due_s = time.monotonic() + VERIFY_EVERY_S
         return True
 
@@ -156,7 +153,7 @@ class CatchUp:
         while True:
             started = time.monotonic()
             try:
-                report = app.ingest_file(found, deadline=started + PIECE_S)
+                report = app.ingest.file(found, deadline=started + PIECE_S)
             except (TranscriptError, OSError):  # one unreadable file must not keep the others from being read
                 self._put_off(found)
                 return self._rest(started)
@@ -176,71 +173,63 @@ class CatchUp:
     def _take_spool(self, app: App) -> bool:
         """Observations of agents without transcripts."""
         started = time.monotonic()
-        app.ingest_spool(started + SPOOL_S)
+        app.ingest.spool(started + SPOOL_S)
         return self._rest(started)
 
     def _index(self, app: App) -> bool:
         """Makes new rows searchable, whoever added them; False when the work has to end."""
-        while (lag := (app.store.log.last_position(), app.store.index.lag()))[1] and lag != self._stuck:
+        while (lag := (app.events.last_row(), app.index.lag()))[1] and lag != self._stuck:
             started = time.monotonic()
-            added = app.index_new_rows(started)
-            app.store.index.release()
+            added = app.index.catch_up(started)
+            app.index.release()
             if not self._rest(started):
                 return False
             if added is None:  # another process is writing the index: it adds ours too
                 break
-            if (app.store.log.last_position(), app.store.index.lag()) == lag:
+            if (app.events.last_row(), app.index.lag()) == lag:
                 self._stuck = lag  # the newest rows hold nothing to index
-        app.store.memory_index.catch_up()
+        app.learn.make_searchable()
         self._rows = 0
         return True
 
     def _refresh(self, app: App) -> bool:
         """Import graphs that are old, where there are any; False when the work has to end."""
-        return app.refresh_graphs(self._resting())
+        return app.graphs.refresh(self._resting())
 
     def _identify(self, app: App) -> bool:
         """What git shows of projects that nobody looked at yet; False when the work has to end."""
         started = time.monotonic()
-        Identities(app.store, now_ms).refresh(IDENTITY_S)
+        app.projects.look(IDENTITY_S)
         return self._rest(started)
 
     def _distil(self, app: App) -> bool:
         """Memories from what is new, where something distils; False when the work has to end."""
-        if app.distillation is None:
+        if app.learn.distillation is None:
             return True
-        report = app.distillation.run(rest=self._resting())
+        report = app.learn.distillation.run(rest=self._resting())
         if report.added or report.updated or report.removed:
-            app.store.memory_index.catch_up()
+            app.learn.make_searchable()
         return report.is_whole
 
     def _explain(self, app: App) -> bool:
         """Rationales of what is new, where something distils; False when the work has to end."""
         if app.settings.distiller == "off":
             return True
-        from howcome.ingest.rationale.opening import open_rationales
-        from howcome.retrieve.outside import model_known_as
-
-        rationales = open_rationales(app.store, app.settings, now_ms, model_known_as(app.settings))
-        return rationales.run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
+        return app.learn.rationales().run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
 
     def _distil_by_model(self, app: App) -> bool:
         """What a language model says of what is new, where it may be asked; False when the work has to end."""
         if app.settings.distiller != "llm":
             return True
-        from howcome.ingest.distil.opening import open_batches
-        from howcome.retrieve.outside import model_known_as
-
-        batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
-        report = batches.run(rest=self._resting(), most_asked=MOST_ASKED)
+        report = app.learn.batches().run(rest=self._resting(), most_asked=MOST_ASKED)
         if report.done:
-            app.store.memory_index.catch_up()
+            app.learn.make_searchable()
         return report.is_whole
 
     def _back_up(self, app: App) -> bool:
         """Once a day, what no transcript holds; False when the work has to end."""
         started = time.monotonic()
-        return not back_up_memories(app.store, app.settings.home, now_ms()) or self._rest(started)
+        return not app.health.back_up_memories() or self._rest(started)
 
     def _resting(self) -> Callable[[], bool]:
         """Called between pieces of work: rests as long as the last one took; False when the work has to end."""
@@ -266,7 +255,7 @@ class CatchUp:
         while True:
             started = time.monotonic()
             try:
-                added = app.embed_new_turns(started)
+                added = app.index.embed(started)
             except ProviderError:
                 self._embed_due_s = time.monotonic() + EMBED_RETRY_S
                 raise
@@ -293,9 +282,7 @@ class CatchUp:
 
 def _is_embedded(app: App) -> bool:
     """Whether every turn has a vector of the model that the settings mean, as far as can be told without loading it."""
-    name = model_name(app.settings)
-    behind = [folder.turns_behind for folder in app.vector_folders() if folder.model == name]
-    return not (behind[0] if behind else app.store.log.count_turns_after(0))
+    return not app.index.turns_without(model_name(app.settings))
 
 
 def _give_memory_back() -> None:

@@ -55,9 +55,7 @@ class Neo4jGraph:
         self._rows: dict[tuple[str, str], int] = {}
         self._files: list[tuple[str, str]] = []
 
-    def files_called(
-        self, project_id: int, names: Collection[str], stems: Collection[str]
-    ) -> list[tuple[int, str]]:
+    def files_called(self, project_id: int, names: Collection[str], stems: Collection[str]) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems, in the order of their paths.
 
         Raises:

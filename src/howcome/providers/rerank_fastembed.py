@@ -47,9 +47,7 @@ class CrossEncoder:
         MissingError: the package or the model is not here.
     """
 
-    def __init__(
-        self, model: str, folder: str, limit_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, model: str, folder: str, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self._limit_s, self._clock = f"fastembed:{model}", limit_s, clock
         self._engine = _engine(model, folder)
 

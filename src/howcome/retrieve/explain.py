@@ -27,9 +27,7 @@ MIN_WIDENED_CHARS = 5
 _WORD = re.compile(r"\w+(?:['./-]\w+)*")
 
 
-def explain(
-    store: Store, situation: Situation, found: Iterable[Found], weights: Mapping[str, float]
-) -> None:
+def explain(store: Store, situation: Situation, found: Iterable[Found], weights: Mapping[str, float]) -> None:
     """Gives every answer its explanation."""
     words = _words_of_terms(store, situation.text)
     similar = {

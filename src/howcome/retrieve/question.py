@@ -223,7 +223,11 @@ def _memories(
             factors = {**factors, "evidence": score / item.score}
         found.append(
             Found(
-                score, {TIER: item.strength}, shown(item), memory=item.memory, strength=item.strength,
+                score,
+                {TIER: item.strength},
+                shown(item),
+                memory=item.memory,
+                strength=item.strength,
                 adjustments=factors,
             )
         )

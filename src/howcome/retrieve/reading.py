@@ -27,12 +27,6 @@ MAX_SESSIONS = 100_000
 """All of them: those of other agents are sorted out afterwards."""
 
 
-
-def is_memory_id(text: str) -> bool:
-    """Whether an id (or the beginning of one) is a memory's."""
-    return text.strip().lower().startswith(memories.ID_PREFIX)
-
-
 def event_by_id(store: Store, prefix: str) -> StoredEvent:
     """The event whose id begins so, with its text.
 

@@ -16,9 +16,7 @@ class ImportGraph(Protocol):
     One that is elsewhere raises ProviderError when it does not answer.
     """
 
-    def files_called(
-        self, project_id: int, names: Collection[str], stems: Collection[str]
-    ) -> list[tuple[int, str]]:
+    def files_called(self, project_id: int, names: Collection[str], stems: Collection[str]) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems (`domain.code.file_name`, `file_stem`)."""
         ...
 

@@ -42,9 +42,7 @@ class DistilBatchRows(Protocol):
         """Batches that no model was asked for with success, the newest first."""
         ...
 
-    def finish(
-        self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int
-    ) -> Applied | None:
+    def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
         """Does what a model said of a batch, in one transaction; None when the batch does not wait any more.
 
         What somebody did to a memory meanwhile stays: what is theirs is not changed but put on the review list, and

@@ -31,7 +31,6 @@ SAFE_BYTES = 64 << 10
 """Of some 16,000 documents; reading so much takes .1 ms."""
 
 
-
 def living_segments(folder: str) -> dict[str, int | None]:
     """The segments that count, each with the number of the file that says which of its documents are gone."""
     try:

@@ -26,7 +26,6 @@ class LexicalSearch:
         self._index: LexicalIndex | None = None
         self._index_writer: LexicalWriter | None = None
 
-
     @property
     def lexical(self) -> LexicalIndex:
         """The lexical index, opened on first use."""

@@ -31,9 +31,7 @@ class Memories(Protocol):
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
         ...
 
-    def select(
-        self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
-    ) -> list[Memory]:
+    def select(self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False) -> list[Memory]:
         """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
         ...
 
@@ -167,9 +165,7 @@ class Candidates(Protocol):
         """Every event up to a row is distilled: later only newer ones are looked for."""
         ...
 
-    def record(
-        self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]
-    ) -> int:
+    def record(self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]) -> int:
         """Replaces what some exchanges of a session taught, and moves its cursor, in one transaction.
 
         Args:

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 class RationaleRows(Protocol):
     """Rationales: the part of the store that holds them."""
 
-    def unread_sessions(
-        self, author: str, scope: Scope, since_ms: int | None = None
-    ) -> list[UnreadSession]:
+    def unread_sessions(self, author: str, scope: Scope, since_ms: int | None = None) -> list[UnreadSession]:
         """Sessions with events that an author of this name and version has not looked through, the newest first."""
         ...
 

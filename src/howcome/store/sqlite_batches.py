@@ -112,9 +112,25 @@ class BatchWriter:
         self._db.connection.execute_gated(  # by `ingest.prepare`
             _INSERT_EVENT,
             (
-                event.key, session_id, project_id, source_id, record.offset, event.kind, event.origin, event.ts_ms,
-                event.order_ms, event.tool, event.tool_use_id, event.file, event.branch, event.agent_id, event.failed,
-                event.exit_code, event.text_chars, event.excerpt, event.payload,
+                event.key,
+                session_id,
+                project_id,
+                source_id,
+                record.offset,
+                event.kind,
+                event.origin,
+                event.ts_ms,
+                event.order_ms,
+                event.tool,
+                event.tool_use_id,
+                event.file,
+                event.branch,
+                event.agent_id,
+                event.failed,
+                event.exit_code,
+                event.text_chars,
+                event.excerpt,
+                event.payload,
             ),
         )
         if self._db.changes():

@@ -92,9 +92,7 @@ class SqliteDistilBatches:
                 ],
             )  # fmt: skip
             change = "INSERT OR IGNORE INTO distil_tails VALUES (?)"
-            self._db.execute(
-                change if has_tail else "DELETE FROM distil_tails WHERE session_id = ?", (session.row,)
-            )
+            self._db.execute(change if has_tail else "DELETE FROM distil_tails WHERE session_id = ?", (session.row,))
         return True
 
     def mark(self, last_row: int) -> None:
@@ -109,9 +107,7 @@ class SqliteDistilBatches:
         """Batches that wait for a model, the newest first."""
         return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
 
-    def finish(
-        self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int
-    ) -> Applied | None:
+    def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
         """Does what a model said of a batch; None when the batch does not wait any more."""
         with self._db.transaction():
             if not self._waits(batch):

@@ -47,9 +47,7 @@ class SqliteGraph:
         Only what differs is written: a build after an edit of one file is a few rows.
         """
         with self._db.transaction():
-            self._db.execute(
-                "INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (as_text(root), now_ms)
-            )
+            self._db.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (as_text(root), now_ms))
             project_id = int(one(self._db.rows("SELECT id FROM projects WHERE root = ?", (as_text(root),))))
             self._db.executemany(
                 _PUT_FILE,
@@ -109,9 +107,7 @@ class SqliteGraph:
             (project_id,),
         )
 
-    def files_called(
-        self, project_id: int, names: Collection[str], stems: Collection[str]
-    ) -> list[tuple[int, str]]:
+    def files_called(self, project_id: int, names: Collection[str], stems: Collection[str]) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems, in the order of their paths."""
         return self._db.rows(
             "SELECT id, path FROM code_files WHERE project_id = ?1 AND name IN (SELECT value FROM json_each(?2))"

@@ -62,7 +62,6 @@ class SqliteEventLog(EventReads, TurnReads):
             if last := int(one(self._db.execute("SELECT coalesce(max(id), 0) FROM events"))):
                 self._writer.mark_events(last)
 
-
     # -- with rationales -------------------------------------------------------------------------------------------
     def events(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:
         """Events by their positions, rationales by the negative of their prompt's."""

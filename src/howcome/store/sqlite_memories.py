@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from howcome.store.memory_rows import Memories
 
 
-
 class SqliteMemories:
     """See `store.memory_rows.Memories`."""
 
@@ -84,9 +83,7 @@ class SqliteMemories:
         )
         return self.by_row([found[0]])[found[0]] if found else None
 
-    def select(
-        self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False
-    ) -> list[Memory]:
+    def select(self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False) -> list[Memory]:
         """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
         clauses = ["1"] if wanted.with_purged else ["m.purged_ms IS NULL"]
         values: list[object] = []

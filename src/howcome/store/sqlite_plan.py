@@ -148,9 +148,7 @@ class PlanWriter:
         }
         others = {memory.row for memory in self._there.values() if memory.source != self._source}
         here = set(self._row_ids.values())
-        open_pairs = list(
-            self._execute("SELECT id, older, newer, reason FROM memory_reviews WHERE settled_ms IS NULL")
-        )
+        open_pairs = list(self._execute("SELECT id, older, newer, reason FROM memory_reviews WHERE settled_ms IS NULL"))
         for ident, older, newer, reason in open_pairs:
             if {older, newer} <= others or reason in (PROPOSED, OUTDATED):
                 continue  # another distiller found it

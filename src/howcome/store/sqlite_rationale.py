@@ -71,9 +71,7 @@ class SqliteRationales:
     def __init__(self, db: Database) -> None:
         self._db, self._told = db, RationaleEvents(db)
 
-    def unread_sessions(
-        self, author: str, scope: Scope, since_ms: int | None = None
-    ) -> list[UnreadSession]:
+    def unread_sessions(self, author: str, scope: Scope, since_ms: int | None = None) -> list[UnreadSession]:
         """Sessions with events that an author of this name and version has not looked through, the newest first."""
         found = self._db.rows(_UNREAD, (author, _project(scope), since_ms))
         return [UnreadSession(session, done or 0, last_row) for session, done, last_row in found]

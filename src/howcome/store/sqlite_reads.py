@@ -219,10 +219,7 @@ class EventReads:
 
     def sessions_before(self, row: int, asked: Iterable[int]) -> set[int]:
         """Which of some sessions (row ids) have events of their own before an event's row id."""
-        sql = (
-            "SELECT value FROM json_each(?1) WHERE"
-            " EXISTS (SELECT 1 FROM events WHERE session_id = value AND id < ?2)"
-        )
+        sql = "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE session_id = value AND id < ?2)"
         return {found for (found,) in self._db.rows(sql, (json.dumps(list(asked)), row))}
 
     def search_texts(self, rows: Iterable[int]) -> dict[int, str]:

@@ -65,9 +65,7 @@ def _explained(method: Callable[Concatenate[VectorIndex, P], R]) -> Callable[Con
 class VectorIndex:
     """The vectors of one model of one store, opened for reading on first use."""
 
-    def __init__(
-        self, folder: str, model: str, dimensions: int, key_of: Callable[[int], str] | None = None
-    ) -> None:
+    def __init__(self, folder: str, model: str, dimensions: int, key_of: Callable[[int], str] | None = None) -> None:
         """Names the index; nothing is opened yet.
 
         Args:

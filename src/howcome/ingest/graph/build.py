@@ -66,9 +66,7 @@ class GraphBuilder:
         max_files: More source files than these are left out, and said so.
     """
 
-    def __init__(
-        self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES
-    ) -> None:
+    def __init__(self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
         self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files
         self._gate = Gate(lambda: key)
         self._grammars: dict[str, Grammar] = {}

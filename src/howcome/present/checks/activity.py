@@ -141,9 +141,9 @@ def _retry(machine: Machine) -> str:
     app = machine.app
     if app is None:
         raise machine.store_problem or StoreError("there is no store yet; howcome import makes it")
-    report = app.ingest_spool(retry_all=True)
-    app.index_new_rows()
-    app.store.index.release()
+    report = app.ingest.spool(retry_all=True)
+    app.index.catch_up()
+    app.index.release()
     if report is None:
         return "nothing waits any more"
     return f"stored {counted(report.accepted, 'observation')}, {report.duplicate} known already"

@@ -131,10 +131,7 @@ def check_tool_hooks(machine: Machine) -> list[Finding]:
     if not is_too_old_for_tools(version):
         return []
     what = f"claude-code {version} knows no mcp_tool hooks: it drops the whole settings file"
-    return [
-        Finding("error", "agents", what, f"{remedy_of(wiring.owner)} --hook-form command")
-        for wiring in wired
-    ]
+    return [Finding("error", "agents", what, f"{remedy_of(wiring.owner)} --hook-form command") for wiring in wired]
 
 
 def check_alive(machine: Machine) -> list[Finding]:

@@ -117,9 +117,9 @@ def _budget(machine: Machine, name: str) -> list[Finding]:
     app, now = machine.app, now_ms()
     if app is None:
         return []
-    if app.store.spending.stopped_ms() is not None:
+    if app.spending.stopped_ms() is not None:
         return [Finding("warning", "budget", f"{name} is not asked: spending is stopped", "howcome spending --go")]
-    calls, tokens = app.store.spending.spent_on(now)
+    calls, tokens = app.spending.spent_on(now)
     what = f"today {calls} of {caps[0][1]} calls and {tokens} of {caps[1][1]} tokens are spent (howcome spending)"
     return [Finding("ok", "budget", what)]
 
@@ -164,7 +164,7 @@ def _asked(machine: Machine, check: str, what: str, weighed: tuple[str, float], 
     if not weight:
         says = f"{what}, but {tier}_weight is 0: it is never asked"
         return [Finding("note", check, says, f"{edit(config)}  # a {tier}_weight above 0, as `howcome eval` says")]
-    pause = machine.app.store.model_answers.pause_of(known_as, now_ms()) if machine.app is not None else None
+    pause = machine.app.models.pause_of(known_as) if machine.app is not None else None
     if pause is None:
         return [Finding("ok", check, what)]
     minutes = max(1, round((pause[0] - now_ms()) / 60_000))

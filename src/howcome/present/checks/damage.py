@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from howcome.app import now_ms
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError
-from howcome.ingest.memory_backup import FOLDER, back_up_memories, is_overdue, newest_backup
+from howcome.ingest.memory_backup import FOLDER, newest_backup
 from howcome.present.checks.base import Finding, Machine, counted
 from howcome.present.memory_files import read_export
 from howcome.upkeep import mend_database
@@ -31,11 +30,11 @@ def damaged(machine: Machine, check: str, what: str) -> Finding:
 def check_backup(machine: Machine) -> list[Finding]:
     """What no transcript holds is backed up every day by itself."""
     app = machine.app
-    if app is None or not is_overdue(app.store, machine.home, now_ms()):
+    if app is None or not app.health.is_backup_overdue():
         return []
 
     def write() -> str:
-        is_written = back_up_memories(app.store, machine.home, now_ms())
+        is_written = app.health.back_up_memories()
         return "wrote today's backup of memories" if is_written else "there is a backup of today by now"
 
     what = f"memories kept by hand are in no backup: nothing was written into {machine.home}/{FOLDER} for days"

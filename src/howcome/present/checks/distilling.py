@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from howcome.domain.stored import Scope
 from howcome.ingest.distil.model_run import STOPPED
 from howcome.ingest.distil.opening import not_allowed
 from howcome.present.checks.base import Finding, Machine, counted, edit
@@ -21,13 +20,13 @@ def check_batches(machine: Machine) -> list[Finding]:
         return [Finding("warning", "distilling", what, edit(os.path.join(machine.home, CONFIG_NAME)))]
     if machine.app is None:
         return []
-    counts = machine.app.store.distil_batches.counts()
+    counts = machine.app.learn.batch_counts()
     return [*_failed(machine, counts), *_waiting(machine, counts)]
 
 
 def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
     if machine.app is not None and counts["dead"]:
-        reasons = list(machine.app.store.distil_batches.dead_reasons().items())[:MOST_REASONS]
+        reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
         what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what the rules say of them stays"
@@ -39,14 +38,14 @@ def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
     """What waits, and why; a pause after failures is told where the model is."""
     if machine.app is None or machine.settings.distiller != "llm":
         return []
-    store, done = machine.app.store, f"{_batches(counts['done'])} done by the model"
+    app, done = machine.app, f"{_batches(counts['done'])} done by the model"
     why, remedy = not_allowed(machine.settings), edit(os.path.join(machine.home, CONFIG_NAME))
     if ACTIVE in why:
         remedy = f"unset {ACTIVE}"
-    if not why and store.spending.stopped_ms() is not None:
+    if not why and app.spending.stopped_ms() is not None:
         why, remedy = STOPPED, "howcome spending --go"
     if why:
-        sessions = counted(len(store.distil_batches.open_sessions(Scope.everything())), "session")
+        sessions = counted(app.learn.sessions_waiting(), "session")
         what = f"{done}, {_batches(counts['pending'])} and {sessions} wait: {why}"
         return [Finding("warning", "distilling", what, remedy)]
     if counts["dead"]:  # said already

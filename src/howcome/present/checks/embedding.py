@@ -79,9 +79,9 @@ def vector_facts(app: App, settings: Settings) -> dict[str, Any]:
     settings' `model`, None where none is known; `size_bytes` of all `models`.
     """
     status = EmbeddingStatus("unasked", _UNASKED) if settings.embedding == "http" else embedding_status(settings)
-    model, folders = status.model or model_name(settings), app.vector_folders()
+    model, folders = status.model or model_name(settings), app.index.vector_folders()
     current = next((each for each in folders if each.model == model), None)
-    behind = current.turns_behind if current is not None else app.store.log.count_turns_after(0)
+    behind = app.index.turns_without(model)
     return {
         "setting": settings.embedding,
         "state": status.state,

@@ -161,4 +161,3 @@ def _nearest(folder: str) -> str:
     while not os.path.isdir(path):
         path = os.path.dirname(path)
     return path
-

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from howcome.ingest.identity import doubts
 from howcome.present.checks.base import Finding, Machine, counted, quoted
 
 
 def check_projects(machine: Machine) -> list[Finding]:
     """Each repository is one project, however often it was cloned or moved; forks and templates are asked about."""
-    found = doubts(machine.app.store) if machine.app is not None else []
+    found = machine.app.projects.doubts() if machine.app is not None else []
     findings = []
     for doubt in found[:MAX_ASKED]:
         pair = quoted(doubt.one, doubt.other)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from howcome.ingest.redaction_version import RULES_VERSION, is_due, rules_of
+from howcome.ingest.redaction_version import RULES_VERSION
 from howcome.present.checks.base import Finding, Machine
 
 
 def check_redaction(machine: Machine) -> list[Finding]:
     """What older rules let through stays in clear until it is redacted again."""
     app = machine.app
-    if app is None or not is_due(app.store):
+    if app is None or not app.health.is_redaction_due():
         return []
     what = (
-        f"what is stored was searched for secrets by older rules (version {rules_of(app.store)}, now {RULES_VERSION}):"
-        " what only the newer ones find is still there in clear"
+        f"what is stored was searched for secrets by older rules (version {app.health.rules_version()}, now"
+        f" {RULES_VERSION}): what only the newer ones find is still there in clear"
     )
     return [Finding("warning", "secrets", what, "howcome upgrade")]

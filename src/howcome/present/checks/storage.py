@@ -10,7 +10,6 @@ from howcome.app import App
 from howcome.capture.discover import Found
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
-from howcome.domain.stored import Filter, Scope
 from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
 from howcome.present.checks.base import Finding, Machine, counted, in_units, quoted
 from howcome.present.checks.damage import damaged
@@ -46,11 +45,11 @@ def check_store(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None:
         return [_unopened(machine, machine.store_problem or StoreError("it cannot be opened"))]
-    if app.store.is_read_only:
+    if app.health.is_read_only:
         what = f"{machine.database} cannot be written: nothing new is stored"
         return [Finding("error", "store", what, writing_remedy(machine.home, machine.home))]
     try:
-        app.store.injections.record_events("", "", [], 0)  # nothing, in a write transaction
+        app.health.require_writable()
     except StoreError as error:
         return [_unopened(machine, error)]
     return [Finding("ok", "store", f"{machine.database} can be read and written")]
@@ -105,11 +104,8 @@ def check_integrity(machine: Machine) -> list[Finding]:
     if app is None:
         return []
     try:
-        problems = app.store.check_integrity() if machine.deep else []
-        counts = app.store.accounts.counts()
-        app.store.accounts.sources()
-        app.store.accounts.kinds()
-        app.store.log.events([app.store.log.last_position()], with_text=True)
+        problems = app.health.check_integrity() if machine.deep else []
+        counts = app.health.read_some()
     except StoreError as error:
         return [damaged(machine, "integrity", str(error))]
     if problems:
@@ -125,21 +121,19 @@ def check_index(machine: Machine) -> list[Finding]:
         return []
 
     def rebuild() -> str:
-        rows = app.store.index.rebuild()
-        app.store.index.release()
+        rows = app.index.rebuild()
         return f"built the search index anew from {counted(rows, 'row')}"
 
     def catch_up() -> str:
-        rows = app.index_new_rows()
-        app.store.index.release()
+        rows = app.index.finish()
         return f"added {counted(rows, 'row')} to the search index" if rows is not None else "another process is at it"
 
-    broken = app.verify_indexes()
+    broken = app.index.verify()
     if broken:
         return [_broken(what, rebuild) for what in broken]
     try:
-        _ask_index(app)
-        lag = app.store.index.lag()
+        app.index.try_out()
+        lag = app.index.lag()
     except IndexDamagedError as error:
         what = str(error).partition("; ")[0]
         return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
@@ -148,7 +142,7 @@ def check_index(machine: Machine) -> list[Finding]:
     if lag:
         what = f"the search index is {counted(lag, 'row')} behind: they are stored, but not found"
         return [Finding("warning", "index", what, "howcome import", catch_up)]
-    indexed, stored = app.store.index.weigh(()).totals["events"], _searchable_events(app)
+    indexed, stored = app.index.count(), _searchable_events(app)
     if indexed != stored:
         what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
         return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
@@ -167,7 +161,7 @@ def check_kept(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None and os.path.lexists(machine.database):
         return []
-    gone = vanished(machine.home, []) if app is None else app.store.memory_index.vanished()
+    gone = vanished(machine.home, []) if app is None else app.memories.vanished()
     if not gone:
         return []
     named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")
@@ -185,12 +179,11 @@ def check_memory_index(machine: Machine) -> list[Finding]:
         return []
 
     def renew() -> str:
-        is_done = app.store.memory_index.catch_up(wait_s=RENEW_WAIT_S)
+        is_done = app.memories.renew_index(wait_s=RENEW_WAIT_S)
         return "built the memories' index anew" if is_done else "another process is at the memories' index"
 
     try:
-        lag = app.store.memory_index.lag()
-        app.store.memory_index.search({"howcome": 1.0}, Filter(Scope.everything()), 1)
+        lag = app.memories.index_lag()
     except IndexDamagedError as error:
         what = "memories: " + str(error).partition("; ")[0]
         return [Finding("error", "index", what, "howcome doctor --fix", renew)]
@@ -204,17 +197,8 @@ def check_memory_index(machine: Machine) -> list[Finding]:
 
 
 def _searchable_events(app: App) -> int:
-    kinds = app.store.accounts.kinds()
-    return sum(kinds.get(events.KINDS.index(kind), 0) for kind in SEARCHED_KINDS)
-
-
-def _ask_index(app: App) -> None:
-    """One question to each part of the index."""
-    words = dict.fromkeys(app.store.index.analyze("howcome"), 1.0)
-    wanted = Filter(Scope.everything())
-    app.store.index.search("events", words, wanted, 1)
-    app.store.index.search("exchanges", words, wanted, 1)
-    app.store.index.search("fuzzy", words, wanted, 1)
+    kinds = app.health.kinds()
+    return sum(kinds[kind] for kind in SEARCHED_KINDS)
 
 
 def check_quarantine(machine: Machine) -> list[Finding]:
@@ -222,11 +206,11 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None:
         return []
-    accounts = app.store.accounts.sources()
+    accounts = app.health.sources()
     records = sum(int(str(row["records"])) for row in accounts)
-    reasons = app.store.quarantine.reasons()
+    reasons = app.health.quarantined()[0]
     aside = reasons.pop(SET_ASIDE, 0)  # `check_set_aside` speaks of these
-    newest = [row for row in app.store.quarantine.newest(1 + aside) if row["reason"] != SET_ASIDE]
+    newest = [row for row in app.health.quarantined(1 + aside)[1] if row["reason"] != SET_ASIDE]
     if not newest:
         return [Finding("ok", "quarantine", "every record could be read")]
     number = sum(reasons.values())
@@ -240,7 +224,7 @@ def check_quarantine(machine: Machine) -> list[Finding]:
 
 def check_set_aside(machine: Machine) -> list[Finding]:
     """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
-    aside = machine.app.store.quarantine.set_aside() if machine.app is not None else []
+    aside = machine.app.health.set_aside() if machine.app is not None else []
     if not aside:
         return []
     path, offset, size_bytes, _ = aside[-1]
@@ -280,7 +264,7 @@ def check_unread(machine: Machine) -> list[Finding]:
 
 def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
     """Transcripts with the number of bytes that no pass has read: plain files by bytes, packed ones as a whole."""
-    known = {state.path: state for state in app.store.log.sources()}
+    known = {state.path: state for state in app.health.cursors()}
     unread = []
     for found in machine.transcripts:
         state = known.get(found.path)

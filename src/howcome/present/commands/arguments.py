@@ -53,10 +53,10 @@ def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
     """
     here = clean_argument(current_folder(os.environ))
     if all_projects:
-        return Scope.everything(app.scope_of(here).project_id)
+        return Scope.everything(app.projects.scope_of(here).project_id)
     if project is None:
-        return app.scope_of(here)
-    return Scope.project(app.project_named(clean_argument(project), here, _ALL)[0])
+        return app.projects.scope_of(here)
+    return Scope.project(app.projects.named(clean_argument(project), here, _ALL)[0])
 
 
 def sessions_of(app: App, project: str | None) -> Scope:
@@ -68,7 +68,7 @@ def sessions_of(app: App, project: str | None) -> Scope:
     if project is None:
         return Scope.everything()
     here = clean_argument(current_folder(os.environ))
-    return Scope.project(app.project_named(clean_argument(project), here, _EVERY)[0])
+    return Scope.project(app.projects.named(clean_argument(project), here, _EVERY)[0])
 
 
 def is_unknown(scope: Scope) -> bool:
@@ -87,7 +87,7 @@ def root_of(app: App, project: str | None) -> str:
         return here
     folder = os.path.normpath(os.path.join(here, os.path.expanduser(project)))
     try:
-        return app.project_named(clean_argument(project), here, _FOLDER)[1]
+        return app.projects.named(clean_argument(project), here, _FOLDER)[1]
     except UsageError:
         if os.path.isdir(folder):
             return clean_argument(folder)

@@ -9,15 +9,14 @@ from typing import NoReturn, TypeAlias
 import click
 
 from howcome.app import App, now_ms, open_app
-from howcome.domain.memories import LLM, RULES, Memory
+from howcome.domain.memories import Memory
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
-from howcome.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
-from howcome.retrieve.outside import model_known_as
+from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view
 from howcome.settings import read_settings
 
 TYPE_CHECKING = False
@@ -71,7 +70,7 @@ def distil(
         if by_model is not None:
             values["model"] = {name: getattr(by_model, name) for name in _OF_MODEL}
         if sample:
-            values["sample"] = [memory_row(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
+            values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
         echo(json_line(values))
         return
     for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
@@ -79,7 +78,7 @@ def distil(
 
 
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:
-    distillation = app.distillation
+    distillation = app.learn.distillation
     if distillation is None:
         raise UsageError(_OFF)
     try:
@@ -96,7 +95,7 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
         with bar:
             return distillation.run(scope, since_ms, on_session=on_session)
     finally:  # also when interrupted: what was distilled must be found
-        app.store.memory_index.catch_up(wait_s=2.0)
+        app.learn.make_searchable(wait_s=2.0)
 
 
 def _ask_model(
@@ -107,10 +106,9 @@ def _ask_model(
         if is_retry:
             raise UsageError(_NO_MODEL)
         return None
-    from howcome.ingest.distil.opening import open_batches
     from howcome.present.commands.progress import tqdm
 
-    batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
+    batches = app.learn.batches()
     if is_retry:
         batches.retry()
     bar: tqdm[NoReturn] = tqdm(unit=" batches", desc="asking the model", disable=quiet or None)
@@ -123,7 +121,7 @@ def _ask_model(
         with bar:
             return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
     finally:
-        app.store.memory_index.catch_up(wait_s=2.0)
+        app.learn.make_searchable(wait_s=2.0)
 
 
 def _model_lines(report: ModelReport | None) -> list[str]:
@@ -170,10 +168,10 @@ def _lines(report: DistilReport, scope: Scope) -> list[str]:
 
 def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
     """Distilled memories taken at random, each with the texts that bear it out."""
-    found = [memory for source in (RULES, LLM) for memory in app.store.candidates.sample(scope, source)]
+    found = app.memories.sample(scope)
     chosen = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a sample, no secret
-    return [(memory, borne_out(app, memory)) for memory in chosen]
+    return [(memory, evidence_view(app.events.cited(memory.evidence))) for memory in chosen]
 
 
 def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[str]:
-    return ["", memory_line(memory), f"  {memory.text}", *evidence_lines(evidence)]
+    return ["", memory_line(memory_view(memory)), f"  {memory.text}", *evidence_lines(evidence)]

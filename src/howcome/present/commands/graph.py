@@ -72,7 +72,7 @@ def _build(folder: str | None, *, as_json: bool) -> None:
         bar.update(number - bar.n)
 
     with open_app(read_settings(os.environ)) as app, bar:
-        report = app.build_graph(place, on_progress)
+        report = app.graphs.build(place, on_progress)
     if as_json:
         echo(json_line(_values(report)))
         return
@@ -82,7 +82,7 @@ def _build(folder: str | None, *, as_json: bool) -> None:
 
 def _show(file: str, *, as_json: bool) -> None:
     with open_to_read() as app:
-        found = app.graph_of(clean_argument(os.getcwd()), clean_argument(file))
+        found = app.graphs.of(clean_argument(os.getcwd()), clean_argument(file))
     built = iso_time(found.graph.built_ms) or ""
     if as_json:
         values = {"file": found.path, "imports": found.imports, "imported_by": found.imported_by, "built": built}

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from howcome.app import App, now_ms, open_app
+from howcome.app import App, open_app
 from howcome.capture.discover import READERS, Found, known_transcripts, named_transcripts
 from howcome.errors import TranscriptError, UsageError
-from howcome.ingest.identity import Identities
 from howcome.present.commands.progress import tqdm
 from howcome.present.render import json_line
 from howcome.present.terminal import echo
@@ -83,9 +82,7 @@ def _retrying(paths: Collection[str] | None) -> Callable[[App, dict[str, float]]
     """What reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
 
     def retry(app: App, totals: dict[str, float]) -> None:
-        from howcome.ingest.set_aside import retry_set_aside
-
-        counts = retry_set_aside(app.ingester(), app.store, paths)
+        counts = app.ingest.set_aside(paths)
         for name in ("accepted", "duplicate", "ignored"):
             totals[name] += counts.get(name, 0)
 
@@ -104,9 +101,9 @@ def read_found(
 
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
     with open_app(read_settings(os.environ)) as app, bar:
-        app.ingester().ask_second_opinion(app.settings)
+        app.ingest.ingester().ask_second_opinion(app.settings)
         try:
-            with app.ingester().in_bulk():
+            with app.ingest.ingester().in_bulk():
                 reports = [_read_one(app, found, problems, bar) for found in transcripts]
             for report in filter(None, reports):
                 totals["files"] += 1
@@ -115,12 +112,11 @@ def read_found(
                     totals[name] += report.counts[name]
             if finally_ is not None:
                 finally_(app, totals)
-            Identities(app.store, now_ms).refresh(IDENTITY_LIMIT_S)
+            app.projects.look(IDENTITY_LIMIT_S)
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")
-            problems += [f"{problem}; it is made anew from the rows" for problem in app.verify_indexes()]
-            app.index_new_rows()
-            app.store.index.release()
+            problems += [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]
+            app.index.finish()
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
 
@@ -136,7 +132,7 @@ def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) 
         bar.update(size_bytes)
 
     try:
-        return app.ingest_file(found, on_progress=None if found.path.endswith(".gz") else advance)
+        return app.ingest.file(found, on_progress=None if found.path.endswith(".gz") else advance)
     except (TranscriptError, OSError) as error:
         problems.append(str(error) if found.path in str(error) else f"{found.path}: {error}")
         return None

@@ -160,8 +160,7 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
 
 @click.command(
     "uninstall",
-    epilog="\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n"
-    "  howcome uninstall --purge",
+    epilog="\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
 )
 @_agents("every agent that was connected")
 @click.option("--purge", "with_data", is_flag=True, help="Delete the memory too, after a second question.")
@@ -259,9 +258,9 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None
         How many rows were added to the index, None when another process is at it; and what was redacted.
     """
     with open_app(read_settings(os.environ), create=False) as app:
-        redacted = redact_store(app, app.settings.home, quiet=quiet)
-        added = app.index_new_rows()
-        app.store.index.release()
+        redacted = redact_store(app, quiet=quiet)
+        added = app.index.catch_up()
+        app.index.release()
     return added, redacted
 
 

@@ -8,15 +8,15 @@ from contextlib import suppress
 
 import click
 
-from howcome.app import App, now_ms, open_app
+from howcome.app import App, open_app
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
-from howcome.errors import StoreError, StoreMissingError
+from howcome.errors import StoreMissingError
 from howcome.present.commands.arguments import clean_argument, scope_of
-from howcome.present.commands.memory_rows import borne_out, evidence_lines, memory_line, memory_row
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.terminal import echo
+from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view, review_view
 from howcome.settings import read_settings
 
 _KEEP = ("both", "older", "newer")
@@ -87,7 +87,7 @@ def memories(
     nothing = _nothing([], is_stale=stale)
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
         scope = scope_of(app, project, all_projects=all_projects)
-        pairs = app.store.reviews.waiting(scope, limit) if review else []
+        pairs = app.memories.waiting(scope, limit) if review else []
         found = [] if review else _listed(app, scope, wanted, limit, is_stale=stale)
         if not (found or review or as_json):
             nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
@@ -115,7 +115,7 @@ def _elsewhere(app: App, scope: Scope, wanted: MemoryFilter, *, is_stale: bool) 
     hints = []
     if not scope.is_everything and _listed(app, Scope.everything(), wanted, 1, is_stale=is_stale):
         hints.append("--all-projects lists those of every project")
-    due = [] if is_stale or app.distillation is None else app.distillation.due(scope)
+    due = [] if is_stale or app.learn.distillation is None else app.learn.distillation.due(scope)
     if due:
         hints.append(f"`howcome distil` looks for some in {counted(len(due), 'new session')}")
     return hints
@@ -128,33 +128,26 @@ def _nothing(hints: list[str], *, is_stale: bool) -> str:
 
 def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
     if as_json:
-        echo(json_line({"memories": [memory_row(memory) for memory in found]}))
+        echo(json_line({"memories": [memory_view(memory) for memory in found]}))
         return
     for memory in found:
-        echo(memory_line(memory))
+        echo(memory_line(memory_view(memory)))
     if not found:
         echo(nothing)
 
 
 def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
     if as_json:
-        echo(json_line({"reviews": [_review_row(pair) for pair in pairs]}))
+        echo(json_line({"reviews": [review_view(pair) for pair in pairs]}))
         return
     for pair in pairs:
         echo(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}")
         if pair.newer.row != pair.older.row or pair.reason != words.IMPORTED:
-            echo(f"  older  {memory_line(pair.older)}")
+            echo(f"  older  {memory_line(memory_view(pair.older))}")
         if pair.newer.row != pair.older.row or pair.reason == words.IMPORTED:
-            echo(f"  newer  {memory_line(pair.newer)}")
+            echo(f"  newer  {memory_line(memory_view(pair.newer))}")
     settles = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
     echo(settles if pairs else "Nothing to review.")
-
-
-def _review_row(pair: Review) -> dict[str, object]:
-    return {
-        "number": pair.row, "reason": pair.reason, "older": memory_row(pair.older), "newer": memory_row(pair.newer),
-        "found_at": iso_time(pair.found_ms), "settled_at": iso_time(pair.settled_ms),
-    }  # fmt: skip
 
 
 def _about_one(
@@ -163,12 +156,12 @@ def _about_one(
     with open_app(read_settings(os.environ), create=False) as app:
         if settle is not None:
             pair = app.memories.settle(settle, keep)
-            row, lines = _review_row(pair), [f"pair {settle} is settled: {_settled(pair)}"]
+            row, lines = review_view(pair), [f"pair {settle} is settled: {_settled(pair)}"]
         elif why:
             row, lines = _why(app, app.memories.get(clean_argument(why)))
         else:
             memory = app.memories.pin(clean_argument(pin)) if pin else app.memories.unpin(clean_argument(unpin or ""))
-            row, lines = memory_row(memory), [f"{memory.id} is {'pinned' if pin else 'not pinned'}"]
+            row, lines = memory_view(memory), [f"{memory.id} is {'pinned' if pin else 'not pinned'}"]
     if as_json:
         echo(json_line(row))
         return
@@ -191,22 +184,20 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     """Where a memory is from: its chain, every time it was said, in which words, and what bears it out."""
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
-    said, wordings = app.store.memories.said(memory.row), app.store.memories.wordings(memory.row)
-    evidence = borne_out(app, memory)
-    lines = [memory_line(memory), *(f"  {line}" for line in memory.text.splitlines())]
+    said, wordings = app.memories.said(memory), app.memories.wordings(memory)
+    evidence = evidence_view(app.events.cited(memory.evidence))
+    lines = [memory_line(memory_view(memory)), *(f"  {line}" for line in memory.text.splitlines())]
     lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
-    lines += [f"  replaced     {memory_line(other)}" for other in chain[:place]]
-    lines += [f"  replaced by  {memory_line(other)}" for other in chain[place + 1 :]]
+    lines += [f"  replaced     {memory_line(memory_view(other))}" for other in chain[:place]]
+    lines += [f"  replaced by  {memory_line(memory_view(other))}" for other in chain[place + 1 :]]
     lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]
     lines += [f"  also said as {text}" for text in wordings]
-    by_model = app.store.distil_batches.memory_reasons(memory.row)
+    by_model = app.learn.reasons_of(memory)
     lines += [f"  {op:<6} by a model {str(iso_time(ts_ms))[:10]}  {reason}" for op, reason, ts_ms in by_model]
-    row = memory_row(memory) | {
-        "chain": [memory_row(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
+    row = memory_view(memory) | {
+        "chain": [memory_view(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
         "said": [{"ts": iso_time(ts_ms), "event": event} for ts_ms, event in said],
         "by_model": [{"op": op, "reason": reason, "ts": iso_time(ts_ms)} for op, reason, ts_ms in by_model],
     }  # fmt: skip
-    if not app.store.is_read_only:
-        with suppress(StoreError):  # losing a count must not lose the answer
-            app.store.memories.record_access([memory.row], now_ms())
+    app.memories.count_access([memory])
     return row, [*lines, "  borne out by", *evidence_lines(evidence)]

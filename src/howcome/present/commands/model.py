@@ -82,7 +82,7 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
 
     started = time.monotonic()
     with open_app(settings, create=False) as app:
-        total = app.turns_without_vectors()
+        total = app.index.turns_to_embed()
         if total is None:
             remedy = remedy_of(embedding_status(settings), settings.home)
             raise ProviderError(f"nothing embeds here; {remedy or 'the settings have turned it off'}")
@@ -91,7 +91,7 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
             def advance(turns: int) -> None:
                 bar.update(turns)
 
-            done = app.embed_new_turns(threads=os.cpu_count() or 1, on_progress=advance)
+            done = app.index.embed(threads=os.cpu_count() or 1, on_progress=advance)
     if done is None:
         raise ProviderError("another process is writing vectors: it will have done all of them soon")
     seconds = time.monotonic() - started

@@ -108,8 +108,8 @@ def _move(settings: Settings, *, retry: bool) -> SpoolReport:
     if is_empty(home) and not dead_letters(home) and not has_database(home):
         return SpoolReport()
     with open_app(settings) as app:
-        report = app.ingest_spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()
-        app.index_new_rows()
+        report = app.ingest.spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()
+        app.index.catch_up()
     return report
 
 

@@ -6,9 +6,8 @@ import os
 
 import click
 
-from howcome.app import App, now_ms, open_app
+from howcome.app import App, open_app
 from howcome.errors import UsageError
-from howcome.ingest.identity import doubts
 from howcome.present.commands.arguments import clean_argument
 from howcome.present.commands.asking import confirm
 from howcome.present.render import counted, json_line, plain
@@ -42,14 +41,12 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
             return
         (one, root), (other, other_root) = _pair(app, names)
         if action == "apart":
-            app.store.projects.keep_apart(root, other_root, now_ms())
+            app.projects.keep_apart(root, other_root)
             said = f"{root} and {other_root} stay two projects"
         else:
             confirm(f"Make {plain(other_root)} a part of {plain(root)}, for good", yes=yes, err=as_json)
-            app.store.projects.join(one, other, now_ms())
-            app.store.index.rebuild()
-            app.store.index.release()
-            app.store.memory_index.catch_up()
+            app.projects.join(one, other)
+            app.index.rebuild()
             said = f"{other_root} is a part of {root} now"
     echo(json_line({action: [root, other_root]}) if as_json else plain(said))
 
@@ -64,9 +61,9 @@ def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int,
         raise click.UsageError("name two projects: a folder, or the last parts of one")
     here, found = clean_argument(current_folder(os.environ)), []
     for name in names:
-        known = {root: row for row, root in app.store.projects.roots()}
+        known = {root: row for row, root in app.projects.roots()}
         written = os.path.normpath(os.path.join(here, os.path.expanduser(clean_argument(name))))
-        row, root = (known[written], written) if written in known else app.project_named(name, here, "or a whole path")
+        row, root = (known[written], written) if written in known else app.projects.named(name, here, "or a whole path")
         if row is None:
             raise UsageError(f"nothing is stored of {root}: `howcome projects` lists what is")
         found.append((row, root))
@@ -76,11 +73,11 @@ def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int,
 
 
 def _list(app: App, *, as_json: bool) -> None:
-    asked = doubts(app.store)
+    asked = app.projects.doubts()
     aliases: dict[str, list[str]] = {}
-    for other, root in app.store.projects.aliases():
+    for other, root in app.projects.aliases():
         aliases.setdefault(root, []).append(other)
-    rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.store.projects.roots()]
+    rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.projects.roots()]
     if as_json:
         pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
         echo(json_line({"projects": rows, "doubts": pairs}))

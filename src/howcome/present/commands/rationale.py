@@ -10,14 +10,13 @@ import click
 
 from howcome.app import App, now_ms, open_app
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.ingest.rationale.opening import open_rationales
 from howcome.ingest.rationale.run import RationaleReport
 from howcome.present.commands.arguments import UNKNOWN, is_unknown, sessions_of
 from howcome.present.commands.progress import tqdm
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.terminal import echo
-from howcome.retrieve.outside import model_known_as
+from howcome.present.views import event_view
 from howcome.settings import read_settings
 
 MAX_SHOWN = 1000
@@ -51,9 +50,8 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)
-        shown = app.store.rationales.newest(scope, since_ms, limit)
-        prompts = {row: event.id for row, event in app.store.log.events([-event.row for event in shown]).items()}
-        authors = app.store.rationales.counts(scope, since_ms)
+        shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)
+        authors = app.learn.rationale_counts(scope, since_ms)
     if as_json:
         echo(json_line(_values(report, authors, shown, prompts)))
         return
@@ -63,7 +61,7 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
 
 
 def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
-    rationales = open_rationales(app.store, app.settings, now_ms, model_known_as(app.settings))
+    rationales = app.learn.rationales()
     bar: tqdm[NoReturn] = tqdm(
         total=len(rationales.due(scope, since_ms)), unit=" sessions", desc="reading", disable=quiet or None
     )
@@ -79,13 +77,7 @@ def _values(
     report: RationaleReport, authors: dict[str, int], shown: list[StoredEvent], prompts: dict[int, str]
 ) -> dict[str, object]:
     """What programs get; `prompts` are the ids of the prompts by row."""
-    rows = [
-        {
-            "id": event.id, "ts": iso_time(event.ts_ms), "session_id": event.session, "project": event.project,
-            "prompt": prompts.get(-event.row), "origin": event.origin, "text": event.text,
-        }
-        for event in shown
-    ]  # fmt: skip
+    rows = [event_view(event, with_text=True) | {"prompt": prompts.get(-event.row)} for event in shown]
     values: dict[str, object] = {name: getattr(report, name) for name in _COUNTS}
     problem = {"not_asked": report.problem} if report.problem else {}
     return {**values, **problem, "total": sum(authors.values()), "authors": authors, "rationales": rows}

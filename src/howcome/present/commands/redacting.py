@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from howcome.app import App
-from howcome.ingest.redaction_version import upgrade
 from howcome.present.render import counted
 from howcome.present.terminal import echo
 
@@ -11,7 +10,7 @@ _EVERY = 10
 """How it goes is said at every tenth of the rows."""
 
 
-def redact_store(app: App, home: str, *, quiet: bool) -> dict[str, object] | None:
+def redact_store(app: App, *, quiet: bool) -> dict[str, object] | None:
     """Redacts what is stored again where that is due; what was done as JSON values, None when nothing was to do."""
     said = -1
 
@@ -22,7 +21,7 @@ def redact_store(app: App, home: str, *, quiet: bool) -> dict[str, object] | Non
             said = share
             echo(f"redacting again: {looked} of {counted(total, 'row')}")
 
-    report = upgrade(app.store, home, on_progress)
+    report = app.health.redact_again(on_progress)
     if report is None:
         return None
     names = ("looked", "changed", "rules", "files", "left")

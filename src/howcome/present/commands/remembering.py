@@ -19,10 +19,10 @@ from howcome.ingest.memory_reports import ImportReport, PurgeReport
 from howcome.ingest.memory_text import require_first
 from howcome.present.commands.arguments import check_scope, clean_argument, memory_text, root_of, scope_of
 from howcome.present.commands.asking import confirm
-from howcome.present.commands.memory_rows import memory_line, memory_row
 from howcome.present.memory_files import read_export, write_export
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
+from howcome.present.views import memory_line, memory_view
 from howcome.settings import read_settings
 from howcome.store.place import is_live
 
@@ -99,11 +99,11 @@ def remember(
         memory, is_new = app.memories.add(
             given, type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
         )
-        has_history = root is None or bool(app.store.sessions.recent(app.scope_of(root), 1))
+        has_history = root is None or bool(app.events.recent_sessions(app.projects.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
     if as_json:
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
-        echo(json_line({**about, **memory_row(memory)}))
+        echo(json_line({**about, **memory_view(memory)}))
         return
     echo(memory.id if is_new else f"known already: {memory.id}")
     if project is not None:
@@ -125,7 +125,13 @@ def _redacted(rules: list[str]) -> str:
 @_OWNER
 @_JSON
 def update(
-    memory_id: str, text: tuple[str, ...], type: str | None, status: str | None, agent: str | None, *, as_json: bool  # noqa: A002 - the option's own word
+    memory_id: str,
+    text: tuple[str, ...],
+    type: str | None,  # noqa: A002 - the option's own word
+    status: str | None,
+    agent: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Give the memory ID another TEXT (`-`: standard input), type or status.
 
@@ -147,7 +153,7 @@ def update(
     if not supersedes and memory.row != old.row:
         line = f"known already: {memory.id}; {old.id} stays as it is"
     if as_json:
-        echo(json_line({"superseded": old.id if supersedes else None, **memory_row(memory)}))
+        echo(json_line({"superseded": old.id if supersedes else None, **memory_view(memory)}))
         return
     echo(line)
     if redacted := words.taken_out(new or "", memory.text) if supersedes and new else []:
@@ -203,7 +209,7 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
     with _open() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
-            echo(memory_line(memory), err=as_json)
+            echo(memory_line(memory_view(memory)), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         report = app.memories.purge(memory.key.hex())
     if as_json:
@@ -277,7 +283,7 @@ def import_memories(file: str, *, is_mine: bool, dry_run: bool, as_json: bool) -
 
 
 def _say(memory: Memory, line: str, *, as_json: bool) -> None:
-    echo(json_line(memory_row(memory)) if as_json else line)
+    echo(json_line(memory_view(memory)) if as_json else line)
 
 
 def _erased(report: PurgeReport) -> str:

@@ -9,18 +9,16 @@ from collections.abc import Sequence
 import click
 
 from howcome.app import App, now_ms
-from howcome.domain.events import RATIONALE, TOOL_CALL, squeeze
-from howcome.domain.explanation import Explanation
+from howcome.domain.events import RATIONALE, squeeze
 from howcome.domain.memories import RESOLVED, Memory
 from howcome.domain.stored import ID_PREFIX, Found, StoredEvent
-from howcome.errors import ProviderError, StoreError, StoreMissingError
+from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.commands.arguments import check_scope, clean_argument, open_to_read, scope_of
-from howcome.present.commands.memory_rows import memory_line, memory_row
 from howcome.present.moments import moment_ms
-from howcome.present.nothing_found import EMPTY, is_empty, not_searchable, nothing_found
+from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.terminal import echo, echo_text
-from howcome.retrieve import reading
+from howcome.present.views import event_view, hit_view, memory_line, memory_view, session_view
 from howcome.retrieve.question import TYPES, Question
 from howcome.retrieve.rerank import TIER as RERANK
 
@@ -105,17 +103,17 @@ def _answers(
     app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
 ) -> tuple[dict[str, object], list[str]]:
     """What a search gives programs, and people."""
-    lag = app.make_searchable(INDEX_WAIT_S)
+    lag = app.index.within(INDEX_WAIT_S)
     started = time.perf_counter()
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
     lines = _hits(found, is_everywhere=is_everywhere) or _nothing(app, question, narrowed, hints)
     lines += [not_searchable(lag)] if lag else []
-    report = {"results": [found_row(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
+    report = {"results": [hit_view(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
         report, lines = report | {"by_words_only": failed}, [*lines, f"Searched by words only: {failed}"]
-    problem = app.reranking.take_problem() if app.reranking is not None else ""
+    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
     if problem:
         return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
     return report, lines
@@ -124,8 +122,8 @@ def _answers(
 def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:
     """What is said instead of hits; no words find rationales before any are written."""
     is_known = question.scope.is_everything or question.scope.project_id is not None
-    none_written = RATIONALE in question.types and is_known and not is_empty(app)
-    if none_written and not app.store.rationales.counts(question.scope):
+    none_written = RATIONALE in question.types and is_known and not app.events.is_empty()
+    if none_written and not app.learn.rationale_counts(question.scope):
         missing = ["No rationales are written here yet: run `howcome rationale`."]
         if set(question.types) == {RATIONALE}:
             return missing
@@ -136,16 +134,16 @@ def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Seque
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
     """What answers a question, and why only words were searched ('': that was not so)."""
     try:
-        return app.search(question), ""
+        return app.search.find(question), ""
     except ProviderError as error:  # an endpoint that is down, a model that is not here: words are
-        return app.search(question, by_words=True), str(error)
+        return app.search.find(question, by_words=True), str(error)
 
 
 def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
     """Two lines an answer: what it is, and what it says."""
     lines = []
     for item in found:
-        row = found_row(item)
+        row = hit_view(item)
         of_session = f"  session {str(row['session_id'])[:8]}" if row["session_id"] else ""
         if item.memory is not None and item.memory.evidence:
             of_session = f"  {item.memory.cited}"
@@ -171,7 +169,7 @@ def show(found_id: str, *, as_json: bool) -> None:
       howcome show mem-71c0
     """
     with open_to_read() as app:
-        found = reading.one_by_id(app.store, clean_argument(found_id))
+        found = app.events.or_memory(clean_argument(found_id))
         show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(found)
     row, names, more = show_one
     if as_json:
@@ -186,7 +184,7 @@ def show(found_id: str, *, as_json: bool) -> None:
 
 
 def _show_event(event: StoredEvent) -> _Shown:
-    row = {"session_id": event.session, "project": event.project, **event_row(event, with_text=True)}
+    row = event_view(event, with_text=True)
     return row, ("id", "ts", "type", "tool", "file", "session_id", "project"), []
 
 
@@ -194,22 +192,20 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     """A memory with its chain and its evidence; showing it counts as reading it."""
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
-    borne_out = {ident: app.store.log.find(ident, limit=1) for ident in memory.evidence}
-    row = memory_row(memory) | {
-        "chain": [memory_row(other) for other in chain],
+    borne_out = {ident: app.events.cited([ident]) for ident in memory.evidence}
+    row = memory_view(memory) | {
+        "chain": [memory_view(other) for other in chain],
         "evidence": [
             {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
         ],
     }  # fmt: skip
-    more = [("replaced", memory_line(other)) for other in chain[:place]]
-    more += [("replaced by", memory_line(other)) for other in chain[place + 1 :]]
+    more = [("replaced", memory_line(memory_view(other))) for other in chain[:place]]
+    more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
     more += [
         ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
         for ident, events in borne_out.items()
     ]
-    if not app.store.is_read_only:
-        with contextlib.suppress(StoreError):  # losing a count must not lose the answer
-            app.store.memories.record_access([memory.row], now_ms())
+    app.memories.count_access([memory])
     return row, ("id", "ts", "type", "status", "state", "project", "agent", "access_count"), more
 
 
@@ -240,8 +236,8 @@ def timeline(
         return
     with open_to_read() as app:
         row_id, name, root, marked = _session(app, clean_argument(session))
-        found = app.store.log.session(row_id, with_text=full)
-    rows = [event_row(event, with_text=full) for event in found]
+        found = app.events.session(row_id, with_text=full)
+    rows = [event_view(event, with_text=full) for event in found]
     if as_json:
         echo(json_line({"session_id": name, "project": root, "events": rows}))
         return
@@ -256,17 +252,10 @@ def timeline(
 def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_json: bool) -> None:
     found, nothing = [], EMPTY
     with contextlib.suppress(StoreMissingError), open_to_read() as app:
-        found = app.store.sessions.recent(scope_of(app, project, all_projects=all_projects), limit)
-        nothing = EMPTY if is_empty(app) else "No sessions of this project; --all-projects lists every one."
+        found = app.events.recent_sessions(scope_of(app, project, all_projects=all_projects), limit)
+        nothing = EMPTY if app.events.is_empty() else "No sessions of this project; --all-projects lists every one."
     if as_json:
-        rows = [
-            {
-                "session_id": one.name, "agent": one.client, "project": one.project, "first": iso_time(one.first_ms),
-                "last": iso_time(one.last_ms), "events": one.count, "prompt": one.prompt,
-            }
-            for one in found
-        ]  # fmt: skip
-        echo(json_line({"sessions": rows}))
+        echo(json_line({"sessions": [session_view(one) for one in found]}))
         return
     for one in found:
         where = f"  {one.project}" if all_projects else ""
@@ -279,57 +268,10 @@ def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_js
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:
     """The session that a text names, by its id or by an event of it: row id, client id, root, the event's id or ''."""
-    if not text.strip().startswith(ID_PREFIX) or reading.is_session(app.store, text):
-        return *reading.session_by_id(app.store, text), ""
-    event = reading.event_by_id(app.store, text)
-    row_id = app.store.sessions.of_event(event.row)
-    return row_id or 0, event.session, event.project, event.id
-
-
-def event_row(event: StoredEvent, *, with_text: bool) -> dict[str, object]:
-    """One event as every door shows it."""
-    row: dict[str, object] = {
-        "id": event.id, "ts": iso_time(event.ts_ms), "type": event.kind, "tool": event.tool, "file": event.file,
-        "summary": event.summary, "excerpt": event.excerpt,
-    }  # fmt: skip
-    if event.kind != TOOL_CALL and event.failed is not None:
-        row |= {"failed": event.failed, "exit_code": event.exit_code}
-    if with_text:
-        row["text"] = event.text
-    return row
-
-
-def found_row(item: Found) -> dict[str, object]:
-    """One answer as every door shows it: an event, or a memory (which has no session)."""
-    event, memory = item.event, item.memory
-    row: dict[str, object] = {
-        "id": item.id, "kind": "memory" if memory else "event", "session_id": event.session if event else None,
-        "project": event.project if event else memory and memory.project, "ts": None, "type": None,
-        "score": round(item.score, 4), "tiers": {name: round(score, 4) for name, score in item.tiers.items()},
-    }  # fmt: skip
-    if event is not None:
-        row |= {"ts": iso_time(event.ts_ms), "type": event.kind, "summary": event.summary}
-    elif memory is not None:
-        row |= {"ts": iso_time(memory.created_ms), "type": memory.type, "summary": memory.summary}
-        row |= {"status": memory.status, "evidence": memory.evidence}
-    row |= {"excerpt": item.passage}
-    return row | {"explain": _explanation_row(item.explanation)} if item.explanation else row
-
-
-def _explanation_row(why: Explanation) -> dict[str, object]:
-    """Why an answer is there, for programs."""
-    return {
-        "fused": round(why.fused, 4), "strength": round(why.strength, 4),
-        "tiers": {name: {"score": round(score, 4), "weight": weight} for name, (score, weight) in why.tiers.items()},
-        "adjustments": {name: round(factor, 4) for name, factor in why.adjustments.items()},
-        "terms": [
-            {
-                "term": met.term, "word": met.word, "weight": round(met.weight, 2), "in": list(met.places),
-                "widened_to": list(met.widened),
-            }
-            for met in why.terms
-        ],
-    }  # fmt: skip
+    if not text.strip().startswith(ID_PREFIX) or app.events.is_session(text):
+        return *app.events.session_named(text), ""
+    event = app.events.by_id(text)
+    return app.events.session_row(event), event.session, event.project, event.id
 
 
 def _explanation_lines(item: Found) -> list[str]:

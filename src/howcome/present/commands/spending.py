@@ -48,9 +48,9 @@ def spending(since: str | None, limit: int, *, stop: bool, go: bool, as_json: bo
     if stop or go:
         with open_app(settings) as app:
             if stop:
-                app.store.spending.stop(now_ms())
+                app.spending.stop(now_ms())
             else:
-                app.store.spending.resume()
+                app.spending.resume()
     try:
         with open_to_read() as app:
             facts = gather(app, since_ms, limit)
@@ -71,7 +71,7 @@ def gather(app: App, since_ms: int, limit: int) -> dict[str, object]:
         since_ms: From when on (UTC).
         limit: How many receipts.
     """
-    spent = app.store.spending
+    spent = app.spending
     return _facts(app.settings, spent.spent_on(now_ms()), spent.stopped_ms(), spent.receipts(since_ms), limit)
 
 

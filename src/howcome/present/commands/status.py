@@ -10,10 +10,8 @@ import click
 
 from howcome.app import App, open_app
 from howcome.capture.spool import spool_counts
-from howcome.domain.events import KINDS
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
-from howcome.ingest.identity import doubts
 from howcome.present.checks.activity import last_hook_ms, last_lines
 from howcome.present.checks.base import Machine, in_units
 from howcome.present.checks.embedding import described, vector_facts
@@ -75,10 +73,10 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             "database_bytes": database_bytes(home),
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
-        "memories": app.store.memories.counts(),
-        "vanished_memories": app.store.memory_index.vanished(),
+        "memories": app.memories.counts(),
+        "vanished_memories": app.memories.vanished(),
         "unread": _unread(app, machine),
-        "index_lag_rows": app.store.index.lag(),
+        "index_lag_rows": app.index.lag(),
         "embedding": vector_facts(app, app.settings),
         "agents": [
             {
@@ -93,27 +91,26 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
         "prompts": prompts_in_time(home),
         "last_hook": iso_time(last_hook_ms(machine) or None),
         "spool": spool_counts(home),
-        "distil_batches": app.store.distil_batches.counts(),
-        "projects_in_doubt": len(doubts(app.store)),
+        "distil_batches": app.learn.batch_counts(),
+        "projects_in_doubt": len(app.projects.doubts()),
         "worker": worker_state(home),
         "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
     }
     if check:
-        facts["integrity"] = app.store.check_integrity() or ["ok"]
+        facts["integrity"] = app.health.check_integrity() or ["ok"]
     return facts
 
 
 def _counts(app: App, *, by_kind: bool) -> dict[str, object]:
-    counts: dict[str, object] = {**app.store.accounts.counts()}
+    counts: dict[str, object] = {**app.health.counts()}
     if by_kind:
-        kinds = app.store.accounts.kinds()
-        counts["events_by_type"] = {name: kinds.get(number, 0) for number, name in enumerate(KINDS)}
+        counts["events_by_type"] = app.health.kinds()
     return counts
 
 
 def _accounts(app: App) -> dict[str, object]:
     """What became of every record and byte that was read."""
-    accounts = app.store.accounts.sources()
+    accounts = app.health.sources()
     totals = {name: sum(int(row[name]) for row in accounts) for name in COUNTERS}  # type: ignore[call-overload]
     last_read = max((int(row["read_ms"]) for row in accounts), default=0)  # type: ignore[call-overload]
     return {
@@ -125,8 +122,7 @@ def _accounts(app: App) -> dict[str, object]:
         "last_ingest": iso_time(last_read) if last_read else None,
         "quarantine": {
             "records": totals["quarantined"],
-            "reasons": app.store.quarantine.reasons(),
-            "newest": app.store.quarantine.newest(),
+            **dict(zip(("reasons", "newest"), app.health.quarantined(), strict=True)),
         },
     }
 

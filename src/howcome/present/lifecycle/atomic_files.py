@@ -145,9 +145,7 @@ def _reason(settings: Path, error: Exception) -> str:
             line, column = data.count(b"\n", 0, start) + 1, start - data.rfind(b"\n", 0, start)
             return f"{settings}, line {line}, column {column}: not UTF-8 text. {remedy}"
         case UnicodeEncodeError():
-            return (
-                "The path of the interpreter, of howcome or of HOWCOME_HOME is not UTF-8; settings cannot hold it."
-            )
+            return "The path of the interpreter, of howcome or of HOWCOME_HOME is not UTF-8; settings cannot hold it."
         case _ if place := _TOML_PLACE.fullmatch(str(error)):
             return f"{settings}, line {place[2]}, column {place[3]}: {place[1]}. {remedy}"
         case _:

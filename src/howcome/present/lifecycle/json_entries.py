@@ -83,9 +83,7 @@ class JsonEntries:
         touched = {entry.path[0] for entry in (*wanted, *before)}
         try:
             is_whole = _without(self.values(after.text), touched) == _without(self.values(text), touched) and all(
-                self.state(after.text, entry, before)[0] in ("ok", "edited")
-                for entry in wanted
-                if entry.kind != NEEDED
+                self.state(after.text, entry, before)[0] in ("ok", "edited") for entry in wanted if entry.kind != NEEDED
             )
         except (ValueError, LookupError):
             is_whole = False

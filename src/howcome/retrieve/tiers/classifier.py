@@ -95,9 +95,7 @@ class ClassifierTier:
         turns = situation.wanted.narrowed(events.TURN_KINDS)
         names = {name.lower() for path in found.files for name in (path, os.path.basename(path))}
         total, frequencies = self._store.index.name_frequencies(sorted(names))
-        telling = {
-            name: bm25.weight(count, total, is_generic=False) for name, count in frequencies.items() if count
-        }
+        telling = {name: bm25.weight(count, total, is_generic=False) for name, count in frequencies.items() if count}
         terms = [term for name in found.subsystems for term in self._store.index.analyze(name)]
         places = self._store.index.weigh(terms, situation.wanted.scope).windows
         hits = self._store.index.search("names", telling, turns, MAX_ROWS)

@@ -99,9 +99,7 @@ class GraphTier:
             for name, paths in by_name.items() if 0 < frequencies[name] <= common
         }  # fmt: skip
 
-    def _candidates(
-        self, situation: Situation, hits: Sequence[Hit], by_name: dict[str, list[str]]
-    ) -> list[Candidate]:
+    def _candidates(self, situation: Situation, hits: Sequence[Hit], by_name: dict[str, list[str]]) -> list[Candidate]:
         """Turns as they are; a tool call as the prompt of its exchange, unless tools are asked for too."""
         rows = {hit.row for hit in hits} | {hit.exchange for hit in hits}
         stored = self._store.log.events(rows)

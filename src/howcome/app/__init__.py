@@ -1,0 +1,184 @@
+"""The composition root and façade: the only room that names a concrete store; every door calls it, by its groups.
+
+Recall and ingest are opened apart, because a prompt must not pay for what only ingest needs: groups, and imports below
+them, are made where they are asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cached_property
+
+from howcome.app.clock import now_ms
+from howcome.store.place import has_database
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from howcome.app.graphs import Graphs
+    from howcome.app.health import Health
+    from howcome.app.indexing import Indexing
+    from howcome.app.ingesting import Ingesting
+    from howcome.app.learning import Learning
+    from howcome.app.models import Models, Opener
+    from howcome.app.projects import Projects
+    from howcome.app.reading import Reading
+    from howcome.app.remembering import Remembering
+    from howcome.app.searching import Searching
+    from howcome.providers.base import Embedder
+    from howcome.retrieve.ranking import Ranking
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+    from howcome.store.spending import Spending
+
+__all__ = ["App", "now_ms", "open_app", "open_for_ingest", "open_for_recall"]
+
+
+def open_app(
+    settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True,
+    ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
+) -> App:  # fmt: skip
+    """The façade over the store of `settings.home`, which is created when it is not there.
+
+    Args:
+        settings: Where the store is, what is excluded.
+        busy_ms: How long a write waits for another process's.
+        fixed_root: Every event belongs to this project (for evaluation only).
+        create: False for what only reads, and for who has seen a store here that is gone now.
+        ranking: Another way to rank than the one that ships (for evaluation only).
+        embedder: One that is loaded already, instead of that of the settings.
+        opener: What opens that of the settings when it is needed, instead of `providers.embed.open_embedder`.
+
+    Raises:
+        StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
+    """
+    from howcome.ingest.gate import Gate
+    from howcome.store.sqlite import SqliteStore
+
+    os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
+    gate = Gate(lambda: bytes(store.meta("key")), personal=settings.redact_personal)  # type: ignore[call-overload]
+    store = SqliteStore(settings.home, busy_ms=busy_ms, create=create, gate=gate)
+    return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder, opener=opener)
+
+
+def open_for_recall(settings: Settings, deadline: float, embedder: Embedder | None = None) -> App | None:
+    """The façade for a prompt; None when there is no store yet. Only a loaded embedder is asked."""
+    if not has_database(settings.home):
+        return None
+    busy_ms = max(1, int((deadline - time.monotonic()) * 250))  # a quarter of the time left, then without
+    return open_app(settings, busy_ms=busy_ms, create=False, embedder=embedder)
+
+
+def open_for_ingest(settings: Settings) -> App:
+    """The façade for a hook that reads transcripts; made with the store when that is not there."""
+    return open_app(settings, busy_ms=1000)
+
+
+class App:
+    """Everything howcome does, over one store, in groups; `store` is for the groups, and for tests."""
+
+    def __init__(
+        self, store: Store, settings: Settings, *, fixed_root: str | None = None,
+        ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
+    ) -> None:  # fmt: skip
+        self.store, self.settings, self._fixed_root, self._ranking = store, settings, fixed_root, ranking
+        self._embedder, self._opener = embedder, opener
+
+    def __enter__(self) -> App:  # noqa: PYI034 - `typing` costs a hook 10 ms
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the store back."""
+        self.store.close()
+
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
+        self.store.refresh()
+        self.models.refresh()
+
+    def nonce(self, text: str) -> str:
+        """Eight digits that nobody without this store's key can make of a text: they mark where a quotation ends."""
+        from hashlib import blake2b
+
+        key = bytes(self.store.meta("key"))  # type: ignore[call-overload]
+        return blake2b(text.encode("utf-8", "replace"), digest_size=4, key=key).hexdigest()
+
+    @cached_property
+    def ingest(self) -> Ingesting:
+        """Transcripts and observations become events."""
+        from howcome.app.ingesting import Ingesting
+
+        return Ingesting(self.store, self.settings, self.index, self._fixed_root)
+
+    @cached_property
+    def index(self) -> Indexing:
+        """What searches read is made of the events."""
+        from howcome.app.indexing import Indexing
+
+        return Indexing(self.store, self.settings, self.models)
+
+    @cached_property
+    def models(self) -> Models:
+        """What embeds, and reads again."""
+        from howcome.app.models import Models
+
+        return Models(self.store, self.settings, self._embedder, self._opener)
+
+    @cached_property
+    def search(self) -> Searching:
+        """A question or a prompt, and what earlier sessions say about it."""
+        from howcome.app.searching import Searching
+
+        return Searching(self.store, self.settings, self.models, self.projects, self._ranking)
+
+    @cached_property
+    def events(self) -> Reading:
+        """Events and sessions as they are stored."""
+        from howcome.app.reading import Reading
+
+        return Reading(self.store)
+
+    @cached_property
+    def projects(self) -> Projects:
+        """Which project a folder belongs to."""
+        from howcome.app.projects import Projects
+
+        return Projects(self.store, self.settings, self._fixed_root)
+
+    @cached_property
+    def memories(self) -> Remembering:
+        """Keeping, reading, forgetting and moving memories."""
+        from howcome.app.remembering import Remembering
+
+        return Remembering(self.store, self.projects)
+
+    @cached_property
+    def learn(self) -> Learning:
+        """What turns sessions into memories and rationales."""
+        from howcome.app.learning import Learning
+
+        return Learning(self.store, self.settings, self.models)
+
+    @cached_property
+    def graphs(self) -> Graphs:
+        """Which file of a project imports which."""
+        from howcome.app.graphs import Graphs
+
+        return Graphs(self.store, self.settings, self.projects, self._fixed_root)
+
+    @cached_property
+    def health(self) -> Health:
+        """What there is, and whether it is whole."""
+        from howcome.app.health import Health
+
+        return Health(self.store, self.settings)
+
+    @property
+    def spending(self) -> Spending:
+        """The ledger of what language models were asked."""
+        return self.store.spending

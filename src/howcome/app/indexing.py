@@ -1,0 +1,146 @@
+"""`app.index`: what searches read is made of the events, and can be made again."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from howcome.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from howcome.app.models import Models
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+    from howcome.store.vector_folders import VectorFolder
+
+INDEX_EVERY_CHARS = 4 << 20
+"""During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
+
+
+class Indexing:
+    """The search index, the memories' index, and vectors: behind the log, and catching up."""
+
+    def __init__(self, store: Store, settings: Settings, models: Models) -> None:
+        self._store, self._settings, self._models = store, settings, models
+
+    _text_chars = 0
+    _texts: dict[int, str] | None = None
+
+    # -- words -----------------------------------------------------------------------------------------------------
+    def keep_texts(self, texts: dict[int, str]) -> None:
+        """New rows by their texts, as they are added: the index need not read them again."""
+        self._texts = {**(self._texts or {}), **texts}
+        self._text_chars += sum(map(len, texts.values()))
+        if self._text_chars >= INDEX_EVERY_CHARS:
+            self.catch_up()
+
+    def catch_up(self, deadline: float | None = None) -> int | None:
+        """Makes the rows that were added searchable; None when another process is at it. See `release`."""
+        added = self._store.index.catch_up(self._texts or {}, deadline=deadline)
+        self._texts, self._text_chars = None, 0
+        self._store.memory_index.catch_up()
+        return added
+
+    def release(self) -> None:
+        """Lets other processes write the index."""
+        self._store.index.release()
+
+    def finish(self, deadline: float | None = None) -> int | None:
+        """Catches up, and lets others write."""
+        added = self.catch_up(deadline)
+        self.release()
+        return added
+
+    def lag(self) -> int:
+        """How many rows no search finds yet."""
+        return self._store.index.lag()
+
+    def within(self, limit_s: float) -> int:
+        """Adds rows that the index has not seen, within the time; how many are still not searchable."""
+        lag = self.lag()
+        if not lag or limit_s <= 0 or self._store.is_read_only:
+            return lag
+        try:
+            self.finish(time.monotonic() + limit_s)
+            return self.lag()
+        except StoreError:  # another process is at it, or it cannot be read: searching says which
+            return lag
+
+    def rebuild(self) -> int:
+        """Makes the index anew; of how many rows."""
+        rows = self._store.index.rebuild()
+        self.release()
+        self._store.memory_index.catch_up()
+        return rows
+
+    def verify(self) -> list[str]:
+        """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
+        from howcome.store.vector_folders import give_up_broken
+
+        return self._store.verify_indexes() + give_up_broken(os.path.join(self._settings.home, "index"))
+
+    def count(self) -> int:
+        """How many events it holds."""
+        return self._store.index.weigh(()).totals["events"]
+
+    def try_out(self) -> None:
+        """One question to each part of it.
+
+        Raises:
+            IndexDamagedError: it cannot be read.
+        """
+        from howcome.domain.stored import Filter, Scope
+
+        words, wanted = dict.fromkeys(self._store.index.analyze("howcome"), 1.0), Filter(Scope.everything())
+        for part in ("events", "exchanges", "fuzzy"):
+            self._store.index.search(part, words, wanted, 1)
+
+    # -- vectors ---------------------------------------------------------------------------------------------------
+    def embed(
+        self, deadline: float | None = None, *, threads: int = 1, on_progress: Callable[[int], None] | None = None
+    ) -> int | None:
+        """Writes vectors of turns that have none; how many, None when another process is at it or nothing embeds.
+
+        The local model is built first when its weights are here and it is not; `on_progress` is told how many turns
+        were done each time.
+
+        Raises:
+            ProviderError: the embedder failed; what is written stays.
+        """
+        models = self._models
+        vectors = models.open_vectors(build=True, threads=threads)
+        if vectors is None or models.embedder is None or models.vector_index is None:
+            return None
+        from howcome.ingest.embedding import embed_new_turns
+        from howcome.store.vector_writer import VectorWriter
+
+        with VectorWriter(models.vector_index) as writer:
+            if not writer.is_open:
+                return None
+            added = embed_new_turns(self._store, models.embedder, writer, deadline, on_progress)
+        vectors.refresh()
+        return added
+
+    def turns_to_embed(self) -> int | None:
+        """How many turns are to be embedded; None when nothing embeds.
+
+        Raises:
+            ProviderError: the settings name an embedder that cannot be had.
+        """
+        self._models.open_vectors(build=True)
+        index = self._models.vector_index
+        return None if index is None else self.turns_without(index.model)
+
+    def turns_without(self, model: str) -> int:
+        """How many turns have no vector of a model, as far as can be told without loading it."""
+        held = [each.turns_behind for each in self.vector_folders() if each.model == model]
+        return held[0] if held else self._store.log.count_turns_after(0)
+
+    def vector_folders(self) -> list[VectorFolder]:
+        """What there is of vectors on disk, one a model; no model is loaded."""
+        from howcome.store.vector_folders import vector_folders
+
+        return vector_folders(os.path.join(self._settings.home, "index"), self._store)

@@ -1,0 +1,81 @@
+"""`app.ingest`: transcripts and observations become events."""
+
+from __future__ import annotations
+
+from howcome.app.clock import now_ms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from howcome.app.indexing import Indexing
+    from howcome.capture.discover import Found as Transcript
+    from howcome.ingest.pipeline import Ingester
+    from howcome.ingest.reports import FileReport
+    from howcome.ingest.spool import SpoolReport
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+
+
+class Ingesting:
+    """Reads what is new into the log."""
+
+    def __init__(self, store: Store, settings: Settings, index: Indexing, fixed_root: str | None) -> None:
+        self._store, self._settings, self._index, self._fixed_root = store, settings, index, fixed_root
+
+    _ingester: Ingester | None = None
+
+    def ingester(self) -> Ingester:
+        """Reads transcripts into the store; new rows' texts are kept for the index."""
+        if self._ingester is None:
+            from howcome.ingest.opening import open_ingester
+
+            self._ingester = open_ingester(
+                self._store, self._settings, self._fixed_root, now_ms, self._index.keep_texts
+            )
+        return self._ingester
+
+    def file(
+        self, found: Transcript, *, deadline: float | None = None, on_progress: Callable[[int], None] | None = None
+    ) -> FileReport:
+        """Reads what is new in one transcript; what was read is made searchable now and then."""
+        return self.ingester().ingest_file(found.path, found.client, deadline=deadline, on_progress=on_progress)
+
+    def set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
+        """Reads the records that were set aside (of some transcripts; None: of all) again; see `retry_set_aside`."""
+        from howcome.ingest.set_aside import retry_set_aside
+
+        return retry_set_aside(self.ingester(), self._store, paths)
+
+    def session(self, paths: Iterable[str], deadline: float, *, and_others: bool = False) -> int:
+        """What is new in a session's transcripts (its own and its subagents'), within the time; how many were refused.
+
+        With `and_others` every other transcript on the machine with unread bytes follows. Paths outside of the
+        clients' folders are not read.
+        """
+        from howcome.ingest.catch_up import CatchUp
+
+        work = CatchUp(self._store, self.ingester, self._settings.transcript_folders)
+        (work.everything if and_others else work.session)(paths, deadline)
+        self._index.finish(deadline)
+        return work.refused
+
+    def spool(
+        self, deadline: float | None = None, *, retry_all: bool = False, wait_s: float = 0.0
+    ) -> SpoolReport | None:
+        """Observations that wait in the spool become events (not yet searchable); None when there are none.
+
+        What the store refused before is tried again when its time has come, or at once with `retry_all`; another
+        process that is at it is waited for so long.
+
+        Raises:
+            StoreError: the spool cannot be read or written; nothing is lost.
+        """
+        from howcome.capture.spool import dead_letters, is_empty
+
+        home = self._settings.home
+        if is_empty(home) and not dead_letters(home):  # mostly so, and what comes next is dear to import
+            return None
+        from howcome.ingest.spool import ingest_spool
+
+        return ingest_spool(self.ingester(), self._store, home, deadline=deadline, retry_all=retry_all, wait_s=wait_s)

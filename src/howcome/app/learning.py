@@ -1,0 +1,87 @@
+"""`app.learn`: what turns sessions into memories and rationales."""
+
+from __future__ import annotations
+
+from howcome.app.clock import now_ms
+from howcome.domain.stored import Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.app.models import Models
+    from howcome.domain.memories import Memory
+    from howcome.domain.stored import StoredEvent
+    from howcome.ingest.distil.model_run import ModelDistillation
+    from howcome.ingest.distil.run import Distillation
+    from howcome.ingest.rationale.run import Rationales
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+
+
+class Learning:
+    """Distillation by rules, and by a language model where one may be asked."""
+
+    def __init__(self, store: Store, settings: Settings, models: Models) -> None:
+        self._store, self._settings, self._models = store, settings, models
+
+    _distillation: Distillation | None = None
+
+    @property
+    def distillation(self) -> Distillation | None:
+        """What turns sessions into memories; None when the settings have none."""
+        if self._distillation is None and self._settings.distiller != "off":
+            from howcome.ingest.distil.rules import RuleDistiller
+            from howcome.ingest.distil.run import Distillation
+            from howcome.providers.embed_name import model_name
+
+            model = model_name(self._settings)
+            self._distillation = Distillation(self._store, RuleDistiller(), now_ms, self._models.meaning, model)
+        return self._distillation
+
+    def batches(self) -> ModelDistillation:
+        """What asks a language model for memories, a batch at a time; see `ingest.distil.opening.open_batches`."""
+        from howcome.ingest.distil.opening import open_batches
+
+        return open_batches(self._store, self._settings, now_ms, self._known_as(), self._models.meaning)
+
+    def rationales(self) -> Rationales:
+        """What writes rationales; see `ingest.rationale.opening.open_rationales`."""
+        from howcome.ingest.rationale.opening import open_rationales
+
+        return open_rationales(self._store, self._settings, now_ms, self._known_as())
+
+    def _known_as(self) -> str:
+        from howcome.retrieve.outside import model_known_as
+
+        return model_known_as(self._settings)
+
+    def make_searchable(self, wait_s: float = 0.0) -> None:
+        """New memories are found by searches; another process that is at it is waited for so long."""
+        self._store.memory_index.catch_up(wait_s=wait_s)
+
+    def batch_counts(self) -> dict[str, int]:
+        """What became of the batches for the model, by state."""
+        return self._store.distil_batches.counts()
+
+    def sessions_waiting(self) -> int:
+        """How many sessions have batches that the model has not done."""
+        return len(self._store.distil_batches.open_sessions(Scope.everything()))
+
+    def dead_reasons(self) -> dict[str, int]:
+        """Why batches failed, and how many."""
+        return self._store.distil_batches.dead_reasons()
+
+    def reasons_of(self, memory: Memory) -> list[tuple[str, str, int]]:
+        """What a model did to a memory: operation, reason, when (UTC ms)."""
+        return self._store.distil_batches.memory_reasons(memory.row)
+
+    def newest_rationales(
+        self, scope: Scope, since_ms: int | None, limit: int
+    ) -> tuple[list[StoredEvent], dict[int, str]]:
+        """The newest rationales, and the ids of the prompts that they explain, by the prompts' rows."""
+        shown = self._store.rationales.newest(scope, since_ms, limit)
+        prompts = self._store.log.events([-event.row for event in shown])
+        return shown, {row: event.id for row, event in prompts.items()}
+
+    def rationale_counts(self, scope: Scope, since_ms: int | None = None) -> dict[str, int]:
+        """How many rationales there are, by author."""
+        return self._store.rationales.counts(scope, since_ms)

@@ -1,0 +1,102 @@
+"""`app.models`: what embeds, reads again and tells near from far; opened when it is asked for."""
+
+from __future__ import annotations
+
+import os
+
+from howcome.app.clock import now_ms
+from howcome.errors import ProviderError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from howcome.ingest.distil.meaning import Meaning
+    from howcome.providers.base import Embedder
+    from howcome.retrieve.rerank import Reranking
+    from howcome.retrieve.vectors import EmbeddedTurns
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+    from howcome.store.vector_index import VectorIndex
+
+    Opener = Callable[..., Embedder | None]
+
+
+class Models:
+    """The embedder and the reranker of the settings; None stands for one that is not there."""
+
+    def __init__(
+        self, store: Store, settings: Settings, embedder: Embedder | None = None, opener: Opener | None = None
+    ) -> None:
+        self._store, self._settings = store, settings
+        self.embedder, self._opener = embedder, opener
+        self._has_looked = False
+        self.vector_index: VectorIndex | None = None
+        self._vectors: EmbeddedTurns | None = None
+        self._reranking: Reranking | None = None
+
+    def refresh(self) -> None:
+        """Lets the next search see vectors that other processes have written, and a model that has come."""
+        self._has_looked = self._vectors is not None
+        if self._vectors is not None:
+            self._vectors.refresh()
+
+    @property
+    def vectors(self) -> EmbeddedTurns | None:
+        """Turns by meaning; None where no embedder is ready (then everything works by words).
+
+        Raises:
+            ProviderError: the settings name an embedder that cannot be had.
+        """
+        if not self._has_looked:
+            self._has_looked = True
+            self.open_vectors(build=False)
+        return self._vectors
+
+    def open_vectors(self, *, build: bool, threads: int = 1) -> EmbeddedTurns | None:
+        """As `vectors`; only who embeds may build the model first, which takes seconds."""
+        if self._vectors is None:
+            from howcome.providers.embed import open_embedder
+
+            if self.embedder is None:
+                self.embedder = (self._opener or open_embedder)(self._settings, threads=threads, build=build)
+            if self.embedder is not None:
+                from howcome.retrieve.vectors import EmbeddedTurns
+                from howcome.store.vector_index import VectorIndex
+
+                folder, name = os.path.join(self._settings.home, "index"), self.redact(self.embedder.name)
+                self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
+                self._vectors = EmbeddedTurns(self.embedder, self.vector_index, self._redact_for_embedder)
+        return self._vectors
+
+    def redact(self, text: str) -> str:
+        """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""
+        return self._store.gate.text(text) if self._store.gate is not None else text
+
+    def _redact_for_embedder(self, text: str) -> str:
+        return self.redact(text) if self._settings.embedding == "http" else text
+
+    @property
+    def reranking(self) -> Reranking | None:
+        """What reads the first answers of a search again; None when the settings have none."""
+        if self._reranking is None and self._settings.rerank != "off":
+            from howcome.retrieve.rerank import Reranking
+
+            self._reranking = Reranking(self._settings, self._store, self.redact, now_ms)
+        return self._reranking
+
+    def meaning(self) -> Meaning | None:
+        """What tells which memories are near; None where no embedder is ready."""
+        from howcome.ingest.distil.meaning import Meaning
+
+        try:
+            is_ready = self.vectors is not None
+        except ProviderError:  # memories are told apart by their words then
+            is_ready = False
+        if not is_ready or self.embedder is None:
+            return None
+        return Meaning(self._store, self.embedder, now_ms, self._redact_for_embedder)
+
+    def pause_of(self, known_as: str) -> tuple[int, str] | None:
+        """Until when (UTC ms) what failed is left alone, and why; None when it is not."""
+        return self._store.model_answers.pause_of(known_as, now_ms())

@@ -1,0 +1,78 @@
+"""`app.projects`: which project a folder belongs to, and which projects are one."""
+
+from __future__ import annotations
+
+from howcome.app.clock import now_ms
+from howcome.domain.stored import Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.ingest.identity import Doubt
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+
+
+class Projects:
+    """Projects by folder, by name, and by what git shows of them."""
+
+    def __init__(self, store: Store, settings: Settings, fixed_root: str | None) -> None:
+        self._store, self._settings, self._fixed_root = store, settings, fixed_root
+
+    def scope_of(self, folder: str) -> Scope:
+        """The scope of a folder: its project."""
+        if self._fixed_root is not None:
+            return Scope.project(self._store.projects.of_path(folder))
+        from howcome.retrieve.projects import project_of
+
+        return Scope.project(project_of(self._store, folder))
+
+    def root_of(self, folder: str) -> str:
+        """The root of the project that a folder belongs to; what is kept there is found by `scope_of` it."""
+        from howcome.retrieve.projects import root_of
+
+        return root_of(self._store, folder)
+
+    def of_root(self, root: str) -> int | None:
+        """The id of the project with a root; None when nothing of it is stored."""
+        return self._store.projects.of_root(root)
+
+    def named(self, name: str, here: str, instead: str) -> tuple[int | None, str]:
+        """The project (id, root) with a name; see `retrieve.projects.project_named`."""
+        from howcome.retrieve.projects import project_named
+
+        return project_named(self._store, name, here, instead)
+
+    def roots(self) -> list[tuple[int, str]]:
+        """Every project that is stored: id and root."""
+        return list(self._store.projects.roots())
+
+    def aliases(self) -> list[tuple[str, str]]:
+        """Other roots of projects, each with the project's own."""
+        return list(self._store.projects.aliases())
+
+    def meet(self, folder: str, limit_s: float) -> None:
+        """A session begins in a folder; see `ingest.identity.meet_folder`."""
+        from howcome.ingest.exclusion import Places
+        from howcome.ingest.identity import meet_folder
+
+        meet_folder(self._store, Places(self._settings.exclude), folder, now_ms, limit_s)
+
+    def look(self, limit_s: float) -> None:
+        """Asks git about projects that nobody looked at yet; see `ingest.identity.Identities.refresh`."""
+        from howcome.ingest.identity import Identities
+
+        Identities(self._store, now_ms).refresh(limit_s)
+
+    def doubts(self) -> list[Doubt]:
+        """The pairs of projects that may be one, and about which nobody has decided."""
+        from howcome.ingest.identity import doubts
+
+        return doubts(self._store)
+
+    def keep_apart(self, root: str, other: str) -> None:
+        """Two projects stay two."""
+        self._store.projects.keep_apart(root, other, now_ms())
+
+    def join(self, one: int, other: int) -> None:
+        """A project becomes a part of another, for good; what searches read must be made anew."""
+        self._store.projects.join(one, other, now_ms())

@@ -1,0 +1,85 @@
+"""`app.memories`: keeping, reading, forgetting and moving memories."""
+
+from __future__ import annotations
+
+from howcome.app.clock import now_ms
+from howcome.domain.memories import LLM, RULES
+from howcome.domain.stored import Filter, Scope
+from howcome.errors import StoreError
+from howcome.ingest.remember import Memories
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from howcome.app.projects import Projects
+    from howcome.domain.memories import Memory, MemoryFilter, Review
+    from howcome.store.base import Store
+
+
+class Remembering(Memories):
+    """What `Memories` does, and what is read beside a memory."""
+
+    def __init__(self, store: Store, projects: Projects) -> None:
+        super().__init__(store, now_ms, projects.root_of)
+
+    def count_access(self, memories: Sequence[Memory]) -> None:
+        """Memories were read; losing the count must not lose the answer."""
+        if self._store.is_read_only:
+            return
+        try:
+            self._store.memories.record_access([memory.row for memory in memories], now_ms())
+        except StoreError:
+            return
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many there are, by state and by type."""
+        return self._store.memories.counts()
+
+    def select(self, scope: Scope, wanted: MemoryFilter, limit: int) -> list[Memory]:
+        """Some of a scope, the newest first; also those that have faded."""
+        return self._store.memories.select(scope, wanted, limit)
+
+    def waiting(self, scope: Scope, limit: int) -> list[Review]:
+        """The pairs that somebody should look at."""
+        return self._store.reviews.waiting(scope, limit)
+
+    def said(self, memory: Memory) -> list[tuple[int, str]]:
+        """When a memory was said (UTC ms), and by which event."""
+        return self._store.memories.said(memory.row)
+
+    def wordings(self, memory: Memory) -> list[str]:
+        """In which other words it was said."""
+        return self._store.memories.wordings(memory.row)
+
+    def sample(self, scope: Scope) -> list[Memory]:
+        """Every distilled memory of a scope, in an order that does not depend on when it was made."""
+        return [memory for source in (RULES, LLM) for memory in self._store.candidates.sample(scope, source)]
+
+    def vanished(self) -> list[str]:
+        """The ids of memories that were kept by hand and are not there any more."""
+        return self._store.memory_index.vanished()
+
+    def index_lag(self) -> int | None:
+        """How many changes the memories' index is behind; None when it is of other memories than the store's.
+
+        Raises:
+            IndexDamagedError: it cannot be read.
+        """
+        lag = self._store.memory_index.lag()
+        self._store.memory_index.search({"howcome": 1.0}, Filter(Scope.everything()), 1)
+        return lag
+
+    def renew_index(self, wait_s: float) -> bool:
+        """Makes the memories' index anew where it must be; False when another process is at it."""
+        return self._store.memory_index.catch_up(wait_s=wait_s)
+
+    def purge_again(self, keys: Iterable[bytes]) -> list[str]:
+        """Purges what another copy of the store had purged and this one has not; the ids."""
+        again = []
+        for key in keys:
+            found = self._store.memories.find(key.hex(), limit=1)
+            if found and found[0].purged_ms is None:
+                self.purge(key.hex())
+                again.append(found[0].id)
+        return again

@@ -1,0 +1,58 @@
+"""`app.search`: a question or a prompt, and what earlier sessions say about it."""
+
+from __future__ import annotations
+
+from howcome.app.clock import now_ms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from howcome.app.models import Models
+    from howcome.app.projects import Projects
+    from howcome.domain.stored import Found, Reminder
+    from howcome.retrieve.question import Question
+    from howcome.retrieve.ranking import Ranking
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+
+
+class Searching:
+    """Reads only, but for what is remembered of what was said."""
+
+    def __init__(
+        self, store: Store, settings: Settings, models: Models, projects: Projects, ranking: Ranking | None
+    ) -> None:
+        self._store, self._settings, self._models, self._projects = store, settings, models, projects
+        self._ranking = ranking
+
+    def find(self, question: Question, *, by_words: bool = False) -> list[Found]:
+        """The events and memories that answer a question, best first; with `by_words` no embedder is asked."""
+        from howcome.retrieve.outside import Outside, chosen_ranking
+        from howcome.retrieve.question import answer
+
+        outside, models = Outside(self._settings, self._store, self._models.redact, now_ms), self._models
+        return answer(
+            self._store, question, now_ms=now_ms(), ranking=self._ranking or chosen_ranking(self._settings),
+            vectors=None if by_words else models.vectors, outside=outside, reranking=models.reranking,
+        )  # fmt: skip
+
+    def has_words(self, text: str) -> bool:
+        """Whether a text has words to search by: not only very common ones."""
+        return bool(self._store.index.analyze(text))
+
+    def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Reminder]:
+        """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""
+        from howcome.retrieve.recall import recall
+
+        is_loaded = self._models.embedder is not None  # a prompt does not wait until one is
+        return recall(
+            self._store, self._settings, prompt, scope=self._projects.scope_of(cwd), session=session, recent=recent,
+            now_ms=now_ms(), vectors=self._models.vectors if is_loaded else None,
+        )  # fmt: skip
+
+    def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
+        """Remembers what was injected; losing this must not lose the answer."""
+        from howcome.retrieve.recall import record_said
+
+        record_said(self._store, session, hook, said, now_ms())

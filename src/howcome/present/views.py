@@ -1,0 +1,186 @@
+"""The plain data of what is shown: an event, a session, a memory, a hit, a reminder.
+
+Every door renders these: JSON as they are, text by the lines at the end. Their keys are what programs may rely on.
+"""
+
+from __future__ import annotations
+
+from howcome.domain.events import TOOL_CALL, TOOL_RESULT, cut, squeeze
+from howcome.domain.memories import HAND, RESOLVED
+from howcome.domain.text import tokens
+from howcome.present.render import iso_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from howcome.domain.explanation import Explanation
+    from howcome.domain.memories import Memory, Review
+    from howcome.domain.stored import Found, Reminder, SessionSummary, StoredEvent
+
+    View = dict[str, Any]
+
+EVIDENCE_CHARS = 4000
+"""Of a longer event the beginning is shown: `howcome show` has all of it."""
+
+MAX_PLACE_CHARS = 200
+_SHORT_TIME = 16
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+def event_view(event: StoredEvent, *, with_text: bool = False) -> View:
+    """An event; `tokens` are those of its whole text, which is there when it was asked for."""
+    view: View = {
+        "id": event.id, "ts": iso_time(event.ts_ms), "type": event.kind, "session_id": event.session,
+        "project": event.project, "branch": event.branch, "tool": event.tool, "file": event.file,
+        "origin": event.origin, "summary": event.summary, "excerpt": event.excerpt, "tokens": tokens(event.text_chars),
+    }  # fmt: skip
+    if event.kind != TOOL_CALL and event.failed is not None:
+        view |= {"failed": event.failed, "exit_code": event.exit_code}
+    return view | {"text": event.text} if with_text else view
+
+
+def session_view(one: SessionSummary) -> View:
+    """A session as a list of sessions has it."""
+    return {
+        "session_id": one.name, "agent": one.client, "project": one.project, "first": iso_time(one.first_ms),
+        "last": iso_time(one.last_ms), "events": one.count, "prompt": one.prompt,
+    }  # fmt: skip
+
+
+def memory_view(memory: Memory) -> View:
+    """A memory; `ts` is `created_at`, as of everything that is found, and `cited` says when its events were."""
+    return {
+        "id": memory.id, "type": memory.type, "status": memory.status, "state": memory.state,
+        "ts": iso_time(memory.created_ms), "project": memory.project, "agent": memory.agent, "origin": memory.origin,
+        "text": memory.text, "summary": memory.summary, "evidence": memory.evidence, "cited": memory.cited,
+        "access_count": memory.access_count, "scope": "global" if memory.project is None else "project",
+        "level": memory.level, "source": memory.source, "created_at": iso_time(memory.created_ms),
+        "said_at": iso_time(memory.said_ms), "pinned": memory.pinned_ms is not None,
+        "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
+    }  # fmt: skip
+
+
+def evidence_view(events: Sequence[StoredEvent]) -> list[View]:
+    """The events that bear a memory out, in the order of their times, with the beginnings of their texts."""
+    ordered = sorted(events, key=lambda event: (event.order_ms, event.row))
+    return [event_view(event) | {"text": cut(event.text or event.excerpt, EVIDENCE_CHARS)} for event in ordered]
+
+
+def review_view(pair: Review) -> View:
+    """Two memories that somebody should look at."""
+    return {
+        "number": pair.row, "reason": pair.reason, "older": memory_view(pair.older), "newer": memory_view(pair.newer),
+        "found_at": iso_time(pair.found_ms), "settled_at": iso_time(pair.settled_ms),
+    }  # fmt: skip
+
+
+def hit_view(item: Found) -> View:
+    """An answer to a question: an event, or a memory (of no session); `excerpt` is the part that answers."""
+    if item.memory is not None:
+        of = {"kind": "memory", "session_id": None, "tokens": tokens(item.memory.text), **memory_view(item.memory)}
+    elif item.event is not None:
+        of = {"kind": "event", **event_view(item.event)}
+    else:
+        of = {"kind": "event", "id": item.id, "ts": None, "type": None, "session_id": None, "project": None}
+    tiers = {name: round(score, 4) for name, score in item.tiers.items()}
+    view = of | {"score": round(item.score, 4), "tiers": tiers, "excerpt": item.passage}
+    return view | {"explain": explanation_view(item.explanation)} if item.explanation else view
+
+
+def explanation_view(why: Explanation) -> View:
+    """Why an answer is there."""
+    return {
+        "fused": round(why.fused, 4), "strength": round(why.strength, 4),
+        "tiers": {name: {"score": round(score, 4), "weight": weight} for name, (score, weight) in why.tiers.items()},
+        "adjustments": {name: round(factor, 4) for name, factor in why.adjustments.items()},
+        "terms": [
+            {
+                "term": met.term, "word": met.word, "weight": round(met.weight, 2), "in": list(met.places),
+                "widened_to": list(met.widened),
+            }
+            for met in why.terms
+        ],
+    }  # fmt: skip
+
+
+def reminder_view(reminder: Reminder) -> View:
+    """What is said with a prompt: an event or a memory, and the `passages` of it (who said it, and what).
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if reminder.memory is not None and reminder.event is None:
+        of = {"kind": "memory", **memory_view(reminder.memory)}
+    elif reminder.event is not None:
+        of = {"kind": "event", **event_view(reminder.event)}
+    else:
+        raise ValueError("a reminder is of an event or of a memory")
+    return of | {"passages": reminder.passages}
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+def short_time(time: str | None) -> str:
+    """A time of a view as people write it, to the minute."""
+    return (time or "undated")[:_SHORT_TIME].replace("T", " ")
+
+
+def event_line(view: View) -> str:
+    """An event on a line."""
+    return f"{view['id']}  {short_time(view['ts'])}  {view['type']}  ~{view['tokens']} tok  {view['summary']}"
+
+
+def event_head(view: View) -> str:
+    """What stands above an event's text."""
+    failed = " failed" if view.get("failed") and view["type"] == TOOL_RESULT else ""
+    places = [view["tool"], view["file"], view["branch"] and f"branch {view['branch']}"]
+    about = "".join(f"  {squeeze(place, MAX_PLACE_CHARS)}" for place in places if place)
+    return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}{failed}{about}  session {view['session_id'][:8]}"
+
+
+def memory_head(view: View) -> str:
+    """What stands above a memory's text: id, time, type, what has become of it, whose it is, where it holds."""
+    owner = f"  owner {view['agent']}" if view["agent"] else ""
+    state = "" if view["state"] == "live" else f"  {view['state']}"
+    state += "  pinned" if view["pinned"] else ""
+    state += "" if view["source"] == HAND else "  distilled"
+    state += "  from outside, not reviewed" if view["is_outside"] else ""
+    where = squeeze(view["project"], MAX_PLACE_CHARS) if view["project"] else "every project"
+    return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}  {view['status']}{state}{owner}  {where}"
+
+
+def memory_line(view: View) -> str:
+    """A memory on a line: id, type, day, where it holds, what it says, what has become of it."""
+    where = (view["project"].rstrip("/").rpartition("/")[2] or view["project"]) if view["project"] else "everywhere"
+    marks = [view["state"]] if view["state"] != "live" else []
+    marks += ["resolved"] if view["status"] == RESOLVED else []
+    marks += ["pinned"] if view["pinned"] else []
+    marks += ["distilled"] if view["source"] != HAND else []
+    marks += ["from outside"] if view["is_outside"] else []
+    marks += [f"of {view['agent']}"] if view["agent"] else []
+    about = f" [{', '.join(marks)}]" if marks else ""
+    return f"{view['id']}  {view['type']:<10}  {str(view['ts'])[:10]}  {where}  {view['summary']}{about}"
+
+
+def hit_line(view: View, running: str, *, with_project: bool) -> str:
+    """What stands above a hit's excerpt; `running` is the session that asks."""
+    where = f"  {view['project'] or 'every project'}" if with_project else ""
+    if view["kind"] == "memory":
+        done = "  [resolved]" if view["status"] == RESOLVED else ""
+        done += "  [from outside]" if view["is_outside"] else ""
+        about = f"{view['type']}{done}" + (f"  {view['cited']}" if view["evidence"] else "")
+    else:
+        session = view["session_id"] or ""
+        about = f"{view['type']}  {'this session' if session == running else f'session {session[:8]}'}"
+    return f"{view['id']}  {short_time(view['ts'])}  {about}{where}  ~{view.get('tokens', 0)} tok"
+
+
+def evidence_lines(evidence: Sequence[View]) -> list[str]:
+    """What bears a memory out, for people."""
+    lines = []
+    for view in evidence:
+        tool = f" {view['tool']}" if view["tool"] else ""
+        lines.append(f"    {view['id']}  {view['ts']}  {view['type']}{tool}")
+        lines += [f"      {line}" for line in str(view["text"]).splitlines()]
+    return lines
