@@ -94,3 +94,19 @@ class StoreNewerError(StoreError):
 
 class CursorMovedError(StoreError):
     """Another process ingested the same bytes first."""
+
+
+class OverBudgetError(ProviderError):
+    """The ledger does not allow the call; it was not made. Asking again is pointless before somebody changes that."""
+
+
+class WrongShapeError(ProviderError):
+    """The model was asked twice and said something of another shape each time: it will do so again."""
+
+
+class MissingError(ProviderError):
+    """A package or a model is not on this machine; `remedy` is the command that brings it."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONFIG_NAME = "config.toml"
+ACTIVE = "HOWCOME_ACTIVE"
+"""Set for every agent that howcome itself starts: no hook of it does anything, and within it no model is asked."""
+
 _YES = frozenset(("1", "true", "yes", "on"))
 _NO = frozenset(("", "0", "false", "no", "off"))
 

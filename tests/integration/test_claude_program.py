@@ -18,10 +18,9 @@ from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, ask, payload
 
 from howcome.domain.spending import CLASSIFY, Caps, Receipt
 from howcome.errors import ProviderError
-from howcome.present.hooks import GUARD
-from howcome.providers.llm import ACTIVE
 from howcome.providers.llm_claude import ARGUMENTS, ClaudeLanguageModel
 from howcome.providers.spending import MeteredModel
+from howcome.settings import ACTIVE
 from howcome.store.sqlite import SqliteStore
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"]}
@@ -78,11 +77,10 @@ def test_it_is_held_apart_from_its_users_sessions(
     assert os.path.dirname(asked["cwd"]) == os.path.realpath(store.folder)
     assert set(os.listdir(store.folder)) == before
     environment = asked["environment"]
-    assert (environment[GUARD], environment["CLAUDE_CODE_SKIP_PROMPT_HISTORY"]) == ("1", "1")
+    assert (environment[ACTIVE], environment["CLAUDE_CODE_SKIP_PROMPT_HISTORY"]) == ("1", "1")
     assert "CLAUDECODE" not in environment
     assert "CLAUDE_CODE_SESSION_ID" not in environment
     assert environment["CLAUDE_CODE_OAUTH_TOKEN"] == "what-it-logs-in-with"
-    assert GUARD == ACTIVE
 
 
 def test_its_own_reckoning_is_the_receipt(store: SqliteStore, program: ClaudeProgram) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.processes import HOOK, HOOK_FIELDS, LIMIT_S, answer_of, ask, hook, payload, run
 
-from howcome.present.hooks import IN_TIME, LATE, MAX_TALLY_BYTES, TALLY_NAME, tally
+from howcome.present.guarded import IN_TIME, LATE, MAX_TALLY_BYTES, TALLY_NAME, tally
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:

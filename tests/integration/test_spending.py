@@ -18,9 +18,9 @@ from tests.others import REVIEW, Chat, Messages, said
 from tests.processes import ask, run
 
 from howcome.domain.spending import RERANK
-from howcome.errors import ProviderError
+from howcome.errors import OverBudgetError, ProviderError
 from howcome.present.mcp_session import Session
-from howcome.providers.llm import OverBudgetError, open_model
+from howcome.providers.llm import open_model
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 
@@ -30,7 +30,8 @@ WEIGHT = {"HOWCOME_CLASSIFIER_WEIGHT": "0.5"}
 ASKER = """
 import os, sys
 from howcome.errors import ProviderError
-from howcome.providers.llm import OverBudgetError, open_model
+from howcome.errors import OverBudgetError
+from howcome.providers.llm import open_model
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 settings = read_settings(os.environ)

@@ -18,9 +18,9 @@ from tests.others import Chat, said
 from tests.rerankers import MODEL, Judge, SharedWords, installed
 
 from howcome.domain.stored import Found
-from howcome.errors import ProviderError
+from howcome.errors import MissingError, ProviderError
 from howcome.ingest.secrets import Redactor
-from howcome.providers.rerank import MissingError, open_reranker
+from howcome.providers.rerank import open_reranker
 from howcome.providers.rerank_fastembed import CrossEncoder
 from howcome.retrieve.outside import PAUSE_MS
 from howcome.retrieve.rerank import TIER, Reranking, reorder

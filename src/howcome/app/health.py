@@ -102,10 +102,10 @@ class Health:
         return is_due(self._store)
 
     def redact_again(self, on_progress: Callable[[int, int], None] = lambda *_: None) -> Redacted | None:
-        """Redacts what is stored by today's rules; None when that is not due."""
-        from howcome.ingest.redaction_version import upgrade
+        """Redacts what is stored by today's rules; None when that is not due. See `redacting.redact_again`."""
+        from howcome.ingest.redacting import redact_again
 
-        return upgrade(self._store, self._settings.home, on_progress)
+        return redact_again(self._store, self._settings.home, on_progress) if self.is_redaction_due() else None
 
     def note_redacted(self, version: int) -> None:
         """Everything here has been through the rules of a version already."""

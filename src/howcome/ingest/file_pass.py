@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from howcome.capture.records import ReaderState
     from howcome.capture.unfold import Status
     from howcome.domain.events import Event
-    from howcome.ingest.pipeline import Ingester
+    from howcome.ingest.writer import RecordWriter
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20
@@ -30,15 +30,15 @@ class FilePass:
     """The records of one file that are read but not yet committed."""
 
     def __init__(
-        self, ingester: Ingester, state: SourceState, memory: ReaderState, head: bytes, window: bytes,
+        self, writer: RecordWriter, state: SourceState, memory: ReaderState, head: bytes, window: bytes,
         report: FileReport, on_progress: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
-        self._ingester, self._head, self._window, self._report = ingester, head, window, report
+        self._writer, self._head, self._window, self._report = writer, head, window, report
         self._on_progress = on_progress
         self.state = state.copy()
         self._reader = READERS[state.client]
         self._reader_state = memory
-        self._fallback_session = ingester.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
+        self._fallback_session = writer.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []
         self._found: list[tuple[NewRecord, list[tuple[Event, int]], bytes]] = []
         self._bytes = 0
@@ -85,7 +85,7 @@ class FilePass:
         if not data or data.isspace():
             return NewRecord(offset, size, [])
         try:
-            record = self._ingester.decode(data, self.state.client)
+            record = self._writer.decode(data, self.state.client)
             found = self._reader(record, self._reader_state)
             new = NewRecord(offset, size, [], unknown=found is None)
             if found:
@@ -98,7 +98,7 @@ class FilePass:
 
     def prepare(self) -> None:
         """The rows of what was read."""
-        preparer = self._ingester.preparer()
+        preparer = self._writer.preparer()
         with contextlib.suppress(RecursionError):  # each is tried by itself, too
             preparer.foresee(event for _, found, _ in self._found for event, _ in found)
         for record, found, data in self._found:
@@ -114,8 +114,8 @@ class FilePass:
         for event in found:
             cwd = event.cwd or ""
             if cwd not in self.roots:
-                self.roots[cwd] = self._ingester.root_of(cwd)
-            if self._ingester.places.is_excluded(cwd):
+                self.roots[cwd] = self._writer.root_of(cwd)
+            if self._writer.places.is_excluded(cwd):
                 self._reader_state.close_call(event.tool_use_id or "")
                 continue
             event.session_id = event.session_id or self._fallback_session
@@ -138,7 +138,7 @@ class FilePass:
         state.head_digest = digest_of(self._head[: state.head_bytes]) if state.head_bytes else ""
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
-        state.reader_state = kept(self._reader_state, self._ingester.preparer().gate)
+        state.reader_state = kept(self._reader_state, self._writer.preparer().gate)
         after, size = state.copy(), self._bytes
 
         def settle(counts: dict[str, int]) -> None:
@@ -149,6 +149,6 @@ class FilePass:
             if self._on_progress is not None:
                 self._on_progress(size)
 
-        batch = Batch(after, self._records, self.roots, self._ingester.now_ms())
-        self._ingester.write(batch, settle, again)
+        batch = Batch(after, self._records, self.roots, self._writer.now_ms())
+        self._writer.write(batch, settle, again)
         self._records, self._bytes = [], 0

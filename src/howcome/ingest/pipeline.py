@@ -8,31 +8,25 @@ unique: the effect is exactly-once.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 
-from howcome.capture.decode import decode_record
 from howcome.capture.files import Line, LineReader
 from howcome.capture.unfold import holds_sessions, is_plain, open_lines, sessions_in, status_of
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
-from howcome.ingest.decoders import fast_decoder
 from howcome.ingest.file_pass import FilePass
 from howcome.ingest.generations import position
 from howcome.ingest.held import HeldBatches
-from howcome.ingest.prepare import Preparer
 from howcome.ingest.reader_memory import at_hand, remembered
 from howcome.ingest.reports import FileReport
 from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
+from howcome.ingest.writer import RecordWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from howcome.capture.unfold import Status
-    from howcome.ingest.exclusion import Places
-    from howcome.settings import Settings
-    from howcome.store.base import Store
 
 TORN_IDLE_MS = 24 * 3600 * 1000
 """An unfinished last line of a file that nobody has touched for a day will not be finished."""
@@ -41,27 +35,8 @@ MAX_RETRIES = 20
 """How often a pass gives way to another process on the same file before it leaves the file to it."""
 
 
-class Ingester:
-    """Reads transcript files into one store.
-
-    Args:
-        store: Where rows and cursors go.
-        places: Decides the project of a folder, and whether it is excluded.
-        now_ms: The clock, UTC milliseconds.
-        on_rows: Called after each commit with the search texts of the new rows by row id.
-        meet: Called with the root of a repository before anything of it is stored, where there is time for that.
-    """
-
-    def __init__(
-        self, store: Store, places: Places, *, now_ms: Callable[[], int],
-        on_rows: Callable[[dict[int, str]], None] | None = None, meet: Callable[[str], None] | None = None,
-    ) -> None:  # fmt: skip
-        self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
-        self._preparer: Preparer | None = None
-        self._is_ended_then = False
-        self._held: HeldBatches | None = None
-        self._met: set[str] = set()
-        self._decoders: dict[str, Callable[[bytes], object] | None] = {}
+class Ingester(RecordWriter):
+    """Reads transcript files into one store; see `RecordWriter` for its arguments."""
 
     def ingest_file(
         self, path: str, client: str, *, deadline: float | None = None,
@@ -107,19 +82,6 @@ class Ingester:
         finally:
             self._held = None
         held.commit()
-
-    def commit_held(self) -> None:
-        """Commits what waits for others."""
-        if self._held is not None:
-            self._held.commit()
-
-    def write(self, batch: Batch, settle: Callable[[dict[str, int]], None], again: Callable[[], object] | None) -> None:
-        """Commits a batch and tells what was counted: now, or with others where its source can be read `again`."""
-        if self._held is not None and again is not None:
-            self._held.add(batch, settle, again)
-            return
-        self.commit_held()
-        settle(self.store_batch(batch))
 
     def _pass_over_sessions(
         self, path: str, client: str, report: FileReport, deadline: float | None,
@@ -224,43 +186,6 @@ class Ingester:
     def _is_idle(self, status: Status) -> bool:
         return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
-    def preparer(self) -> Preparer:
-        """The preparer with the store's key, made on first use (it loads the secret rules)."""
-        if self._preparer is None:
-            key = self._store.meta("key")
-            self._preparer = Preparer(bytes(key), self._store.gate)  # type: ignore[call-overload]
-        return self._preparer
-
-    def ask_second_opinion(self, settings: Settings) -> None:
-        """Lets the scanner that the settings name look at what is read from now on, too.
-
-        Raises:
-            SettingsError: its package is not there.
-        """
-        if settings.second_opinion != "off":
-            from howcome.ingest.second_opinion import kingfisher
-
-            cache_folder = os.path.join(settings.home, "models", "kingfisher")
-            self.preparer().gate.redactor.ask_too(kingfisher(cache_folder))
-
-    def decode(self, data: bytes, client: str) -> dict[str, object]:
-        """One line as a record."""
-        if client not in self._decoders:
-            self._decoders[client] = fast_decoder(client)
-        return decode_record(data, self._decoders[client])
-
-    def store_batch(self, batch: Batch) -> dict[str, int]:
-        """Commits a batch, its folders as its events name them; hands the new rows on to the index."""
-        gated = self.preparer().gate.text
-        batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
-        counts, new_rows = self._store.log.append(batch)
-        self._hand_on(new_rows)
-        return counts
-
-    def _hand_on(self, new_rows: dict[int, str]) -> None:
-        if self._on_rows is not None and new_rows:
-            self._on_rows(new_rows)
-
     def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
         """A record at a place that was passed before, with its rows in the order of their own times."""
         memory = at_hand(state.reader_state, state.path, state.client)
@@ -269,30 +194,6 @@ class Ingester:
         record = work.read(offset, size_bytes, data)
         work.prepare()
         return Batch(state, [record], work.roots, self._now_ms())
-
-    def store_again(self, batch: Batch) -> dict[str, int]:
-        """Commits a record that was set aside; hands its rows on to the index."""
-        counts, new_rows = self._store.quarantine.readmit(batch)
-        self._hand_on(new_rows)
-        return counts
-
-    def root_of(self, cwd: str) -> tuple[str, bool]:
-        """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
-        root, is_certain = self._places.root_of(cwd)
-        if is_certain and self._meet is not None and not self._is_ended_then and root not in self._met:
-            self._met.add(root)
-            if not self._places.is_excluded(cwd):
-                self._meet(root)
-        return root, is_certain
-
-    @property
-    def places(self) -> Places:
-        """Where events belong."""
-        return self._places
-
-    def now_ms(self) -> int:
-        """The clock."""
-        return self._now_ms()
 
 
 def _last_line(state: SourceState, reader: LineReader) -> Line:

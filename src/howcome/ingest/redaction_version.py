@@ -8,9 +8,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.ingest.redacting import Redacted
     from howcome.store.base import Store
 
 RULES_VERSION = 3
@@ -29,10 +26,3 @@ def rules_of(store: Store) -> int:
 def is_due(store: Store) -> bool:
     """Whether what is stored has to be redacted again."""
     return rules_of(store) < RULES_VERSION
-
-
-def upgrade(store: Store, home: str, on_progress: Callable[[int, int], None] = lambda *_: None) -> Redacted | None:
-    """Redacts what is stored again; None when that is not due. See `redacting.redact_again`."""
-    from howcome.ingest.redacting import redact_again
-
-    return redact_again(store, home, on_progress) if is_due(store) else None

@@ -15,8 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from howcome.present.shared_embedder import Load
-    from howcome.providers.base import Embedder, FloatMatrix, FloatVector
+    from howcome.providers.base import Embedder, FloatMatrix, FloatVector, Load
     from howcome.settings import Settings
 
 LOADING_S = 1.0

@@ -162,7 +162,7 @@ def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
 def _note_refused(app: App, payload: Payload, refused: int) -> None:
     """A path that was not read is said by `doctor`; the path itself is whoever's words, and is not kept."""
     if refused:
-        from howcome.present.hooks import REFUSED, note
+        from howcome.present.guarded import REFUSED, note
 
         note(app.settings.home, f"{text_of(payload, 'hook_event_name')[:40]} {REFUSED}")
 

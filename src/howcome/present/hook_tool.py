@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+from howcome.present.guarded import guarded
 from howcome.present.hook_handlers import CLAUDE_CODE, answer, deadline_setting
-from howcome.present.hooks import GUARD, MAX_PAYLOAD_BYTES, guarded
+from howcome.present.hooks import MAX_PAYLOAD_BYTES
+from howcome.settings import ACTIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def hook_tool(arguments: Mapping[str, object], settings: Settings, embedder: Sha
         embedder: Of the server.
     """
     event, agent = arguments.get("hook_event_name"), arguments.get("agent", CLAUDE_CODE)
-    if not isinstance(event, str) or not isinstance(agent, str) or settings.disable or os.environ.get(GUARD):
+    if not isinstance(event, str) or not isinstance(agent, str) or settings.disable or os.environ.get(ACTIVE):
         return ""
     setting = deadline_setting(event, agent)
     payload = {name: value for name, value in arguments.items() if _is_given(value)}

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from howcome.app import App
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Found, SessionSummary, StoredEvent
-    from howcome.present.mcp_session import Session
-    from howcome.present.mcp_tools import Arguments
+    from howcome.present.mcp_arguments import Arguments
+    from howcome.present.mcp_workplace import Workplace
 
 KINDS = events.STORED_KINDS
 ANSWER_CHARS = 30_000
@@ -56,7 +56,7 @@ MAX_PROBLEM_CHARS = 100
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
-def search_memory(session: Session, arguments: Arguments) -> str:
+def search_memory(session: Workplace, arguments: Arguments) -> str:
     """The index of hits: one line each."""
     from howcome.app import now_ms
 
@@ -100,7 +100,7 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
 
 
 # -- whole texts -------------------------------------------------------------------------------------------------------
-def get_memories(session: Session, arguments: Arguments) -> str:
+def get_memories(session: Workplace, arguments: Arguments) -> str:
     """The whole texts of some ids; an unknown one does not spoil the others."""
     app, ids = session.app, list(dict.fromkeys(arguments.texts("ids")))
     room = ANSWER_CHARS // len(ids)
@@ -136,7 +136,7 @@ def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = 
     return joined([entry(head, part, mark=mark), *([entry(more)] if left > 0 else [])])
 
 
-def expand_memory(session: Session, arguments: Arguments) -> str:
+def expand_memory(session: Workplace, arguments: Arguments) -> str:
     """An event with its exchange, or a memory with its chain and evidence."""
     app, ident = session.app, arguments.text("id") or ""
     if is_memory_id(ident):
@@ -175,7 +175,7 @@ def _expand_memory(app: App, memory: Memory) -> str:
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------
-def get_context(session: Session, arguments: Arguments) -> str:
+def get_context(session: Workplace, arguments: Arguments) -> str:
     """The events around one, in their order."""
     app, ident = session.app, arguments.text("id") or ""
     if is_memory_id(ident):
@@ -189,7 +189,7 @@ def get_context(session: Session, arguments: Arguments) -> str:
     return answer(app, head, _told(app, chosen, arguments, mark=event.row))
 
 
-def replay_session(session: Session, arguments: Arguments) -> str:
+def replay_session(session: Workplace, arguments: Arguments) -> str:
     """A session from its start to an event, or all of it."""
     app, ident = session.app, (arguments.text("id") or "").strip()
     try:
@@ -209,7 +209,7 @@ def replay_session(session: Session, arguments: Arguments) -> str:
     return answer(app, head, _told(app, chosen, arguments, mark=mark, offset=offset, total=len(told)))
 
 
-def get_timeline(session: Session, arguments: Arguments) -> str:
+def get_timeline(session: Workplace, arguments: Arguments) -> str:
     """The latest sessions, or the events of one."""
     app, name = session.app, arguments.text("session")
     if name is None:
@@ -225,7 +225,7 @@ def get_timeline(session: Session, arguments: Arguments) -> str:
     return answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
 
 
-def _sessions(session: Session, arguments: Arguments) -> str:
+def _sessions(session: Workplace, arguments: Arguments) -> str:
     app = session.app
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
     found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit)[offset:]
@@ -266,7 +266,7 @@ def _told(
     return [*parts, *([entry(f"… {max(total, offset + len(shown)) - end} more: offset={end}")] if is_cut else [])]
 
 
-def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
+def memory_status(session: Workplace, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
     """What is stored, in a few lines."""
     app = session.app
     counts, kept = app.health.counts(), app.memories.counts()
@@ -287,7 +287,7 @@ def memory_status(session: Session, arguments: Arguments) -> str:  # noqa: ARG00
     return "\n".join(lines)
 
 
-def _here(session: Session) -> str:
+def _here(session: Workplace) -> str:
     if session.is_nowhere:
         return "none: the client has started howcome in no project's folder"
     is_known = session.scope(None).project_id is not None

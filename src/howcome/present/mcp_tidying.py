@@ -10,15 +10,15 @@ from howcome.present.views import memory_head, memory_view
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.domain.memories import Memory
-    from howcome.present.mcp_session import Session
-    from howcome.present.mcp_tools import Arguments
+    from howcome.present.mcp_arguments import Arguments
+    from howcome.present.mcp_workplace import Workplace
 
 LIMIT = 20
 LINE_CHARS = 400
 _SETTLE = "Correct one with update_memory or forget; a person settles a pair: howcome memories --settle NUMBER."
 
 
-def list_stale(session: Session, arguments: Arguments) -> str:
+def list_stale(session: Workplace, arguments: Arguments) -> str:
     """Faded memories of a scope, or pairs of memories that may contradict each other."""
     app, scope = session.app, session.scope(arguments.text("project"))
     limit = arguments.number("limit", LIMIT)

@@ -11,14 +11,14 @@ from howcome.retrieve.projects import project_label
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.domain.memories import Memory
-    from howcome.present.mcp_session import Session
-    from howcome.present.mcp_tools import Arguments
+    from howcome.present.mcp_arguments import Arguments
+    from howcome.present.mcp_workplace import Workplace
 
 MIN_ID_CHARS = 8
 """What is changed is named by its id, not by the two letters that happen to find some project's memory."""
 
 
-def remember(session: Session, arguments: Arguments) -> str:
+def remember(session: Workplace, arguments: Arguments) -> str:
     """Keeps a memory of this project, or of every project."""
     is_global = arguments.text("scope") == "global"
     memory, is_new = session.app.memories.add(
@@ -33,7 +33,7 @@ def remember(session: Session, arguments: Arguments) -> str:
     return f"Kept as {memory.id} ({memory.type}, {where}). {hints}"
 
 
-def update_memory(session: Session, arguments: Arguments) -> str:
+def update_memory(session: Workplace, arguments: Arguments) -> str:
     """Supersedes a memory, or sets its status."""
     old = session.app.memories.get(_id(arguments))
     memory = session.app.memories.update(
@@ -48,7 +48,7 @@ def update_memory(session: Session, arguments: Arguments) -> str:
     return f"{memory.id} is {memory.status} now."
 
 
-def forget(session: Session, arguments: Arguments) -> str:
+def forget(session: Workplace, arguments: Arguments) -> str:
     """Takes a memory out of every search."""
     memory = session.app.memories.forget(_id(arguments), agent=arguments.text("agent_id"))
     return f"{memory.id} is forgotten: no search finds it. A person can bring it back: howcome restore {memory.id}"

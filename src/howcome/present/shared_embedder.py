@@ -8,23 +8,13 @@ import time
 
 from howcome.present.asked_embedder import AskedEmbedder
 from howcome.present.brief_embedder import BriefEmbedder
-from howcome.present.hooks import guarded
+from howcome.present.guarded import guarded
 from howcome.providers.embed import open_embedder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    from howcome.providers.base import Embedder
+    from howcome.providers.base import Embedder, Load
     from howcome.settings import Settings
-
-    class Load(Protocol):
-        """Opens an embedder, as `providers.embed.open_embedder` does."""
-
-        def __call__(self, settings: Settings, *, threads: int, build: bool, limit_s: float = ...) -> Embedder | None:
-            """The embedder of the settings."""
-            ...
-
 
 BUILDING_S = 1.0
 """Loading takes 0.15 to 0.4 s; who finds it taking longer (a model is being built) does without meanwhile."""

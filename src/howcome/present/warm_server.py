@@ -17,7 +17,8 @@ from contextlib import suppress
 from howcome import __version__
 from howcome.errors import ProviderError
 from howcome.present import warm_client
-from howcome.present.hooks import decode_payload, guarded
+from howcome.present.guarded import guarded
+from howcome.present.hooks import decode_payload
 from howcome.settings import read_settings
 
 TYPE_CHECKING = False

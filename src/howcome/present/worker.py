@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 
 from howcome.app import now_ms
-from howcome.present.hooks import guarded
+from howcome.present.guarded import guarded
 from howcome.present.patience import Patience
 from howcome.store.place import has_database
 

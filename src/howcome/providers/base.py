@@ -18,6 +18,8 @@ from howcome.errors import ProviderError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from howcome.settings import Settings
+
     FloatMatrix: TypeAlias = NDArray[np.float32]
     FloatVector: TypeAlias = NDArray[np.float32]
 
@@ -54,6 +56,14 @@ class Embedder(Protocol):
         Raises:
             ProviderError: there are no vectors to be had; the message names the next step.
         """
+        ...
+
+
+class Load(Protocol):
+    """Opens an embedder, as `providers.embed.open_embedder` does."""
+
+    def __call__(self, settings: Settings, *, threads: int, build: bool, limit_s: float = ...) -> Embedder | None:
+        """The embedder of the settings."""
         ...
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from howcome.errors import ProviderError
+from howcome.settings import ACTIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,23 +19,12 @@ if TYPE_CHECKING:
     from howcome.providers.spending import Ledger, MeteredModel
     from howcome.settings import Settings
 
-ACTIVE = "HOWCOME_ACTIVE"
-"""Set for every agent that howcome itself starts: within it no model is asked, whatever the settings say."""
-
 LIMIT_SETTING = "llm_deadline_s"
 SEARCH_LIMIT_S = 6.0
 """What somebody who searches waits for a model at most, once a day and question."""
 
 GRAPH_LIMIT_S = 2.0
 """What a search waits for one question to a graph server; it asks two."""
-
-
-class OverBudgetError(ProviderError):
-    """The ledger does not allow the call; it was not made. Asking again is pointless before somebody changes that."""
-
-
-class WrongShapeError(ProviderError):
-    """The model was asked twice and said something of another shape each time: it will do so again."""
 
 
 def open_model(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from howcome.domain.spending import Usage, as_count
-from howcome.errors import ProviderError
+from howcome.errors import MissingError, ProviderError
 from howcome.providers.http_post import (
     CLOSE_S,
     CONNECT_LIMIT_S,
@@ -27,7 +27,6 @@ from howcome.providers.http_post import (
     status_error,
 )
 from howcome.providers.llm_adapter import MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, object_in, require_whole
-from howcome.providers.rerank import MissingError
 
 if TYPE_CHECKING:
     import httpx2

@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any
 from howcome.domain.spending import Usage, as_cost, as_count
 from howcome.errors import ProviderError
 from howcome.providers.http_post import MAX_ANSWER_BYTES, RefusedError, TryLaterError, in_one_line
-from howcome.providers.llm import ACTIVE
 from howcome.providers.llm_adapter import INSTRUCTION, MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, object_in
+from howcome.settings import ACTIVE
 
 if TYPE_CHECKING:
     from howcome.providers.llm_adapter import ModelAdapter

@@ -17,14 +17,6 @@ LLM = "llm"
 """The language model of the settings reranks; every other word than it and `off` names a cross-encoder."""
 
 
-class MissingError(ProviderError):
-    """A package or a model is not on this machine; `remedy` is the command that brings it."""
-
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.remedy = remedy
-
-
 def open_reranker(settings: Settings, ledger: Ledger | None = None) -> Reranker | None:
     """The reranker of the settings; None when it is off. Nothing is downloaded, no endpoint asked.
 

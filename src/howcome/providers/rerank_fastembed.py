@@ -11,9 +11,8 @@ import sys
 import time
 from importlib import import_module
 
-from howcome.errors import ProviderError
+from howcome.errors import MissingError, ProviderError
 from howcome.providers.http_post import in_one_line
-from howcome.providers.rerank import MissingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

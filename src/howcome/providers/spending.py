@@ -21,9 +21,8 @@ from howcome.domain.spending import (
     Usage,
     estimated_tokens,
 )
-from howcome.errors import ProviderError, StoreError
+from howcome.errors import OverBudgetError, ProviderError, StoreError, WrongShapeError
 from howcome.providers.http_post import RefusedError, TryLaterError
-from howcome.providers.llm import OverBudgetError, WrongShapeError
 from howcome.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, Turn, answer_in
 
 if TYPE_CHECKING:

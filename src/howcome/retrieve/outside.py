@@ -10,8 +10,8 @@ from contextlib import suppress
 from hashlib import blake2b
 
 from howcome.domain.spending import CLASSIFY
-from howcome.errors import ProviderError
-from howcome.providers.llm import OverBudgetError, open_graph, open_model
+from howcome.errors import OverBudgetError, ProviderError
+from howcome.providers.llm import open_graph, open_model
 from howcome.retrieve.classify import INTENTS, MAX_FILES, MAX_NAMES, MAX_SUBSYSTEMS
 from howcome.retrieve.ranking import WEIGHTS, Ranking
 

@@ -6,8 +6,7 @@ fails or is late is left alone for a while, and the order is the one that the se
 
 from __future__ import annotations
 
-from howcome.errors import ProviderError
-from howcome.providers.llm import OverBudgetError
+from howcome.errors import OverBudgetError, ProviderError
 from howcome.providers.rerank import LLM, open_reranker
 from howcome.retrieve.outside import MAX_PAUSE_MS, PAUSE_MS
 from howcome.settings import RERANKED

@@ -18,12 +18,11 @@ from howcome.domain.distil_batches import MAX_FAILURES, PENDING
 from howcome.domain.events import squeeze
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.errors import ProviderError
+from howcome.errors import OverBudgetError, ProviderError, WrongShapeError
 from howcome.ingest.distil.batches import close_batches
 from howcome.ingest.distil.llm import SCHEMA, Shown, remembered, shown_messages
 from howcome.ingest.distil.operations import SenselessError, Weighing, proposals_in
 from howcome.ingest.secrets import Redactor
-from howcome.providers.llm import OverBudgetError, WrongShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

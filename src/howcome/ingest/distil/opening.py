@@ -7,7 +7,8 @@ import os
 from howcome.domain.spending import DISTIL
 from howcome.errors import ProviderError
 from howcome.ingest.distil.model_run import ModelDistillation
-from howcome.providers.llm import ACTIVE, LIMIT_SETTING, open_model
+from howcome.providers.llm import LIMIT_SETTING, open_model
+from howcome.settings import ACTIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

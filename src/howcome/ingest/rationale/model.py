@@ -11,11 +11,10 @@ import re
 
 from howcome.domain import events
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
-from howcome.errors import ProviderError
+from howcome.errors import OverBudgetError, ProviderError
 from howcome.ingest.distil.rules.scene import Scene
 from howcome.ingest.rationale.done import Deeds
 from howcome.ingest.rationale.rules import least_trusted
-from howcome.providers.llm import OverBudgetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

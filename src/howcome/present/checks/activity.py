@@ -13,8 +13,8 @@ from howcome.capture.discover import Found
 from howcome.capture.spool import dead_letters, spool_counts
 from howcome.errors import StoreError
 from howcome.present.checks.base import Finding, Level, Machine, counted, quoted
-from howcome.present.hooks import LOG_NAME as HOOK_LOG_NAME
-from howcome.present.hooks import REFUSED
+from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
+from howcome.present.guarded import REFUSED
 from howcome.present.render import iso_time
 from howcome.present.warm_client import SOCKET_NAME
 from howcome.present.worker import LOCK_NAME, worker_state

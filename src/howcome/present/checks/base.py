@@ -16,8 +16,7 @@ from typing import Literal
 from howcome.app import App, open_app
 from howcome.capture.discover import Found, known_transcripts
 from howcome.errors import SettingsError, StoreError
-from howcome.present.hooks import GUARD
-from howcome.settings import FIELDS, Settings, home_folder, read_settings
+from howcome.settings import ACTIVE, FIELDS, Settings, home_folder, read_settings
 from howcome.store.place import database_path
 
 Level = Literal["ok", "note", "warning", "error"]
@@ -133,7 +132,7 @@ class Machine:
             OSError: it cannot be started.
         """
         variables = {**self.environment, **(environment or {})}
-        variables.pop(GUARD, None)  # with it a hook does nothing, and that is not what is asked here
+        variables.pop(ACTIVE, None)  # with it a hook does nothing, and that is not what is asked here
         started = time.monotonic()
         reads, writes = os.pipe()
         os.write(writes, data)  # before it starts: one that ends without reading would end this process by SIGPIPE

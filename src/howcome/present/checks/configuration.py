@@ -7,21 +7,20 @@ import os
 from difflib import get_close_matches
 
 from howcome.app import now_ms
-from howcome.errors import ProviderError
+from howcome.errors import MissingError, ProviderError
 from howcome.ingest.second_opinion import MODULE as KINGFISHER
 from howcome.ingest.second_opinion import PACKAGE
 from howcome.present.checks.base import Finding, Machine, edit
 from howcome.present.checks.source import extra_remedy
-from howcome.present.hooks import GUARD
 from howcome.providers.llm import open_adapter, open_graph
 from howcome.providers.llm_anthropic import PACKAGE as EXTRA
-from howcome.providers.rerank import LLM, MissingError, open_reranker
+from howcome.providers.rerank import LLM, open_reranker
 from howcome.retrieve.outside import graph_known_as, model_known_as
 from howcome.retrieve.rerank import reranker_known_as
-from howcome.settings import CONFIG_NAME, FIELDS, RERANKED
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, RERANKED
 
 _PREFIX = "HOWCOME_"
-_OTHERS = ("HOWCOME_HOME", GUARD)
+_OTHERS = ("HOWCOME_HOME", ACTIVE)
 _KNOWN = (*_OTHERS, *(known.variable for known in FIELDS))
 
 
@@ -59,9 +58,9 @@ def check_switches(machine: Machine) -> list[Finding]:
         line = "unset HOWCOME_DISABLE" if by_variable else f"in {config}: disable = false"
         what = "HOWCOME_DISABLE is set" if by_variable else "config.toml says disable"
         findings.append(Finding("warning", "switches", f"{what}: hooks do nothing, no recall, no capture", line))
-    if machine.environment.get(GUARD):
-        what = f"{GUARD} is set here: hooks of agents that are started from this shell do nothing"
-        findings.append(Finding("warning", "switches", what, f"unset {GUARD}"))
+    if machine.environment.get(ACTIVE):
+        what = f"{ACTIVE} is set here: hooks of agents that are started from this shell do nothing"
+        findings.append(Finding("warning", "switches", what, f"unset {ACTIVE}"))
     return findings or [Finding("ok", "switches", "nothing is switched off")]
 
 

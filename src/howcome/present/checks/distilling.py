@@ -7,8 +7,7 @@ import os
 from howcome.ingest.distil.model_run import STOPPED
 from howcome.ingest.distil.opening import not_allowed
 from howcome.present.checks.base import Finding, Machine, counted, edit
-from howcome.providers.llm import ACTIVE
-from howcome.settings import CONFIG_NAME
+from howcome.settings import ACTIVE, CONFIG_NAME
 
 MOST_REASONS = 3
 

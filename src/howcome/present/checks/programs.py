@@ -13,8 +13,8 @@ from howcome import __version__
 from howcome.present import lifecycle
 from howcome.present.checks.base import Done, Finding, Machine, quoted
 from howcome.present.checks.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
-from howcome.present.hooks import GUARD, LOG_NAME
-from howcome.settings import CONFIG_NAME
+from howcome.present.guarded import LOG_NAME
+from howcome.settings import ACTIVE, CONFIG_NAME
 
 LEAST_SQLITE = (3, 51, 3)
 """Before it, several writers could damage a database with a write-ahead log."""
@@ -38,7 +38,7 @@ _PROBE = f"""
 import json, os, runpy, sys
 launch = runpy.run_path(sys.argv.pop())
 sys.argv[1:] = ["UserPromptSubmit"]
-os.environ[{GUARD!r}] = "1"
+os.environ[{ACTIVE!r}] = "1"
 launch["run"]()
 import apsw, tantivy, howcome
 print(json.dumps(dict(python=sys.version.split()[0], howcome=howcome.__version__)))

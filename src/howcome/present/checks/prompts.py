@@ -6,7 +6,7 @@ import os
 import time
 
 from howcome.present.checks.base import Finding, Level, Machine, counted
-from howcome.present.hooks import LATE, TALLY_NAME
+from howcome.present.guarded import LATE, TALLY_NAME
 from howcome.settings import read_settings
 
 RECENT_S = 24 * 3600

@@ -15,10 +15,9 @@ from howcome.capture.spool import dead_letters, discard_dead, is_empty, spool_co
 from howcome.errors import RecordError, UsageError
 from howcome.ingest.spool import Intake, SpoolReport, take_in
 from howcome.present.commands.asking import confirm
-from howcome.present.hooks import GUARD
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
-from howcome.settings import Settings, read_settings
+from howcome.settings import ACTIVE, Settings, read_settings
 from howcome.store.place import has_database
 
 MAX_INPUT_BYTES = 64 << 20
@@ -62,7 +61,7 @@ def observe(*, agent: str, now: bool, retry: bool, discard: bool, yes: bool, as_
         _discard(settings, yes=yes, as_json=as_json)
     elif retry:
         _finish(settings, None, _move(settings, retry=True), as_json=as_json)
-    elif not os.environ.get(GUARD):
+    elif not os.environ.get(ACTIVE):
         intake = _take(settings, agent)
         _finish(settings, intake, _move(settings, retry=False) if now else None, as_json=as_json)
 

@@ -19,7 +19,7 @@ from howcome.present.checks.prompts import late_prompts, prompts_in_time
 from howcome.present.checks.storage import unread_transcripts
 from howcome.present.checks.wiring import read_wirings
 from howcome.present.commands.arguments import open_to_read
-from howcome.present.hooks import LOG_NAME
+from howcome.present.guarded import LOG_NAME
 from howcome.present.render import counted, iso_time, json_line, stored
 from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
