@@ -18,6 +18,9 @@ from howcome.ingest.distil.base import stream_of, with_following
 from howcome.ingest.distil.rules import RuleDistiller
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "distil"
+TAUGHT = frozenset(("decision", "failure", "pattern", "discovery"))
+"""What rules find; of dependencies and open tasks there are near misses only."""
+
 START_MS = int(datetime.fromisoformat("2026-03-19T10:00:00+00:00").timestamp() * 1000)
 MINUTE_MS = 60_000
 ORIGINS = {
@@ -95,13 +98,13 @@ def matches(candidate: Candidate, wanted: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_each_type_has_fifty_cases(kind: str) -> None:
-    """More than half of them memories of that type, the others near misses of any."""
+def test_each_type_has_its_cases(kind: str) -> None:
+    """Of what rules teach more than half are memories of that type, the others near misses of any."""
     cases = LABELLED[kind]
     wanted = [case["memory"]["type"] for case in cases if "memory" in case]
-    assert len(cases) == len({json.dumps(case["events"]) for case in cases}) == 50
-    assert wanted == [kind] * len(wanted)
-    assert 25 < len(wanted) < 30
+    assert len({json.dumps(case["events"]) for case in cases}) == len(cases)
+    assert (len(cases), wanted) == ((50, [kind] * 28) if kind in TAUGHT else (len(cases), []))
+    assert len(cases) > 20
     assert all(("memory" in case) is not ("rejected" in case) for case in cases)
     assert all(case.get("rejected", True) in (True, *REASONS) for case in cases)
 
@@ -109,7 +112,7 @@ def test_each_type_has_fifty_cases(kind: str) -> None:
 def test_no_two_cases_say_that_they_test_the_same() -> None:
     """A name is one case's."""
     names = [case["name"] for cases in LABELLED.values() for case in cases]
-    assert len(names) == len(set(names)) == 50 * len(TYPES)
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(
