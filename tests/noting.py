@@ -1,4 +1,4 @@
-"""A distiller for tests: it keeps what the agent says to keep, and calls done what it says is done."""
+"""A distiller for tests: it keeps what the agent says to keep."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from howcome.ingest.distil.base import Exchange
 
 KEEP = re.compile(r"KEEP (\w+)(?: #([\w-]+))?: (.+)")
-DONE = re.compile(r"DONE #([\w-]+)")
 UNFINISHED = re.compile(r"UNFINISHED: (.+)")
 
 
 class NotingDistiller:
-    """`KEEP <type> [#subject]: <text>` is a candidate, `DONE #subject` closes; UNFINISHED at the end is open."""
+    """`KEEP <type> [#subject]: <text>` is a candidate, UNFINISHED one while nothing follows."""
 
     def __init__(self, version: int = 1) -> None:
         self.name, self.version = "noting", version
@@ -35,7 +34,6 @@ class NotingDistiller:
                     continue
                 candidate = Candidate(kind, words, [event.id], event.origin, event.ts_ms or 0, subject=subject)
                 found.candidates.append(candidate)
-            found.closes += tuple(DONE.findall(text))
             for words in UNFINISHED.findall(text) if not following else ():
                 found.candidates.append(Candidate("context", words, [event.id], event.origin, event.ts_ms or 0))
         return found

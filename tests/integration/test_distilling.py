@@ -108,7 +108,7 @@ def test_two_halves_are_a_whole(tmp_path: Path, app: App) -> None:
     found = everything(app)
     assert [memory.type for memory in memories(app) if "instead of a Redis seen-set" in memory.text] == ["decision"]
     for table in (
-        "memory_said", "memory_evidence", "memories", "candidates", "closings", "distilled", "distilled_marks",
+        "memory_said", "memory_evidence", "memories", "candidates", "distilled", "distilled_marks",
     ):  # fmt: skip
         app.store.connection.execute(f"DELETE FROM {table}")  # type: ignore[attr-defined]  # noqa: S608 - fixed names
     assert distillation.run().sessions > 0

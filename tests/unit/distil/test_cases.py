@@ -12,7 +12,7 @@ import pytest
 
 from howcome.domain import events
 from howcome.domain.candidates import REASONS, Candidate
-from howcome.domain.memories import RESOLVED, TYPES
+from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
 from howcome.ingest.distil.base import stream_of, with_following
 from howcome.ingest.distil.rules import RuleDistiller
@@ -64,16 +64,12 @@ def stored(values: dict[str, Any], number: int) -> StoredEvent:
 
 
 def distilled(case: dict[str, Any]) -> tuple[list[Candidate], dict[str, int]]:
-    """Everything a case's exchanges teach, tasks that a later one shows done resolved, and the rejections."""
+    """Everything a case's exchanges teach, and the rejections."""
     found: list[Candidate] = []
     rejected: dict[str, int] = {}
     stream = stream_of([stored(values, number) for number, values in enumerate(case["events"])])
     for exchange, following in with_following(stream):
         gave = RuleDistiller().distil(exchange, following)
-        closes = {*gave.closes, *(subject for candidate in gave.candidates for subject in candidate.closes)}
-        for candidate in found:
-            if candidate.type == "context" and candidate.subject in closes:
-                candidate.status = RESOLVED
         found += gave.candidates
         for reason, count in gave.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + count
@@ -92,7 +88,6 @@ def matches(candidate: Candidate, wanted: dict[str, Any]) -> bool:
         candidate.type == wanted["type"]
         and all(plain(fact) in text for fact in wanted.get("contains", ()))
         and not any(plain(fact) in text for fact in wanted.get("lacks", ()))
-        and candidate.status == wanted.get("status", candidate.status)
         and candidate.origin == wanted.get("origin", candidate.origin)
     )
 
@@ -135,7 +130,7 @@ def test_the_requirements_own_examples_are_among_them(kind: str, words: str, fac
 def test_a_labelled_case_gives_what_its_label_says(case: dict[str, Any]) -> None:
     """A memory with the facts of the label, or none at all."""
     found, rejected = distilled(case)
-    shown = [f"{one.type}/{one.origin}/{one.status}: {one.text}" for one in found]
+    shown = [f"{one.type}/{one.origin}: {one.text}" for one in found]
     assert all(one.type in TYPES and 20 <= len(one.text) <= 8000 and one.evidence for one in found)
     assert set(rejected) <= set(REASONS)
     if "memory" in case:
