@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from howcome.domain.candidates import Candidate, Distilled
+from howcome.ingest.distil.base import LOOKAHEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from howcome.ingest.distil.base import Exchange
 
@@ -37,3 +38,14 @@ class NotingDistiller:
             for words in UNFINISHED.findall(text) if not following else ():
                 found.candidates.append(Candidate("context", words, [event.id], event.origin, event.ts_ms or 0))
         return found
+
+
+def with_following(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, list[Exchange]]]:
+    """Each exchange with the next `LOOKAHEAD` of the same agent: what a distiller is given."""
+    streams: dict[str | None, list[Exchange]] = {}
+    for exchange in exchanges:
+        streams.setdefault(exchange.agent_id, []).append(exchange)
+    places = dict.fromkeys(streams, 0)
+    for exchange in exchanges:
+        places[exchange.agent_id] = place = places[exchange.agent_id] + 1
+        yield exchange, streams[exchange.agent_id][place : place + LOOKAHEAD]

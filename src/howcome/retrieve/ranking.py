@@ -7,9 +7,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MEANING = "embedding"
-FAST = ("fulltext", "trigram", "entity", MEANING)
-RESCUE = ("classifier", "graph")
-"""Asked only when the fast ones are not sure."""
 
 WEIGHTS: Mapping[str, float] = {
     "fulltext": 1.0, "trigram": 0.3, "entity": 0.1, MEANING: 0.25, "classifier": 0.0, "graph": 0.0,

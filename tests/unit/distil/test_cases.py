@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import REASONS, Candidate
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.base import stream_of
 from howcome.ingest.distil.rules import RuleDistiller
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "distil"

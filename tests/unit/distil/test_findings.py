@@ -6,11 +6,12 @@ import json
 from hashlib import blake2b
 
 import pytest
+from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import Candidate
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.base import stream_of
 from howcome.ingest.distil.quick import Cues, Words
 from howcome.ingest.distil.rules import RuleDistiller
 

@@ -8,11 +8,12 @@ import json
 from hashlib import blake2b
 
 import pytest
+from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import Candidate
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.base import stream_of
 from howcome.ingest.distil.rules import RuleDistiller
 from howcome.ingest.distil.rules.refusals import is_plain
 from howcome.ingest.distil.rules.runs import failed_tests

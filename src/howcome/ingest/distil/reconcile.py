@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
-    Pair = tuple[bytes, bytes]
 
 _REVIEWED = frozenset(("decision", "pattern", "dependency", "discovery"))
 """What can be contradicted: two failures that differ in a number are two."""
