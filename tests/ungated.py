@@ -102,12 +102,11 @@ def make(home: Path, paths: list[Path]) -> None:
         session, project = store.sessions.named(SESSION)[0], store.projects.of_root(CWD)
         execute = store.connection.execute
         execute(
-            "INSERT INTO candidates (session_id, exchange, project_id, key, type, text, subject, origin, status, ts_ms,"
-            " evidence) VALUES (?, 1, ?, ?, 'decision', ?, ?, 0, 'open', 1, '[]')",
+            "INSERT INTO candidates (session_id, exchange, project_id, key, type, text, subject, origin, ts_ms,"
+            " evidence) VALUES (?, 1, ?, ?, 'decision', ?, ?, 0, 1, '[]')",
             (session, project, b"c", TOKEN, KEY_ID),
         )  # fmt: skip
         execute("INSERT INTO memory_vectors VALUES (?, 'm', ?)", (b"c", b"v"))
-        execute("INSERT INTO closings VALUES (?, 1, ?, ?, 1)", (session, project, f"close {TOKEN}"))
         execute(
             "INSERT INTO rationales VALUES (1, ?, ?, ?, 0, 1, 1, 1, 'rules', ?, ?)",
             (b"r", session, project, TOKEN, f"asked for {KEY_ID}"),

@@ -100,10 +100,10 @@ def test_a_second_run_does_nothing(store: Store) -> None:
 
 SESSIONS = {
     "one": ["why?", WAIT, "version?", CORE, "and?", TASK],
-    "two": ["hm?", WAIT_AGAIN, "version?", NEWER_CORE, "done?", "DONE #quay-test"],
+    "two": ["hm?", WAIT_AGAIN, "version?", NEWER_CORE],
     "three": ["again?", WAIT_LONGER, "else?", "UNFINISHED: The crane log is not rotated yet."],
 }
-"""Three sessions that say the same again, supersede, contradict, close."""
+"""Three sessions that say the same again, supersede, contradict."""
 
 
 def tell(store: Store, order: Sequence[tuple[str, int, int]]) -> None:
@@ -139,7 +139,6 @@ def test_the_order_of_reading_changes_nothing(store: Store, order: list[tuple[st
         "The tide poller waits 30s between reads.", "The tide poller waits 60s between reads.",
         "gauge-core is pinned to 1.21 in tide.toml.",
     ]  # fmt: skip
-    assert [one(store, words).status for words in ("quay migration", "crane")] == ["resolved", "open"]
     assert [pair.reason for pair in store.reviews.waiting(EVERYTHING, 9)] == ["number"]
 
 
@@ -147,7 +146,7 @@ def wipe(store: Any) -> None:
     """Takes away everything that is derived."""
     with store.transaction():
         for table in (
-            "memory_reviews", "memory_said", "memory_evidence", "memories", "candidates", "closings", "distilled",
+            "memory_reviews", "memory_said", "memory_evidence", "memories", "candidates", "distilled",
             "distilled_marks", "unreconciled",
         ):  # fmt: skip
             store.connection.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
@@ -262,7 +261,7 @@ def test_a_fork_says_nothing_twice(store: Store) -> None:
     fork = Transcript(store, "/t/fork.jsonl", session="fork", records="session-one")
     fork.say("why?", WAIT, "so?", "UNFINISHED: The crane log is not rotated yet.")
     fork.records = "fork"
-    fork.say("done?", "DONE #nothing")
+    fork.say("done?", "nothing more")
     distil(store)
     assert len(store.memories.said(one(store, "poller").row)) == 1
 

@@ -108,7 +108,7 @@ def test_two_halves_are_a_whole(tmp_path: Path, app: App) -> None:
     found = everything(app)
     assert [memory.type for memory in memories(app) if "instead of a Redis seen-set" in memory.text] == ["decision"]
     for table in (
-        "memory_said", "memory_evidence", "memories", "candidates", "closings", "distilled", "distilled_marks",
+        "memory_said", "memory_evidence", "memories", "candidates", "distilled", "distilled_marks",
     ):  # fmt: skip
         app.store.connection.execute(f"DELETE FROM {table}")  # type: ignore[attr-defined]  # noqa: S608 - fixed names
     assert distillation.run().sessions > 0
@@ -315,13 +315,13 @@ def test_a_run_with_nothing_to_do_says_why(
 
 
 def test_what_was_taken_away_is_told(tmp_path: Path, store_folder: Path) -> None:
-    """The session went on: what it ended with is no open task any more."""
+    """The session went on: what was found in it was taken back."""
     assert store_folder
-    turns = ["Rotate the crane log?", "Not done yet: the crane log in `logs/crane.py` is still not rotated."]
+    turns = ["How does the import work?", "`LedgerClient` only retries on `502`, so a lost connection is final."]
     run("import", told(tmp_path, "one", *turns))
     ask("distil")
-    assert [row["type"] for row in ask("memories", "--all-projects")["memories"]] == ["context"]
-    run("import", told(tmp_path, "one", *turns, "now?", "It is rotated."))
+    assert [row["type"] for row in ask("memories", "--all-projects")["memories"]] == ["discovery"]
+    run("import", told(tmp_path, "one", *turns, "Sure?", "I was wrong: `LedgerClient` retries on that, too."))
     assert "1 memory taken away" in run("distil").stdout
 
 

@@ -15,7 +15,8 @@ from tests.histories import GEMINI_SESSION, START_MS, Gemini, OpenCode, gemini_p
 from tests.processes import ask
 
 from howcome.capture import gemini
-from howcome.capture.discover import Found, known_transcripts, named_transcripts, sniff
+from howcome.capture.discover import known_transcripts, named_transcripts, sniff
+from howcome.capture.unfold import is_plain
 from howcome.errors import TranscriptError
 from howcome.store.sqlite import SqliteStore
 
@@ -431,7 +432,7 @@ def test_a_named_file_is_told_by_what_it_holds(home: Path, tmp_path: Path) -> No
 ])  # fmt: skip
 def test_only_a_file_of_lines_counts_bytes_on_disk(name: str, plain: bool) -> None:
     """What is packed or unfolded is read as a whole, or not."""
-    assert Found(name, "any", 1, 1).is_plain is plain
+    assert is_plain(name) is plain
 
 
 def test_listing_opens_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howcome.evaluate.metrics import NAMES, interval, mean, percentile, score_ranking
+from howcome.evaluate.metrics import interval, mean, percentile, score_ranking
 
+NAMES = ("any@1", "any@5", "any@10", "any@20", "R@10", "MRR", "nDCG@10")
 SESSIONS = st.lists(st.sampled_from([f"s{number}" for number in range(30)]), unique=True, max_size=30)
 SHARES = st.lists(st.floats(0, 1), max_size=60)
 

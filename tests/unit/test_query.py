@@ -14,12 +14,11 @@ from tests.cost import costs_less
 from howcome.domain.query import (
     errors_in,
     files_in,
-    frames_in,
     questions,
     spans_in,
     speech,
     split_excluded,
-    understand,
+    traced_files_in,
 )
 from howcome.domain.times import iso_day
 
@@ -189,33 +188,32 @@ def test_what_is_no_error_is_none(text: str) -> None:
     assert errors_in(text) == []
 
 
-def test_frames_tell_file_line_and_function() -> None:
+def test_stack_traces_tell_their_files() -> None:
     """Of Python, JavaScript, Java, Go and Rust."""
     text = f"{TRACE}    at Object.run (/srv/app/handler.js:10:5)\n at com.foo.Bar.baz(Bar.java:12)\nsrc/main.rs:4:5\n"
-    assert [(frame.file, frame.line, frame.function) for frame in frames_in(text)] == [
-        ("/home/mara/quay/src/ingest/run.py", 33, "main"), ("/srv/app/handler.js", 10, "Object.run"),
-        ("Bar.java", 12, "com.foo.Bar.baz"), ("src/main.rs", 4, ""),
+    assert traced_files_in(text) == [
+        "/home/mara/quay/src/ingest/run.py", "/srv/app/handler.js", "Bar.java", "src/main.rs",
     ]  # fmt: skip
 
 
 # -- all of it ---------------------------------------------------------------------------------------------------------
 def test_a_question_is_understood_as_a_whole() -> None:
     """Each part in its place."""
-    found = understand(f"{TRACE}What changed `GaugeReader` in run.py yesterday, not in the tests?", NOW)
-    assert [iso_day(span.since_ms) for span in found.spans] == ["2026-03-15"]
-    assert "run.py" in found.files
-    assert found.errors == ["KeyError: 'gauge_id'"]
-    assert [frame.line for frame in found.frames] == [33]
-    assert "gaugereader" in found.names
-    assert found.excluded == ["not in the tests"]
-    assert "tests" not in found.kept
+    text = f"{TRACE}What changed `GaugeReader` in run.py yesterday, not in the tests?"
+    assert [iso_day(span.since_ms) for span in spans_in(text, NOW)] == ["2026-03-15"]
+    assert "run.py" in files_in(text)
+    assert errors_in(text) == ["KeyError: 'gauge_id'"]
+    assert len(traced_files_in(text)) == 1
+    kept, excluded = split_excluded(text)
+    assert excluded == ["not in the tests"]
+    assert "tests" not in kept
 
 
 @given(st.text(max_size=500))
 def test_any_text_is_understood(text: str) -> None:
     """What is cut out and what is kept are parts of the text, and speech has its length."""
-    found = understand(text, NOW, is_asked=True)
-    assert all(part in text for part in (*found.excluded, *found.files))
+    spans_in(text, NOW, is_asked=True)
+    assert all(part in text for part in (*split_excluded(text)[1], *files_in(text)))
     assert len(speech(text)) == len(text)
 
 
@@ -228,10 +226,9 @@ def test_a_pasted_log_costs_no_more_than_its_beginning(part: str) -> None:
     """5 MB of anything: every pattern is linear, and only the first 8,000 characters are looked at."""
     text = part * (5_000_000 // len(part))
     whole = (
-        lambda: understand(text, NOW, is_asked=True), lambda: spans_in(text, NOW), lambda: files_in(text),
-        lambda: errors_in(text), lambda: frames_in(text), lambda: split_excluded(text), lambda: speech(text),
+        lambda: spans_in(text, NOW, is_asked=True), lambda: spans_in(text, NOW), lambda: files_in(text),
+        lambda: errors_in(text), lambda: traced_files_in(text), lambda: split_excluded(text), lambda: speech(text),
     )  # fmt: skip
-    understand(part, NOW, is_asked=True)
     for look in whole:
         assert costs_less(LIMIT_MS / 1000, look)
 

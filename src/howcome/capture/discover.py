@@ -9,7 +9,7 @@ from howcome.capture import claude_code, codex, gemini, opencode, opencode_store
 from howcome.capture.decode import decode_record
 from howcome.capture.files import READ_ERRORS, open_transcript
 from howcome.capture.roots import client_roots
-from howcome.capture.unfold import is_plain, status_of
+from howcome.capture.unfold import status_of
 from howcome.errors import RecordError, TranscriptError, UsageError
 
 TYPE_CHECKING = False
@@ -36,19 +36,13 @@ _SUFFIXES = (".jsonl", ".jsonl.gz")
 class Found:
     """One transcript: its path, its client, and its size on disk in bytes with its age (for progress and order).
 
-    A database of many sessions is one of them. `is_plain` says whether what is read of it counts bytes on disk; what
-    is packed or unfolded has been read as a whole, or not.
+    A database of many sessions is one of them.
     """
 
     __slots__ = ("client", "mtime_ns", "path", "size_bytes")
 
     def __init__(self, path: str, client: str, size_bytes: int, mtime_ns: int) -> None:
         self.path, self.client, self.size_bytes, self.mtime_ns = path, client, size_bytes, mtime_ns
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether its lines lie in the file as they are."""
-        return is_plain(self.path)
 
 
 def known_transcripts(

@@ -41,22 +41,20 @@ class Candidate:
         evidence: Ids of the events that bear it out, at most `memories.MAX_EVIDENCE`.
         origin: The least trusted of its sources'.
         ts_ms: When it was said, UTC milliseconds.
-        status: One of `memories.STATUSES`; only an open task is resolved by what comes later.
         subject: A normalised key of what it is about, "" where no rule knows it: a later candidate of the same type
             and subject takes its place.
-        closes: Subjects of open tasks that are done with it.
         said: The words it was made from.
     """
 
-    __slots__ = ("closes", "evidence", "origin", "said", "status", "subject", "text", "ts_ms", "type")
+    __slots__ = ("evidence", "origin", "said", "subject", "text", "ts_ms", "type")
 
-    def __init__(  # noqa: PLR0913 - one row, one constructor
-        self, type: str, text: str, evidence: Iterable[str], origin: str, ts_ms: int, *, status: str = memories.OPEN,  # noqa: A002 - the field's own word
-        subject: str = "", closes: Iterable[str] = (), said: str = "",
+    def __init__(
+        self, type: str, text: str, evidence: Iterable[str], origin: str, ts_ms: int, *, subject: str = "",  # noqa: A002 - the field's own word
+        said: str = "",
     ) -> None:  # fmt: skip
-        self.type, self.text, self.origin, self.ts_ms, self.status = type, text, origin, ts_ms, status
+        self.type, self.text, self.origin, self.ts_ms = type, text, origin, ts_ms
         self.evidence = tuple(dict.fromkeys(evidence))[: memories.MAX_EVIDENCE]
-        self.subject, self.closes, self.said = subject, tuple(dict.fromkeys(closes)), said
+        self.subject, self.said = subject, said
 
     def __repr__(self) -> str:
         """Type and text."""
@@ -64,18 +62,12 @@ class Candidate:
 
 
 class Distilled:
-    """What distilling an exchange gave: candidates in the order they were said, and how many were rejected, by reason.
+    """What distilling an exchange gave: candidates in the order they were said; how many were rejected, by reason."""
 
-    `closes` are subjects of open tasks that the exchange shows done without teaching anything else.
-    """
+    __slots__ = ("candidates", "rejected")
 
-    __slots__ = ("candidates", "closes", "rejected")
-
-    def __init__(
-        self, candidates: Sequence[Candidate] = (), rejected: dict[str, int] | None = None, closes: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, candidates: Sequence[Candidate] = (), rejected: dict[str, int] | None = None) -> None:
         self.candidates, self.rejected = list(candidates), dict(rejected or {})
-        self.closes = tuple(dict.fromkeys(closes))
 
     def reject(self, reason: str) -> None:
         """Counts one that became no candidate."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from howcome.domain.text import coined_names
 from howcome.domain.times import spans
 
 TYPE_CHECKING = False
@@ -94,9 +93,9 @@ _SOURCES = {
     r"|(?:CVE-\d{4}-\d{4,7})|0x[89A-Fa-f][0-9A-Fa-f]{7}|(?!CP|HTTP|IEEE|ISO|MP|PEP|PR|RFC|SHA|TLS|UTF|V)[A-Z]{1,4}\d{3,5})\b",
     "exit": r"\b(?:exit(?:ed|s)?(?: with)?(?: code| status)?|return code|rc)[ =:]{1,3}(-?\d{1,3})\b",
     "status": r"\b(?:HTTP|status)(?: code)?[ /:=]{1,2}([1-5]\d\d)\b",
-    "python": r'File "([^"\n]{1,300})", line (\d{1,6})(?:, in (\S{1,80}))?',
-    "call": r"\bat ([\w.$<>]{1,120}) ?\(([^():\s]{1,300}):(\d{1,6})",
-    "place": r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):(\d{1,6})\b",
+    "python": r'File "([^"\n]{1,300})", line \d',
+    "call": r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d",
+    "place": r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b",
     "excluding": _EXCLUDING,
     "word": r"[\w'’./-]+|[,;:?!()\n—]",  # noqa: RUF001 - an apostrophe as people type it
     "sentence": r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?",
@@ -104,43 +103,6 @@ _SOURCES = {
     r"|[+-]{1,3} |@@ ).*$",
 }
 _patterns: dict[str, re.Pattern[str]] = {}
-
-
-class Frame:
-    """A line of a stack trace: its file, its line, and the function where it is said ('' else)."""
-
-    __slots__ = ("file", "function", "line")
-
-    def __init__(self, file: str, line: int, function: str = "") -> None:
-        self.file, self.line, self.function = file, line, function
-
-
-class Understood:
-    """What a question says beside its words.
-
-    Attributes:
-        spans: Times that it asks about; to be drawn near, never to be cut off at.
-        files: Names and paths of files, as written but for their wrapping and line numbers.
-        errors: Error messages, codes and exit codes.
-        frames: Lines of stack traces.
-        names: Identifiers that nobody writes by chance (lower case).
-        excluded: What it is not about, in its own words.
-        kept: The text without what it is not about: its terms are the only ones that may raise a score.
-    """
-
-    __slots__ = ("errors", "excluded", "files", "frames", "kept", "names", "spans")
-
-    def __init__(self, text: str, now_ms: int, *, is_asked: bool = False) -> None:
-        text = text[:MAX_CHARS]
-        self.spans = spans_in(text, now_ms, is_asked=is_asked)
-        self.files, self.errors, self.frames = files_in(text), errors_in(text), frames_in(text)
-        self.names = coined_names(text)[:MAX_FOUND]
-        self.kept, self.excluded = split_excluded(text)
-
-
-def understand(text: str, now_ms: int, *, is_asked: bool = False) -> Understood:
-    """All that a text says beside its words; `is_asked` when all of it is a question (a search), not a prompt."""
-    return Understood(text, now_ms, is_asked=is_asked)
 
 
 # -- speech ------------------------------------------------------------------------------------------------------------
@@ -303,16 +265,16 @@ def errors_in(text: str) -> list[str]:
     return [error[:MAX_ERROR_CHARS] for error in list(found)[:MAX_FOUND]]
 
 
-def frames_in(text: str) -> list[Frame]:
-    """The lines of stack traces in a text, in their order."""
+def traced_files_in(text: str) -> list[str]:
+    """The files that the lines of stack traces in a text name, in their order."""
     text = text[:MAX_CHARS]
-    found: list[Frame] = []
+    found: list[str] = []
     if 'File "' in text:
-        found += [Frame(file, int(line), name) for file, line, name in _pattern("python").findall(text)]
+        found += _pattern("python").findall(text)
     if "at " in text:
-        found += [Frame(file, int(line), name) for name, file, line in _pattern("call").findall(text)]
+        found += _pattern("call").findall(text)
     if "\n" in text and ":" in text:
-        found += [Frame(file, int(line)) for file, line in _pattern("place").findall(text)]
+        found += _pattern("place").findall(text)
     return found[:MAX_FOUND]
 
 

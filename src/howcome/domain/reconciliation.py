@@ -20,14 +20,12 @@ class NewCandidate:
 
 
 class Taught:
-    """What one exchange (by the row of its first event) taught: candidates, and closed tasks (root, subject, ms)."""
+    """What one exchange (by the row of its first event) taught."""
 
-    __slots__ = ("candidates", "closings", "exchange")
+    __slots__ = ("candidates", "exchange")
 
-    def __init__(
-        self, exchange: int, candidates: Sequence[NewCandidate], closings: Sequence[tuple[str, str, int]]
-    ) -> None:
-        self.exchange, self.candidates, self.closings = exchange, list(candidates), list(closings)
+    def __init__(self, exchange: int, candidates: Sequence[NewCandidate]) -> None:
+        self.exchange, self.candidates = exchange, list(candidates)
 
 
 class DueSession:
@@ -50,13 +48,13 @@ class StoredCandidate:
         ts_ms: When it was said. `evidence`: ids of events.
     """
 
-    __slots__ = ("evidence", "key", "origin", "status", "subject", "text", "ts_ms", "type")
+    __slots__ = ("evidence", "key", "origin", "subject", "text", "ts_ms", "type")
 
     def __init__(
-        self, key: bytes, type: str, text: str, *, origin: str, status: str, ts_ms: int, subject: str = "",  # noqa: A002 - the field's own word
+        self, key: bytes, type: str, text: str, *, origin: str, ts_ms: int, subject: str = "",  # noqa: A002 - the field's own word
         evidence: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.key, self.type, self.text, self.origin, self.status = key, type, text, origin, status
+        self.key, self.type, self.text, self.origin = key, type, text, origin
         self.ts_ms, self.subject, self.evidence = ts_ms, subject, tuple(evidence)
 
 
@@ -64,22 +62,21 @@ class Known:
     """What a project's memories are to be made from, as it was at one moment.
 
     Attributes:
-        candidates: Everything that was taught. `closings`: subjects of tasks that were done, and when (ms).
+        candidates: Everything that was taught.
         kept: The project's memories and those that hold everywhere, whatever became of them, but purged ones.
         touched: Keys of those that somebody read, was told, or did something to. `derived`: keys of those that come
             from candidates of this store, as far as whoever reconciles knows.
         stamp: Tells whether anything of it has changed since.
     """
 
-    __slots__ = ("candidates", "closings", "derived", "kept", "project_id", "stamp", "touched")
+    __slots__ = ("candidates", "derived", "kept", "project_id", "stamp", "touched")
 
     def __init__(
-        self, project_id: int, candidates: Sequence[StoredCandidate], closings: Sequence[tuple[str, int]] = (),
-        kept: Sequence[Memory] = (), *, touched: Iterable[bytes] = (), derived: Iterable[bytes] = (),
-        stamp: tuple[object, ...] = (),
+        self, project_id: int, candidates: Sequence[StoredCandidate], kept: Sequence[Memory] = (), *,
+        touched: Iterable[bytes] = (), derived: Iterable[bytes] = (), stamp: tuple[object, ...] = (),
     ) -> None:  # fmt: skip
-        self.project_id, self.candidates, self.closings = project_id, list(candidates), list(closings)
-        self.kept, self.touched, self.derived, self.stamp = list(kept), set(touched), set(derived), stamp
+        self.project_id, self.candidates, self.kept = project_id, list(candidates), list(kept)
+        self.touched, self.derived, self.stamp = set(touched), set(derived), stamp
 
     @property
     def gone(self) -> set[bytes]:
@@ -98,14 +95,14 @@ class Wanted:
     """
 
     __slots__ = (
-        "digest", "evidence", "key", "origin", "parts", "said", "status", "subject", "supersedes", "text", "type",
+        "digest", "evidence", "key", "origin", "parts", "said", "subject", "supersedes", "text", "type",
     )  # fmt: skip
 
-    def __init__(  # noqa: PLR0913 - one row, one constructor
-        self, key: bytes, type: str, text: str, *, origin: str, status: str, subject: str = "",  # noqa: A002 - the field's own word
+    def __init__(
+        self, key: bytes, type: str, text: str, *, origin: str, subject: str = "",  # noqa: A002 - the field's own word
         said: Sequence[tuple[int, str]] = (), evidence: Sequence[str] = (), parts: Sequence[bytes] = (),
     ) -> None:  # fmt: skip
-        self.key, self.type, self.text, self.origin, self.status = key, type, text, origin, status
+        self.key, self.type, self.text, self.origin = key, type, text, origin
         self.subject, self.said, self.evidence, self.parts = subject, tuple(said), tuple(evidence), tuple(parts)
         self.supersedes: bytes | None = None
         self.digest = b""

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 DAY_MS = 86_400_000
 
 CLASSIFY, RERANK, DISTIL, RATIONALE = "classify", "rerank", "distil", "rationale"
-PURPOSES = (CLASSIFY, RERANK, DISTIL, RATIONALE)
+"""What a model is asked for."""
 
 UNSETTLED, OK, REFUSED, TIMEOUT, FAILED = "unsettled", "ok", "refused", "timeout", "failed"
 BAD_ANSWER, OVER_BUDGET = "bad answer", "over budget"
-OUTCOMES = (UNSETTLED, OK, REFUSED, TIMEOUT, FAILED, BAD_ANSWER, OVER_BUDGET)
 """What became of a call. UNSETTLED: it runs, or its process was killed, and then it counts as spent. OVER_BUDGET: it
 was not made."""
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from howcome.domain.text import STOP_WORDS
 
-NAMES = ("any@1", "any@5", "any@10", "any@20", "R@10", "MRR", "nDCG@10")
 BOOTSTRAP_ROUNDS = 1000
 _WORD = re.compile(r"\w+")
 

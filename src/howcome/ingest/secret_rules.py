@@ -45,7 +45,6 @@ _DOCUMENTED_ID = "AKIAIOSFODNN7"
 
 _HEX_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _B64 = r"[A-Za-z0-9+/]"
-_URL64 = r"[A-Za-z0-9_-]"
 
 
 def is_encoded_private_key(value: str) -> bool:

@@ -35,7 +35,7 @@ def open_model(
     Args:
         settings: Which one, and what it may spend a day.
         ledger: Where each call is reserved: the store.
-        purpose: What it is asked for: one of `domain.spending.PURPOSES`.
+        purpose: What it is asked for: one of the four of `domain.spending`.
         limit_s: How long one `complete` may take.
         limit_setting: The setting that says so, for messages.
 

@@ -60,7 +60,7 @@ class MeteredModel:
     Args:
         adapter: How the model is asked.
         ledger: Where each call is written down, before it is made.
-        purpose: What for: one of `domain.spending.PURPOSES`.
+        purpose: What for: one of the four of `domain.spending`.
         caps: What may be spent a day.
         timeout_s: How long `complete` may take, all attempts included.
         now_ms: The clock that days are told by.

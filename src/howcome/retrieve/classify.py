@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.domain.query import errors_in, files_in, frames_in, speech
+from howcome.domain.query import errors_in, files_in, speech, traced_files_in
 from howcome.domain.text import GENERIC_WORDS, entities
 
 TYPE_CHECKING = False
@@ -169,7 +169,7 @@ def intent_of(text: str) -> tuple[str, float]:
 
 
 def _files(text: str, tree: Tree | None) -> list[str]:
-    named = dict.fromkeys([*files_in(text), *(frame.file for frame in frames_in(text))])
+    named = dict.fromkeys([*files_in(text), *traced_files_in(text)])
     return list(named) if tree is None else list(dict.fromkeys(path for name in named if (path := tree.file(name))))
 
 

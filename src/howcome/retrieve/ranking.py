@@ -7,9 +7,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MEANING = "embedding"
-FAST = ("fulltext", "trigram", "entity", MEANING)
-RESCUE = ("classifier", "graph")
-"""Asked only when the fast ones are not sure."""
 
 WEIGHTS: Mapping[str, float] = {
     "fulltext": 1.0, "trigram": 0.3, "entity": 0.1, MEANING: 0.25, "classifier": 0.0, "graph": 0.0,
@@ -20,7 +17,7 @@ LONE_MEANING_WEIGHT = 0.7
 """A session of a single turn is a passage, not a conversation: there is no exchange whose words could confirm it, and
 its vector holds all of it. CoSQA's MRR is .41 at .3 and .54 here, NL2Bash's .46 and .51. Where passages stand among
 conversations they get so much of this as their share of what is found: cosines alone would lift all of them above what
-is found by words and meaning (a store of both, asked everywhere: entire-cli any@5 .60 without this, .62 with)."""
+is found by words and meaning (a store of both, asked everywhere: a Go project's any@5 .60 without this, .62 with)."""
 
 WEIGHTED, RRF, UNION, INTERSECTION = "weighted", "rrf", "union", "intersection"
 STRATEGIES = (WEIGHTED, RRF, UNION, INTERSECTION)

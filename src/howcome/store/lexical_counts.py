@@ -25,8 +25,8 @@ class ScopeCounts:
     """Document frequencies of terms in one field, within a scope; counted once each.
 
     A word that half of one project's documents hold may be rare in the store, and the other way round: with frequencies
-    of the whole store entire-cli's nDCG@10 is 2.4 points lower in a store of six projects than in one of its own, with
-    these 1.8, context-evaluator's 2.4 and 1.4, LoCoMo's turns 1.5 and 0 (docs/evaluation.md).
+    of the whole store a Go project's nDCG@10 is 2.4 points lower in a store of six projects than in one of its own,
+    with these 1.8, a TypeScript project's 2.4 and 1.4, LoCoMo's turns 1.5 and 0 (docs/evaluation.md).
     """
 
     def __init__(

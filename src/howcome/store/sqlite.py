@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from howcome.store.spending import Spending
     from howcome.store.text_rows import TextRows
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 BUSY_TIMEOUT_MS = 5000
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 

@@ -79,26 +79,22 @@ class SqliteCandidates:
             )
             known = self._exchanges(due.row)
             for exchange in known - set(exchanges):
-                self._replace(due.row, exchange, [], [])
-            said = [one for one in taught if one.exchange in known or one.candidates or one.closings]
+                self._replace(due.row, exchange, [])
+            said = [one for one in taught if one.exchange in known or one.candidates]
             ids, added = self._project_ids(said), 0
             for one in said:
-                rows, closings = self._rows_of(one, ids), _closings_of(one, ids)
-                added += self._replace(due.row, one.exchange, rows, closings, is_new=one.exchange not in known)
+                rows = self._rows_of(one, ids)
+                added += self._replace(due.row, one.exchange, rows, is_new=one.exchange not in known)
             return added
 
     def _project_ids(self, said: Iterable[Taught]) -> dict[str, int | None]:
         """The row ids of the projects (by root) of what was taught."""
         roots = {new.project for one in said for new in one.candidates}
-        roots |= {root for one in said for root, _, _ in one.closings}
         return {root: SqliteProjects(self._db).of_root(root) for root in roots}
 
     def _exchanges(self, session: int) -> set[int]:
-        sql = (
-            "SELECT exchange FROM candidates WHERE session_id = ?1 UNION"
-            " SELECT exchange FROM closings WHERE session_id = ?1"
-        )
-        return {exchange for (exchange,) in self._db.rows(sql, (session,))}
+        rows = self._db.rows("SELECT DISTINCT exchange FROM candidates WHERE session_id = ?", (session,))
+        return {exchange for (exchange,) in rows}
 
     def _rows_of(self, taught: Taught, ids: Mapping[str, int | None]) -> list[tuple[object, ...]]:
         """Candidates as rows; the words of what was erased are not stored again."""
@@ -112,29 +108,24 @@ class SqliteCandidates:
         return [_candidate_row(new, ids) for new in taught.candidates if new.key not in gone]
 
     def _replace(
-        self, session: int, exchange: int, rows: list[tuple[object, ...]], closings: list[tuple[object, ...]], *,
-        is_new: bool = False,
-    ) -> int:  # fmt: skip
+        self, session: int, exchange: int, rows: list[tuple[object, ...]], *, is_new: bool = False
+    ) -> int:
         """Writes what one exchange taught where it is not so already; how many candidates are new.
 
         `is_new`: nothing is stored of it yet.
         """
         place, here = (session, exchange), "WHERE session_id = ? AND exchange = ?"
-        columns = "project_id, key, type, text, subject, origin, status, ts_ms, evidence"
-        old, closed = [], []
-        if not is_new:
-            old = self._db.rows(f"SELECT {columns} FROM candidates {here}", place)  # noqa: S608 - fixed names
-            closed = self._db.rows(f"SELECT project_id, subject, ts_ms FROM closings {here}", place)  # noqa: S608 - fixed names
-        if set(old) == set(rows) and set(closed) == set(closings):
+        columns = "project_id, key, type, text, subject, origin, ts_ms, evidence"
+        old = [] if is_new else self._db.rows(f"SELECT {columns} FROM candidates {here}", place)  # noqa: S608 - fixed names
+        if set(old) == set(rows):
             return 0
-        for table in () if is_new else ("candidates", "closings"):
-            self._db.execute(f"DELETE FROM {table} {here}", place)  # noqa: S608 - fixed names
+        if not is_new:
+            self._db.execute(f"DELETE FROM candidates {here}", place)  # noqa: S608 - fixed names
         self._db.executemany(
-            f"INSERT INTO candidates (session_id, exchange, {columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - fixed names
+            f"INSERT INTO candidates (session_id, exchange, {columns}) VALUES (?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - fixed names
             [(*place, *row) for row in rows],
         )
-        self._db.executemany("INSERT INTO closings VALUES (?, ?, ?, ?, ?)", [(*place, *row) for row in closings])
-        projects = {(row[0],) for row in (*old, *rows, *closed, *closings)}
+        projects = {(row[0],) for row in (*old, *rows)}
         self._db.executemany("INSERT OR IGNORE INTO unreconciled VALUES (?)", projects)
         return len(set(rows) - set(old))
 
@@ -148,29 +139,27 @@ class SqliteCandidates:
 
         stamp = self._stamp(project_id)
         rows = self._db.rows(
-            "SELECT key, type, text, origin, status, ts_ms, subject, evidence FROM candidates WHERE project_id = ?",
+            "SELECT key, type, text, origin, ts_ms, subject, evidence FROM candidates WHERE project_id = ?",
             (project_id,),
         )
         candidates = [
             StoredCandidate(
-                key, kind, text, origin=events.ORIGINS[origin], status=status, ts_ms=ts_ms, subject=subject,
+                key, kind, text, origin=events.ORIGINS[origin], ts_ms=ts_ms, subject=subject,
                 evidence=json.loads(evidence),
             )
-            for key, kind, text, origin, status, ts_ms, subject, evidence in rows
+            for key, kind, text, origin, ts_ms, subject, evidence in rows
         ]  # fmt: skip
-        closings = self._db.rows("SELECT subject, ts_ms FROM closings WHERE project_id = ?", (project_id,))
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
         found = self._memories.select(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
         kept = [memory for memory in found if not memory.is_outside]
         touched = self._db.rows(f"SELECT key FROM memories WHERE project_id = ? AND {TOUCHED}", (project_id,))  # noqa: S608 - fixed text
-        return Known(project_id, candidates, closings, kept, touched={key for (key,) in touched}, stamp=stamp)
+        return Known(project_id, candidates, kept, touched={key for (key,) in touched}, stamp=stamp)
 
     def _stamp(self, project_id: int) -> tuple[object, ...]:
         return tuple(
             self._db.row(
                 "SELECT (SELECT max(change) FROM memories), (SELECT max(id) FROM candidates WHERE project_id = ?1),"
-                " (SELECT count(*) FROM candidates WHERE project_id = ?1),"
-                " (SELECT total(ts_ms) FROM closings WHERE project_id = ?1)",
+                " (SELECT count(*) FROM candidates WHERE project_id = ?1)",
                 (project_id,),
             )
         )
@@ -225,17 +214,9 @@ class SqliteMemoryVectors:
 def _candidate_row(new: NewCandidate, ids: Mapping[str, int | None]) -> tuple[object, ...]:
     one = new.candidate
     return (
-        ids[new.project], new.key, one.type, one.text, one.subject, ORIGIN_NUMBERS[one.origin], one.status, one.ts_ms,
+        ids[new.project], new.key, one.type, one.text, one.subject, ORIGIN_NUMBERS[one.origin], one.ts_ms,
         json.dumps(one.evidence),
     )  # fmt: skip
-
-
-def _closings_of(taught: Taught, ids: Mapping[str, int | None]) -> list[tuple[object, ...]]:
-    last: dict[tuple[int | None, str], int] = {}
-    for root, subject, ts_ms in taught.closings:
-        about = (ids[root], subject)
-        last[about] = max(ts_ms, last.get(about, 0))
-    return [(*about, ts_ms) for about, ts_ms in last.items()]
 
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain.memories import OUTDATED, PROPOSED
+from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
 from howcome.domain.reconciliation import Changes
 from howcome.store.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
 from howcome.store.sqlite_memory_writing import MemoryWriter
@@ -73,7 +73,7 @@ class PlanWriter:
             f" subject) VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 wanted.key, wanted.digest, wanted.type, wanted.text, self._known.project_id,
-                ORIGIN_NUMBERS[wanted.origin], wanted.status, wanted.first_ms, self._source, wanted.subject,
+                ORIGIN_NUMBERS[wanted.origin], OPEN, wanted.first_ms, self._source, wanted.subject,
             ),
         )  # fmt: skip
         row = self._db.last_id()
@@ -82,11 +82,10 @@ class PlanWriter:
         self._changes.added += 1
 
     def _update(self, memory: Memory, wanted: Wanted) -> None:
-        status = memory.status if memory.status_ms is not None else wanted.status
         self._execute(
-            f"UPDATE memories SET change = {NEXT_CHANGE}, text = ?, origin = ?, status = ?, subject = ?, created_ms = ?"  # noqa: S608 - fixed text
+            f"UPDATE memories SET change = {NEXT_CHANGE}, text = ?, origin = ?, subject = ?, created_ms = ?"  # noqa: S608 - fixed text
             " WHERE id = ?",
-            (wanted.text, ORIGIN_NUMBERS[wanted.origin], status, wanted.subject, wanted.first_ms, memory.row),
+            (wanted.text, ORIGIN_NUMBERS[wanted.origin], wanted.subject, wanted.first_ms, memory.row),
         )
         self._updated.add(wanted.key)
 
@@ -165,6 +164,5 @@ class PlanWriter:
 
 
 def _differs(memory: Memory, wanted: Wanted) -> bool:
-    status = memory.status if memory.status_ms is not None else wanted.status
-    has = (memory.text, memory.origin, memory.status, memory.subject, memory.created_ms)
-    return has != (wanted.text, wanted.origin, status, wanted.subject, wanted.first_ms)
+    has = (memory.text, memory.origin, memory.subject, memory.created_ms)
+    return has != (wanted.text, wanted.origin, wanted.subject, wanted.first_ms)

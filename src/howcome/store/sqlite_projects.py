@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 _DERIVED = ("code_edges", "code_files", "code_graphs", "unreconciled")
 """Tables whose rows of a project that is joined to another go: they are made anew."""
 
-_MOVED = (
-    "sessions", "events", "project_paths", "candidates", "closings", "rationales", "distil_batches", "project_aliases",
-)  # fmt: skip
+_MOVED = ("sessions", "events", "project_paths", "candidates", "rationales", "distil_batches", "project_aliases")
 
 
 class SqliteProjects:
@@ -91,7 +89,6 @@ class SqliteProjects:
                 execute(f"DELETE FROM {table} WHERE project_id = ?", (joined,))  # noqa: S608 - fixed names
             for table in _MOVED:
                 execute(f"UPDATE OR IGNORE {table} SET project_id = ? WHERE project_id = ?", (kept, joined))  # noqa: S608 - fixed names
-            execute("DELETE FROM closings WHERE project_id = ?", (joined,))  # the other has them already
             execute(
                 "UPDATE memories SET project_id = ?1, change = (SELECT max(change) FROM memories) + m.place FROM"
                 " (SELECT id AS moved, row_number() OVER () AS place FROM memories WHERE project_id = ?2) m"

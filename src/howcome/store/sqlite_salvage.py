@@ -65,7 +65,6 @@ class Salvaged:
         self.aside = ""
         self.rows: dict[str, int] = {}
         self.torn: list[str] = []
-        self.reread = 0
 
 
 def damage(path: str) -> str:
@@ -305,7 +304,6 @@ class _Salvage:
                 " head_digest = '', tail_digest = '', reader_state = '{}' WHERE id = ?1",
                 (row,),
             )
-        self._report.reread = len(rows)
 
 
 def _is_event(row: dict[str, Any]) -> bool:

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import REASONS, Candidate
-from howcome.domain.memories import RESOLVED, TYPES
+from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.base import stream_of
 from howcome.ingest.distil.rules import RuleDistiller
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "distil"
+TAUGHT = frozenset(("decision", "failure", "pattern", "discovery"))
+"""What rules find; of dependencies and open tasks there are near misses only."""
+
 START_MS = int(datetime.fromisoformat("2026-03-19T10:00:00+00:00").timestamp() * 1000)
 MINUTE_MS = 60_000
 ORIGINS = {
@@ -61,16 +65,12 @@ def stored(values: dict[str, Any], number: int) -> StoredEvent:
 
 
 def distilled(case: dict[str, Any]) -> tuple[list[Candidate], dict[str, int]]:
-    """Everything a case's exchanges teach, tasks that a later one shows done resolved, and the rejections."""
+    """Everything a case's exchanges teach, and the rejections."""
     found: list[Candidate] = []
     rejected: dict[str, int] = {}
     stream = stream_of([stored(values, number) for number, values in enumerate(case["events"])])
     for exchange, following in with_following(stream):
         gave = RuleDistiller().distil(exchange, following)
-        closes = {*gave.closes, *(subject for candidate in gave.candidates for subject in candidate.closes)}
-        for candidate in found:
-            if candidate.type == "context" and candidate.subject in closes:
-                candidate.status = RESOLVED
         found += gave.candidates
         for reason, count in gave.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + count
@@ -89,19 +89,18 @@ def matches(candidate: Candidate, wanted: dict[str, Any]) -> bool:
         candidate.type == wanted["type"]
         and all(plain(fact) in text for fact in wanted.get("contains", ()))
         and not any(plain(fact) in text for fact in wanted.get("lacks", ()))
-        and candidate.status == wanted.get("status", candidate.status)
         and candidate.origin == wanted.get("origin", candidate.origin)
     )
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_each_type_has_fifty_cases(kind: str) -> None:
-    """More than half of them memories of that type, the others near misses of any."""
+def test_each_type_has_its_cases(kind: str) -> None:
+    """Of what rules teach more than half are memories of that type, the others near misses of any."""
     cases = LABELLED[kind]
     wanted = [case["memory"]["type"] for case in cases if "memory" in case]
-    assert len(cases) == len({json.dumps(case["events"]) for case in cases}) == 50
-    assert wanted == [kind] * len(wanted)
-    assert 25 < len(wanted) < 30
+    assert len({json.dumps(case["events"]) for case in cases}) == len(cases)
+    assert (len(cases), wanted) == ((50, [kind] * 28) if kind in TAUGHT else (len(cases), []))
+    assert len(cases) > 20
     assert all(("memory" in case) is not ("rejected" in case) for case in cases)
     assert all(case.get("rejected", True) in (True, *REASONS) for case in cases)
 
@@ -109,7 +108,7 @@ def test_each_type_has_fifty_cases(kind: str) -> None:
 def test_no_two_cases_say_that_they_test_the_same() -> None:
     """A name is one case's."""
     names = [case["name"] for cases in LABELLED.values() for case in cases]
-    assert len(names) == len(set(names)) == 50 * len(TYPES)
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ def test_the_requirements_own_examples_are_among_them(kind: str, words: str, fac
 def test_a_labelled_case_gives_what_its_label_says(case: dict[str, Any]) -> None:
     """A memory with the facts of the label, or none at all."""
     found, rejected = distilled(case)
-    shown = [f"{one.type}/{one.origin}/{one.status}: {one.text}" for one in found]
+    shown = [f"{one.type}/{one.origin}: {one.text}" for one in found]
     assert all(one.type in TYPES and 20 <= len(one.text) <= 8000 and one.evidence for one in found)
     assert set(rejected) <= set(REASONS)
     if "memory" in case:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+from tests.noting import with_following
+
 from howcome.domain import candidates, events
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import LOOKAHEAD, stream_of, with_following
+from howcome.ingest.distil.base import LOOKAHEAD, stream_of
 from howcome.ingest.distil.rules import RuleDistiller
 
 

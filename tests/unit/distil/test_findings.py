@@ -6,11 +6,12 @@ import json
 from hashlib import blake2b
 
 import pytest
+from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import Candidate
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.base import stream_of
 from howcome.ingest.distil.quick import Cues, Words
 from howcome.ingest.distil.rules import RuleDistiller
 
@@ -188,15 +189,14 @@ def test_an_option_that_is_picked_with_a_reason_is_a_decision() -> None:
     assert not [candidate for candidate in bare if candidate.type == "decision"], texts(bare)
 
 
-def test_a_list_of_todos_that_nobody_updates_leaves_no_task() -> None:
-    """Only a list in which something was finished shows what is not."""
-    todos = [{"content": f"Add `--{name}` to the export command", "status": "pending"} for name in ("csv", "json")]
-    kept = [{**todos[0], "status": "completed"}, todos[1]]
-    done = (RESULT, "ok", "TodoWrite", "")
-    never = distilled((USER, "add flags"), (CALL, json.dumps({"todos": todos}), "TodoWrite", ""), done)
-    once = distilled((USER, "add flags"), (CALL, json.dumps({"todos": kept}), "TodoWrite", ""), done)
-    assert texts(never) == []
-    assert texts(once) == ["Task: add `--json` to the export command."]
+@pytest.mark.parametrize(
+    "answer", ["hm, why not sonarlib?", "yes but not now", "no, take sonarlib", "what about the cost?"]
+)
+def test_a_proposal_that_is_not_agreed_to_is_no_decision(answer: str) -> None:
+    """A question, a but and a no are no yes."""
+    why = "I'd recommend Fathom over sonarlib, and the main reason is **offline charts**. It reads `.fth` files."
+    found = distilled((USER, "we need charts"), (AGENT, why), (USER, answer))
+    assert [one for one in found if one.type == "decision"] == [], texts(found)
 
 
 def test_words_are_found_by_either_engine_alike() -> None:

@@ -1,4 +1,4 @@
-"""From candidates to memories, as a pure function: once each, the last word on a subject, what is done closed."""
+"""From candidates to memories, as a pure function: once each, the last word on a subject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def key_of(text: str, kind: str) -> bytes:
 
 def said(text: str, ts_ms: int, kind: str = "decision", **fields: Any) -> StoredCandidate:
     """A candidate, borne out by an event of its own."""
-    fields = {"origin": "assistant", "status": "open", "evidence": [f"ev-{ts_ms:012x}"], **fields}
+    fields = {"origin": "assistant", "evidence": [f"ev-{ts_ms:012x}"], **fields}
     return StoredCandidate(key_of(text, kind), kind, text, ts_ms=ts_ms, **fields)
 
 
@@ -51,7 +51,7 @@ def shape(plan: Plan) -> object:
     """Everything that a plan says."""
     return (
         [
-            (one.type, one.text, one.origin, one.status, one.subject, one.said, one.evidence, one.supersedes)
+            (one.type, one.text, one.origin, one.subject, one.said, one.evidence, one.supersedes)
             for one in plan.wanted
         ],
         plan.same, sorted(plan.reviews.items()),
@@ -143,15 +143,6 @@ def test_what_is_said_again_later_is_the_last_word() -> None:
     ]  # fmt: skip
 
 
-def test_a_task_is_closed_by_what_comes_later_and_open_when_it_is_said_again() -> None:
-    """In time, not in the order of reading."""
-    task = said("Write the tide migration test", 10, "context", subject="tide test")
-    assert plan_of(task, closings=[("tide test", 9)]).wanted[0].status == "open"
-    assert plan_of(task, closings=[("tide test", 10), ("other", 99)]).wanted[0].status == "resolved"
-    again = said("Write the tide migration test", 20, "context", subject="tide test")
-    assert plan_of(again, task, closings=[("tide test", 15)]).wanted[0].status == "open"
-
-
 def test_what_somebody_keeps_already_is_not_said_twice() -> None:
     """By hand, in other words, forgotten or not: it is as they left it."""
     hand = kept(TEXTS[0], kind="context", deleted_ms=5)
@@ -214,18 +205,13 @@ CANDIDATES = st.builds(
 )  # fmt: skip
 
 
-CLOSINGS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), max_size=3)
-
-
-@given(st.lists(CANDIDATES, max_size=14), CLOSINGS, st.integers())
-def test_the_order_of_reading_changes_nothing(
-    candidates: list[StoredCandidate], closings: list[tuple[str, int]], seed: int
-) -> None:
+@given(st.lists(CANDIDATES, max_size=14), st.integers())
+def test_the_order_of_reading_changes_nothing(candidates: list[StoredCandidate], seed: int) -> None:
     """The same candidates give the same memories."""
     shuffled = list(candidates)
     random.Random(seed).shuffle(shuffled)
-    plan = reconcile(Known(1, candidates, closings))
-    assert shape(plan) == shape(reconcile(Known(1, shuffled, closings[::-1])))
+    plan = reconcile(Known(1, candidates))
+    assert shape(plan) == shape(reconcile(Known(1, shuffled)))
     superseded = [one.supersedes for one in plan.wanted if one.supersedes]
     assert len(superseded) == len(set(superseded))
     assert {one.key for one in plan.wanted} >= set(superseded)

@@ -91,7 +91,6 @@ def test_what_is_said_in_the_present_of_code_that_is_changed_next_is_none() -> N
         "`git diff HEAD` only shows changes of tracked files, so new ones are always missing in it.",
         "`tmpDir` is only removed after the run, because `hasNew` stays `false` until then.",
         "`items-start` only aligns the first line, because `min-width` is ignored by the column.",
-        "`openGauge()` returns `false`, so the fallthrough always closes the harbour and nobody notices.",
         "`--force` only removes what `deleteHarbour` lists, because packed ones are ignored.",
         "A `push_remote_tide` setting only works if everybody has the right to push, which nobody has.",
     ],

@@ -9,12 +9,13 @@ from hashlib import blake2b
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import REASONS
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of, with_following
+from howcome.ingest.distil.base import stream_of
 from howcome.ingest.distil.rules import RuleDistiller
 
 HOSTILE_CHARS, LINE_CHARS = 100_000, 1_900

@@ -119,11 +119,6 @@ def may_be_strong(text: str) -> bool:
     return _MAY_BE_STRONG.found(text)
 
 
-def strong(text: str) -> list[str]:
-    """The names in a text that only a project has."""
-    return STRONG.findall(text)
-
-
 def is_technical(text: str) -> bool:
     """Whether a text has a name in it, or at least two words of the trade."""
     if has_strong(text):
@@ -133,8 +128,3 @@ def is_technical(text: str) -> bool:
         return True
     known = words & WORDS
     return len(known) >= 2 or bool(known and _PROPER.search(text)) or len(_PROPER.findall(text)) >= 2
-
-
-def files(text: str) -> list[str]:
-    """The file names in a text, in their order."""
-    return list(dict.fromkeys(match[0] for match in FILE.finditer(text)))

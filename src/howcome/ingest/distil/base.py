@@ -8,7 +8,7 @@ from howcome.domain import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from howcome.domain.candidates import Distilled
     from howcome.domain.stored import StoredEvent
@@ -56,17 +56,6 @@ class Exchange:
     def ts_ms(self) -> int:
         """When it ended, UTC milliseconds."""
         return max((event.ts_ms or event.order_ms for event in self.all_events), default=0)
-
-
-def with_following(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, list[Exchange]]]:
-    """Each exchange with the next `LOOKAHEAD` of the same agent: what a distiller is given."""
-    streams: dict[str | None, list[Exchange]] = {}
-    for exchange in exchanges:
-        streams.setdefault(exchange.agent_id, []).append(exchange)
-    places = dict.fromkeys(streams, 0)
-    for exchange in exchanges:
-        places[exchange.agent_id] = place = places[exchange.agent_id] + 1
-        yield exchange, streams[exchange.agent_id][place : place + LOOKAHEAD]
 
 
 class Distiller(Protocol):

@@ -252,5 +252,5 @@ class Weighing:
 
 def _candidate(new: NewMemory) -> StoredCandidate:
     return StoredCandidate(
-        new.key, new.type, new.text, origin=new.origin, status=new.status, ts_ms=new.created_ms, evidence=new.evidence
+        new.key, new.type, new.text, origin=new.origin, ts_ms=new.created_ms, evidence=new.evidence
     )

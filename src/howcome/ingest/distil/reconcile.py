@@ -1,4 +1,4 @@
-"""From all that a project's sessions taught to its memories: each once, the latest word last, what is done closed.
+"""From all that a project's sessions taught to its memories: each once, the latest word last, whatever was read first.
 
 A pure function of all candidates of a project and of what people did to its memories: the order in which transcripts
 were read, and how often, changes nothing.
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
-    Pair = tuple[bytes, bytes]
 
 _REVIEWED = frozenset(("decision", "pattern", "dependency", "discovery"))
-"""What can be contradicted: two failures, or two tasks, that differ in a number are two."""
+"""What can be contradicted: two failures that differ in a number are two."""
 
 
 _FAILURE = "failure"
@@ -142,17 +141,8 @@ class _Reconciliation:
         subject = head.subject or next(named, "")
         return Wanted(
             head.key, head.type, head.text, origin=least_trusted(one.origin for one in every), subject=subject,
-            status=self._status(head.type, subject, every), said=list(said),
-            evidence=list(evidence)[: memories.MAX_EVIDENCE], parts=[group.key for group in members],
+            said=list(said), evidence=list(evidence)[: memories.MAX_EVIDENCE], parts=[group.key for group in members],
         )  # fmt: skip
-
-    def _status(self, type_: str, subject: str, every: Sequence[StoredCandidate]) -> str:
-        """Resolved when its last saying was, or when it was closed since."""
-        last = every[-1]
-        if last.status == memories.RESOLVED or type_ != memories.DEFAULT_TYPE or not subject:
-            return last.status
-        closed = [ts_ms for closed, ts_ms in self._known.closings if closed == subject]
-        return memories.RESOLVED if closed and max(closed) >= last.ts_ms else memories.OPEN
 
     # -- one after the other -------------------------------------------------------------------------------------------
     def _chain(self, wanted: list[Wanted], kept: dict[bytes, _Group]) -> None:
@@ -197,9 +187,9 @@ def _rank(group: _Group) -> tuple[int, int]:
     return kind, -len(group.text) if group.type == _FAILURE and group.subject else 0
 
 
-def _saying(one: StoredCandidate) -> tuple[int, str, str, str, str, str, tuple[str, ...]]:
+def _saying(one: StoredCandidate) -> tuple[int, str, str, str, str, tuple[str, ...]]:
     """What orders sayings: the time, and whatever else they hold, so that no order of reading shows."""
-    return one.ts_ms, one.type, one.text, one.subject, one.status, one.origin, one.evidence
+    return one.ts_ms, one.type, one.text, one.subject, one.origin, one.evidence
 
 
 def _kept_ms(group: _Group) -> int:

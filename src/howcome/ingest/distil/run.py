@@ -165,21 +165,16 @@ class Distillation:
         exchange.view = None  # nobody looks back: what it holds goes at once, not when cycles are collected
         for reason, count in distilled.rejected.items():
             report.reject(reason, count)
-        if not distilled.candidates and not distilled.closes:
-            return Taught(_exchange_id(exchange), [], [])
         home = exchange.first.project
         found: list[NewCandidate] = []
-        ended_ms = exchange.ts_ms if distilled.closes else 0
-        closings = [(home, subject, ended_ms) for subject in distilled.closes]
         for candidate in distilled.candidates:
             root = _project_of(candidate, roots) if roots else home
             reason = admit(candidate, self._redactor) if root else "not_self_contained"
             if reason or root is None:
                 report.reject(reason)
                 continue
-            closings += [(root, subject, candidate.ts_ms) for subject in candidate.closes]
             found.append(NewCandidate(memory_key(self._key, root, candidate.type, candidate.text), root, candidate))
-        return Taught(_exchange_id(exchange), found, closings)
+        return Taught(_exchange_id(exchange), found)
 
     # -- projects --------------------------------------------------------------------------------------------------
     def _reconcile_all(self, report: DistilReport, pause: _Pause) -> bool:

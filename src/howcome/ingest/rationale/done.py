@@ -34,7 +34,7 @@ _COMMIT = re.compile(r"git commit\b")
 _PULL_REQUEST = re.compile(r"\b(?:gh pr create|glab mr create)\b")
 _PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
 _MATTERS = re.compile(
-    r"(?:^|[;&|(]\s*|&&\s*|\|\|\s*|\brtk )((?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall"
+    r"(?:^|[;&|(]\s*|&&\s*|\|\|\s*)((?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall"
     r"|publish|up|update|upgrade)\b|pip3? (?:install|uninstall)\b|uv (?:add|remove|pip|sync|lock)\b|poetry (?:add"
     r"|remove|update)\b|cargo (?:add|remove|update|publish)\b|go (?:get|mod|install)\b|brew (?:install|upgrade)\b"
     r"|apt(?:-get)? install\b|git (?:merge|rebase|cherry-pick|revert|reset|tag|mv|rm|stash pop|checkout -b|switch -c"
@@ -47,7 +47,7 @@ _IN_PLACE = re.compile(
     r"(?:^|[;&|(]\s*|&&\s*)(?:sed -i|perl -p?i)\b[^\n;&|]*?[\s'\"](?P<file>[\w./@~-]+\.\w{1,6})[\"']?(?=\s|$|[;&|])",
 )
 _CHANGES = re.compile(
-    r"(?:^|[;&|(]\s*|&&\s*|\brtk )(?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall|publish|up"
+    r"(?:^|[;&|(]\s*|&&\s*)(?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall|publish|up"
     r"|update|upgrade) +[\w@]|pip3? (?:un)?install (?!-r|-e)|uv (?:add|remove) |poetry (?:add|remove|update)"
     r"|cargo (?:add|remove|update)|go (?:get|mod tidy)|git (?:merge|rebase|cherry-pick|revert|mv|rm) (?!--abort"
     r"|--continue)|gh (?:pr merge|release)|docker(?:[- ]compose)? (?:push|up|down)|kubectl (?:apply|delete|rollout)"
@@ -61,7 +61,7 @@ _RUNNER = (
     r"|dotnet|swift|flutter|dart|mix|bundle exec|python3? -m|\S*/python3? -m)"
 )
 _CHECK = re.compile(
-    rf"(?:^|[;&|(]\s*|\brtk )((?:[A-Z_]+=\S+ )*(?:{_RUNNER} (?:run )?(?:[\w:./-]+ ){{0,2}}?(?:-\S+ )*[\w:./-]*(?:test"
+    rf"(?:^|[;&|(]\s*)((?:[A-Z_]+=\S+ )*(?:{_RUNNER} (?:run )?(?:[\w:./-]+ ){{0,2}}?(?:-\S+ )*[\w:./-]*(?:test"
     rf"|tests|pytest|vitest|jest|lint|typecheck|tsc|mypy|ruff|clippy|vet|build|check)(?::[\w-]+)?\b"
     r"|(?:\./|\S+/)?(?:pytest|vitest|jest|rspec|phpunit|tsc|mypy|eslint|golangci-lint"
     r"|(?:\S+/)?[\w-]*tests?[\w-]*\.sh)\b|ruff check\b)[^\n;&|>]*)",

@@ -46,7 +46,7 @@ def distil(
     since: str | None, project: str | None, sample: int | None, *, seed: int, retry: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Turn what sessions taught into memories: decisions with their reasons, failures with what fixed them,
-    conventions, dependencies, root causes, open tasks. No model is asked, unless the setting `distiller` is llm.
+    conventions, root causes. No model is asked, unless the setting `distiller` is llm.
 
     Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does
     the same in the background. With --sample, memories are shown with all that bears them out, to be judged.

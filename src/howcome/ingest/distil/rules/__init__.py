@@ -19,16 +19,10 @@ from howcome.ingest.distil.rules import (
     commits,
     conventions,
     decisions,
-    dependencies,
-    editing,
     facts,
     failures,
     guidelines,
-    hooks_run,
-    mended,
-    proposals,
     refusals,
-    tasks,
     tooling,
 )
 from howcome.ingest.distil.rules.firsthand import first_said_by
@@ -59,12 +53,10 @@ _ONE_THING = re.compile(
 )
 
 RULES: tuple[Rule, ...] = (
-    conventions.find, guidelines.find, choices.find, proposals.find, decisions.find, commits.find, mended.find,
-    causes.find, failures.find,
-    dependencies.find, tasks.find, facts.find, tooling.find,
-    checks.find, refusals.find, broken_tests.find, editing.find, hooks_run.find,
+    conventions.find, guidelines.find, choices.find, decisions.find, commits.find, causes.find, failures.find,
+    facts.find, tooling.find, checks.find, refusals.find, broken_tests.find,
 )  # fmt: skip
-OF_TOOLS = frozenset((checks.find, refusals.find, broken_tests.find, editing.find, hooks_run.find))
+OF_TOOLS = frozenset((checks.find, refusals.find, broken_tests.find))
 """What tools say, in fixed sentences: two of them share most of their words and still say two things."""
 
 SAID_AGAIN = frozenset(("discovery", "failure", "decision", "pattern"))
@@ -75,7 +67,7 @@ class RuleDistiller:
     """Distils by rules."""
 
     name = "rules"
-    version = 2
+    version = 3
 
     def distil(self, exchange: Exchange, following: Sequence[Exchange] = ()) -> Distilled:
         """What an exchange taught; a pure function of it and of the exchanges after it."""

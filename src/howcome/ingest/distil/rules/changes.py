@@ -65,9 +65,8 @@ _SMALL = re.compile(
     _I,
 )
 _MENDS = re.compile(
-    r"\b(?:fix(?:es|ed)?|bug|no longer|correctly|properly|works? (?:correctly|on|with|too)|already-\w+|is visible"
-    r"|are visible"
-    r"|falling back|erroring|crash\w*|better viewing|placeholder)\b",
+    r"\b(?:fix(?:es|ed)?|bug|no longer|correctly|properly|works? (?:correctly|on|with|too)"
+    r"|falling back|erroring|crash\w*)\b",
     _I,
 )
 """What says that it repairs something: no choice, however it is put."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from howcome.domain import candidates, events, memories
+from howcome.domain import candidates, events
 from howcome.ingest.distil import anchors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from howcome.domain.candidates import Candidate
     from howcome.domain.stored import StoredEvent
@@ -38,14 +38,12 @@ class Draft:
     """
 
     __slots__ = (
-        "closes",
         "context",
         "is_answer",
         "is_known_whole",
         "is_wish",
         "said",
         "sources",
-        "status",
         "subject",
         "text",
         "topic",
@@ -55,13 +53,12 @@ class Draft:
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
         self, type: str, text: str, sources: Sequence[StoredEvent], *, witnesses: Sequence[StoredEvent] = (),  # noqa: A002 - the field's own word
-        status: str = memories.OPEN, subject: str = "", closes: Iterable[str] = (), said: str = "",
-        is_wish: bool = False, is_known_whole: bool = False, context: str = "", topic: str = "",
-        is_answer: bool = False,
+        subject: str = "", said: str = "", is_wish: bool = False, is_known_whole: bool = False, context: str = "",
+        topic: str = "", is_answer: bool = False,
     ) -> None:  # fmt: skip
         self.context, self.topic = context, topic
         self.type, self.text, self.sources, self.witnesses = type, text, list(sources), list(witnesses)
-        self.status, self.subject, self.closes, self.said = status, subject, tuple(closes), said
+        self.subject, self.said = subject, said
         self.is_wish, self.is_known_whole, self.is_answer = is_wish, is_known_whole, is_answer
 
     @property
@@ -74,7 +71,7 @@ class Draft:
         return candidates.Candidate(
             self.type, text, [event.id for event in (*self.sources, *self.witnesses)],
             candidates.least_trusted(event.origin for event in self.sources) if self.sources else events.ORIGIN_USER,
-            self.ts_ms, status=self.status, subject=self.subject, closes=self.closes, said=self.said or text,
+            self.ts_ms, subject=self.subject, said=self.said or text,
         )  # fmt: skip
 
 

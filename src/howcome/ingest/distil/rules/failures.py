@@ -68,8 +68,7 @@ _UNFINISHED = re.compile(
     r"|has no field or method|missing return|syntax ?error|expected '|error TS(?!2307)\d+|redeclared"
     r"|already declared|unexpected token|task failed|found \d+ error|missing cases|undefined \(type"
     r"|would reformat|code style issues|not formatted|gofmt|could not apply|CONFLICT|assignment mismatch"
-    r"|is missing in type|\((?:errcheck|gosec|noctx|goconst|revive|wrapcheck|ireturn|exhaustive|typecheck"
-    r"|unparam|staticcheck|gocritic|nilerr|govet|unused)\)|lint/\w+/\w+",
+    r"|is missing in type|(?m::\d+: .{3,400} \([a-z][\w:-]+\)$)|lint/\w+/\w+",
     _I,
 )
 """What a compiler or a formatter says of work that is not finished: nobody needs to know it afterwards."""

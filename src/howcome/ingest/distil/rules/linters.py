@@ -52,7 +52,7 @@ _FORMATTER = re.compile(
     re.MULTILINE,
 )
 _UNFINISHED = re.compile(
-    r"typecheck|unused|deadcode|ineffassign|wastedassign|gofmt|gofumpt|goimports|gci|govet|importShadow"
+    r"typecheck|unused|deadcode|ineffassign|wastedassign|gofmt|gofumpt|goimports|gci|govet"
     r"|name-defined|attr-defined|call-arg|syntax|arg-type|assignment|import-not-found|operator|index|return-value"
     r"|report(?:Undefined\w*|Attribute\w*|MissingImports|CallIssue|ArgumentType|AssignmentType)"
     r"|no(?:Unused|Undeclared|InvalidUseBeforeDeclaration)\w*|F\d+|E[19]\d+|W[1-6]\d*|I001|E0\d{3}|[RC]0?[89]\d{2}"
@@ -70,7 +70,7 @@ _QUOTED = re.compile(
 _NAMED = re.compile(
     r"\b(type|parameter|variable|function|method|field|func|var|const|constant|argument|property|import|name|class"
     r"|interface|result|as|dependency on|of|in|to|name:) [\w./()*]*(?:[a-z0-9][A-Z]|[a-z]\.[A-Za-z]|\w_\w)[\w./()*]*"
-    r"|^(?:Test|test_)\w+|(?<=\bthis )(?!the\b)[A-Z]\w+|(?<=necessary: ).*|(?<=Function name: )\w+|(?<=^… - )\w+(?= is)"
+    r"|^(?:Test|test_)\w+|(?<=\bthis )(?!the\b)[A-Z]\w+|(?<=necessary: ).*|(?<=^… - )\w+(?= is)"
 )
 _COUNT = re.compile(r"(?<![\w.])(?!0\d)\d+(?:\.\d+)*(?:-\d+)?(?![\w.]*\w)")
 _AFTER = re.compile(r":? (?:sig|got): .*$|(?<=…): .*$")
@@ -79,18 +79,6 @@ _PLACE = re.compile(r" ?\((?:[\w.-]+/[^)]*|from line …|line …)\)")
 _REPEATED = re.compile(r"…(?:[, ]*(?:and |…))*…")
 _LABELLED = re.compile(r"(?:^|(?<=[,;] ))[\w ]{2,40}: …|\([^()]*…[^()]*\)")
 MANY_MASKS, MIN_TELLING_WORDS = 3, 5
-_MEANINGS = {
-    "maintidx": "the maintainability index of a function is too low",
-    "gocyclo": "the cyclomatic complexity of a function is too high",
-    "cyclop": "the cyclomatic complexity of a function is too high",
-    "gocognit": "the cognitive complexity of a function is too high",
-    "funlen": "a function is too long",
-    "nestif": "blocks are nested too deep",
-    "lll": "a line is too long",
-    "C901": "a function is too complex",
-}
-"""What rules say whose message is little more than names and numbers."""
-
 MAX_MESSAGE_CHARS = 150
 MAX_CHARS = 40_000
 
@@ -120,12 +108,12 @@ class Finding:
 
     @property
     def told(self) -> str:
-        """The same, or what its rule means where next to nothing is left of its message; "" where nobody knows."""
+        """The same; "" where next to nothing is left of its message."""
         text = self.general
         if text.count("…") < MANY_MASKS:
             return text
         is_told = len(re.findall(r"[A-Za-z]{2,}", _LABELLED.sub("", text))) >= MIN_TELLING_WORDS
-        return _MEANINGS.get(self.rule) or (text if is_told else "")
+        return text if is_told else ""
 
 
 def findings(output: str) -> list[Finding]:

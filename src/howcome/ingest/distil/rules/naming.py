@@ -13,8 +13,7 @@ _CALL = re.compile(r"([\w.]+)\(")
 _LIBRARIES = frozenset(
     "strings strconv exec os fmt io ioutil http net url json time filepath path errors context sync atomic bufio bytes"
     " regexp sort slices maps log slog testing t b m assert require math rand reflect unicode utf8"
-    " template git plumbing"
-    " object cobra sys re np pd math json string array promise console process fs window document"
+    " template sys re np pd math json string array promise console process fs window document"
     " react response request"
     " std vec option result self cmd resp req buf wg tt tc tmp this super err ctx arr obj str dict"
     " list set int e.g i.e".split()
@@ -52,7 +51,7 @@ _FIRST = re.compile(r"(?:(?:Problem|Root cause): )?(?:the |an? )?`?(\w[\w.+-]*)"
 _LINTERS = frozenset(
     "staticcheck golangci-lint biome eslint ruff mypy clippy prettier pyright flake8 pylint rubocop"
     " shellcheck tsc gofmt gopls"
-    " goreleaser cobra pytest jest vitest husky lefthook pre-commit".split()
+    " pytest jest vitest husky lefthook pre-commit".split()
 )
 _LANGUAGES = frozenset(
     "git go golang python java javascript typescript rust ruby php swift kotlin scala dart haskell"

@@ -15,7 +15,6 @@ from howcome.ingest.distil.rules.checks import (
     switches_off,
 )
 from howcome.ingest.distil.rules.draft import Draft
-from howcome.ingest.distil.rules.hooks_run import echoed, is_plain
 from howcome.ingest.distil.rules.linters import findings, would_format
 from howcome.ingest.distil.rules.runs import failed_tests
 
@@ -44,7 +43,14 @@ _STEP = re.compile(r"(?:Exit code \d+\n)?(?:ok .*\n)?\$ \w")
 """A commit that prints a command first runs a hook."""
 
 _REMOVES = re.compile(r"\brm -\w*r\w* (\S+)$|\bgit clean\b")
+_ECHO = re.compile(r"^[$>] (\S.*)$", re.MULTILINE)
+_NPM_HEAD = re.compile(r"@\S+ [\w:.-]+$|^\S+@\d")
+_PRIVATE = re.compile(r"(?:^|[\s=\"'])[~/]|…|\$[({\w]|[<>`]|\\|&&\s*$")
+_TOOL_LIKE = re.compile(r"[a-z][\w./:@-]*(?: [^\s|;&]+){0,9}")
+_ONLY_GIT = re.compile(r"\s*(?:cd \S+\s*$|(?:\w+ )?git (?!commit|push))")
+_FIRST = re.compile(r"\s*(?:\w+ )?git (commit|push)\b")
 MAX_SAID_CHARS = 130
+MAX_RUNS_CHARS = 90
 
 
 def find(scene: Scene, found: Distilled) -> list[Draft]:
@@ -69,6 +75,26 @@ def find(scene: Scene, found: Distilled) -> list[Draft]:
     return list(drafts.values())
 
 
+def is_plain(command: str, what: str = "commit") -> bool:
+    """Whether nothing but git runs before a commit in its command: what that prints is of git and its hooks."""
+    for part in re.split(r"&&|;", command):
+        found = _FIRST.match(part)
+        if found:
+            return found[1] == what
+        if not _ONLY_GIT.match(part) or "|" in part:
+            return False
+    return False
+
+
+def _echoed(output: str) -> list[str]:
+    """The commands that a runner of scripts printed before it ran them; none where one is of this machine only."""
+    found = [runs.strip() for runs in _ECHO.findall(output) if not _NPM_HEAD.search(runs)]
+    is_shown = all(
+        len(runs) <= MAX_RUNS_CHARS and not _PRIVATE.search(runs) and _TOOL_LIKE.match(runs) for runs in found
+    )
+    return list(dict.fromkeys(found)) if is_shown else []
+
+
 def _hook(output: str, kind: str) -> str:
     """The name of the hook that said no, "" where none did."""
     found = _HOOK.search(output)
@@ -81,7 +107,7 @@ def _hook(output: str, kind: str) -> str:
 def _what(output: str) -> tuple[str, str]:
     """What a hook did not let pass, and the file, where it names one."""
     failed = _OF_PRE_COMMIT.findall(output)
-    steps = echoed(output)
+    steps = _echoed(output)
     of = f"'s {failed[0]}" if failed else (f" (`{steps[-1]}`)" if steps else "")
     last = output[output.rfind(steps[-1]) :] if steps and steps[-1] in output else output
     found = [one for one in findings(last) if not one.rule.startswith("unused")]

@@ -210,7 +210,6 @@ class Scene:
     """An exchange with everything said and done in it, and those that follow it.
 
     Attributes:
-        tools: The tools that were called, in lower case.
         last_correction: Where the agent last said that it had been wrong, -1 for never; None: nobody looked yet.
         admissions: What it said there, and next.
         record: What was changed from it on, made by who first asks.
@@ -231,7 +230,6 @@ class Scene:
         "record",
         "said",
         "taught",
-        "tools",
     )
 
     def __init__(self, exchange: Exchange, following: Sequence[Exchange] = ()) -> None:
@@ -262,7 +260,6 @@ class Scene:
         for action in self.actions:
             if action.has_succeeded and (action.is_shell or action.tool in PLANNERS):
                 self.said += _written(action)
-        self.tools = {action.tool for action in self.actions}
         self.said.sort(key=lambda said: said.place)
         self._by_user = [said for said in self.said if said.is_user]
         self._by_agent = [said for said in self.said if not said.is_user]
@@ -285,11 +282,6 @@ class Scene:
     def follow(self, following: Sequence[Exchange]) -> None:
         """Takes other exchanges as the next ones."""
         self._following, self._next, self.record = following, None, None
-
-    @property
-    def has_following(self) -> bool:
-        """Whether its session went on after it."""
-        return bool(self._following)
 
     def folded(self, place: int, event: StoredEvent) -> str:
         """The text of an event of the exchange, whatever its case."""

@@ -76,7 +76,7 @@ _STORY = Words(
 
 _HASH = re.compile(r"(?<![\w#-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b|\(\d+ bytes\)")
 _NIT = Words(
-    r"\b(?:goconst|ireturn|revive|gosec|wrapcheck|errcheck|nilerr|unparam|nolint|biome|eslint|staticcheck|gofmt"
+    r"\b(?:nolint|biome|eslint|staticcheck|gofmt"
     r"|lint|linter|diagnostics?)\b.*\b(?:flag(?:s|ged|ging)?|complain\w*|failing|wants?|wrapping|unnecessary)\b"
     r"|\bneeds its own declaration\b|\bmissing .{0,14}import\b|\b(?:properly|correctly) narrowed\b|\bexplicit typing\b"
     r"|\btyped as\b|\btypescript error\b|\bts error\b|\bunconditionally set to\b|\bvariables? shadow\w*\b"

@@ -50,11 +50,6 @@ _PLACED = re.compile(r"^In `[^`]+`: ")
 _OF_THE_CODE = re.compile(r"(?:(?:Since|When|If|As|Because|Once) [^,]*, )?the code (?!of\b|in\b|that\b)", _I)
 """What is said of "the code" is said of a place that nobody names."""
 
-_NEVER_NAMED = re.compile(
-    r"\bthe (?:(?:explicit|`?default`?|fallback) (?:case|branch)|fallthrough|script|loop|modal|dialog"
-    r"|screen|grid|sidebar|flexbox)\b(?! `)",
-    _I,
-)
 _CODE = re.compile(r"`([^`\n]+)`")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{5,}")
 _SETTING = re.compile(r"[a-z][\w.-]+: ?\S.*|[a-z][\w.-]+=\S+|[a-z]+ [a-z-]+ --?[a-z].*")
@@ -91,7 +86,7 @@ MIN_LINE_CHARS, MAX_LINE_CHARS = 15, 60
 MAX_SUBJECT_CHARS = 70
 """What a statement is about stands at its beginning."""
 
-OF_LIBRARY = re.compile(r"(?:(?:the )?`?[a-z]\w*\.\w+\.\w+\(|go-git|[\w-]+(?: v\d+)?'s )", _I)
+OF_LIBRARY = re.compile(r"(?:(?:the )?`?[a-z]\w*\.\w+\.\w+\(|[\w-]+(?: v\d+)?'s )", _I)
 """What a statement of somebody else's code begins with: a change of one's own does not mend that."""
 
 TOLD = ("discovery", "failure")
@@ -110,7 +105,7 @@ def fallen(draft: Draft, text: str, scene: Scene) -> str:
     names = own(_PLACED.sub("", text))
     if not (names or draft.is_answer or _is_of_tools(draft, text) or _calls_local(text, record)):
         return candidates.NOT_SELF_CONTAINED
-    if _NEVER_NAMED.search(text) or _STILL.search(text) or _FLAG.match(text) or _OF_THE_CODE.match(stem_of(text)):
+    if _STILL.search(text) or _FLAG.match(text) or _OF_THE_CODE.match(stem_of(text)):
         return candidates.NOT_SELF_CONTAINED
     if (
         names
