@@ -7,7 +7,7 @@ import os
 import zlib
 
 from howcome.errors import IndexDamagedError
-from howcome.store.stamp import write_whole
+from howcome.files import write_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def read_head(folder: str) -> Head | None:
 
 def write_head(folder: str, head: Head) -> None:
     """Puts a head in place of the one that is there: a reader sees one or the other, also after a power cut."""
-    write_whole(os.path.join(folder, HEAD_NAME), head.encoded())
+    write_whole(os.path.join(folder, HEAD_NAME), head.encoded(), must_last=True)
 
 
 def data_path(folder: str, part: str, generation: int) -> str:
