@@ -11,6 +11,8 @@ import gzip
 import json
 import os
 import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from howcome.capture import spool
 from howcome.capture.records import ReaderState
@@ -22,7 +24,6 @@ from howcome.ingest.prepare import Preparer
 from howcome.ingest.reader_memory import WITHHELD, kept
 from howcome.ingest.redaction_version import RULES_VERSION
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -40,16 +41,15 @@ MIN_LOOKED_FOR_CHARS = 8
 _DATABASE = b"SQLite format 3\0"
 
 
+@dataclass(slots=True, eq=False)
 class Redacted:
     """What was done: rows looked at and changed, secrets by rule, other files changed, and files where some is left."""
 
-    __slots__ = ("changed", "files", "left", "looked", "rules")
-
-    def __init__(self) -> None:
-        self.looked = self.changed = 0
-        self.rules: dict[str, int] = {}
-        self.files: list[str] = []
-        self.left: list[str] = []
+    looked: int = 0
+    changed: int = 0
+    rules: dict[str, int] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 class RowTexts:

@@ -5,6 +5,9 @@ Every argument is checked here, once: a wrong one is answered with what a right 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
 from howcome.capture.decode import clean_text
 from howcome.domain import memories
 from howcome.errors import UsageError
@@ -22,7 +25,6 @@ from howcome.present.mcp_tidying import list_stale
 from howcome.present.mcp_writing import forget, remember, update_memory
 from howcome.retrieve.question import TYPES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -101,17 +103,18 @@ class Parameter:
         return value
 
 
+@dataclass(slots=True, eq=False)
 class Tool:
     """One tool; `run(session, arguments)` gives its text."""
 
-    __slots__ = ("description", "is_loaded", "is_read_only", "name", "parameters", "run", "title")
-
-    def __init__(
-        self, name: str, title: str, description: str, run: Callable[[Session, Arguments], str],
-        parameters: tuple[Parameter, ...], *, is_read_only: bool = True, is_loaded: bool = False,
-    ) -> None:  # fmt: skip
-        self.name, self.title, self.description, self.run, self.parameters = name, title, description, run, parameters
-        self.is_read_only, self.is_loaded = is_read_only, is_loaded
+    name: str
+    title: str
+    description: str
+    run: Callable[[Session, Arguments], str]
+    parameters: tuple[Parameter, ...]
+    _: KW_ONLY
+    is_read_only: bool = True
+    is_loaded: bool = False
 
     def listing(self) -> dict[str, object]:
         """As the protocol lists it."""
