@@ -190,7 +190,7 @@ def test_what_a_crash_left_behind_the_committed_is_nobodys(tmp_path: Path) -> No
     for path in Path(index.folder).glob("*.bin"):
         with path.open("ab") as stream:
             stream.write(b"\x7f" * 777)
-    Path(index.folder, "head.new").write_bytes(b"12")
+    Path(index.folder, "head.999999999-00ff00ff.part").write_bytes(b"12")
     for part in ("rows", "values"):
         Path(index.folder, f"{part}-9.bin").write_bytes(b"half")
     assert first_answers(open_index(tmp_path), vectors) == list(range(1, ROWS + 1))

@@ -82,6 +82,9 @@ def test_a_day_that_never_was_is_none(year: int, month: int, day: int) -> None:
         ("since March 1", "2026-03-01", OPEN),
         ("after 2026-03-02", "2026-03-03", OPEN),
         ("before December", OPEN, "2025-12-01"),
+        ("before yesterday", OPEN, "2026-03-15"),
+        ("since this Friday", "2026-03-13", OPEN),
+        ("前天", "2026-03-14", "2026-03-15"),
         ("until last week", OPEN, "2026-03-16"),
         ("between March 2 and March 5", "2026-03-02", "2026-03-06"),
         ("from Tuesday to Thursday", "2026-03-10", "2026-03-13"),
@@ -102,6 +105,7 @@ def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> No
         "before the release", "the last line of the file", "next Friday", "every Monday", "by Friday", "may I do it",
         "march on", "in 3 days", "a second look", "version 2026.3", "port 2026", "30 February 2025", "the sun is out",
         "sat down", "tomorrow", "decimal", "Maya", "monitor", "the third option", "in 20 minutes", "12:30", "",
+        "next week", "next month", "coming Tuesday", "tomorrow's run",
         "for 2 days", "2026-13-40", "augment the marker", "the first of many", "on 2027-05-03", "in June 2026",
     ],
 )  # fmt: skip

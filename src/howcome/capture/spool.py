@@ -221,25 +221,21 @@ def bury(home: str, path: str, reason: str, attempts: int = 1) -> None:
 
 def keep_refused(home: str, path: str, refused: list[tuple[str, str]]) -> None:
     """Puts single lines of a batch aside, each with its reason; again for the same batch is once."""
+    from howcome.files import write_whole  # who appends does without
+
     stem = os.path.basename(path).split(".")[0]
     os.makedirs(os.path.join(home, FOLDER, DEAD), mode=0o700, exist_ok=True)
     lines = [json.dumps({"reason": reason, "line": line}).encode() + b"\n" for reason, line in refused]
-    _write_whole(os.path.join(home, FOLDER, DEAD, f"{stem}{_RECORDS}.jsonl"), b"".join(lines))
+    write_whole(os.path.join(home, FOLDER, DEAD, f"{stem}{_RECORDS}.jsonl"), b"".join(lines))
 
 
 def keep_rest(home: str, path: str, lines: list[bytes]) -> None:
     """What is left of a batch becomes a batch of its own, in its place among the others."""
+    from howcome.files import write_whole  # as above
+
     begin = "-".join(os.path.basename(path).split(".")[0].split("-")[:2])
     name = begin + "-" + os.urandom(4).hex() + ".jsonl"
-    _write_whole(os.path.join(home, FOLDER, name), b"\n".join(lines) + b"\n")
-
-
-def _write_whole(path: str, data: bytes) -> None:
-    part = path + ".part"
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _OPEN_FLAGS, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(data)
-    os.rename(part, path)
+    write_whole(os.path.join(home, FOLDER, name), b"\n".join(lines) + b"\n")
 
 
 def is_records(path: str) -> bool:

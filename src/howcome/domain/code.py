@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -53,13 +55,15 @@ class GraphState:
         self.reader, self.built_ms, self.files, self.edges, self.limits = reader, built_ms, files, edges, list(limits)
 
 
+@dataclass(slots=True, eq=False)
 class Neighbour:
     """A file one import away from another (`of`, by row ids): its path, and how many edges each of the two has."""
 
-    __slots__ = ("degree", "degree_of", "of", "path", "row")
-
-    def __init__(self, of: int, row: int, path: str, degree_of: int, degree: int) -> None:
-        self.of, self.row, self.path, self.degree_of, self.degree = of, row, path, degree_of, degree
+    of: int
+    row: int
+    path: str
+    degree_of: int
+    degree: int
 
 
 def file_name(path: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
 from howcome.domain.memories import HAND
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,40 +28,41 @@ MESSAGES, TIME, TOPIC, PROJECT, END = "messages", "time", "topic", "project", "e
 """Why a batch ends where it does: it is full, its time is over, another topic or project begins, nothing follows."""
 
 
+@dataclass(slots=True, eq=False)
 class OpenSession:
     """A session with messages that are in no batch: those after a row."""
 
-    __slots__ = ("after_row", "row")
-
-    def __init__(self, row: int, after_row: int) -> None:
-        self.row, self.after_row = row, after_row
+    row: int
+    after_row: int
 
 
+@dataclass(slots=True, eq=False)
 class NewBatch:
     """Messages of the main agent's, from one event to another (row ids), all of one project.
 
     `turns` is how many were said, `ended_ms` when the last one was (UTC).
     """
 
-    __slots__ = ("closed_by", "ended_ms", "first_row", "last_row", "project", "turns")
+    project: str
+    first_row: int
+    last_row: int
+    _: KW_ONLY
+    turns: int
+    ended_ms: int
+    closed_by: str
 
-    def __init__(
-        self, project: str, first_row: int, last_row: int, *, turns: int, ended_ms: int, closed_by: str
-    ) -> None:
-        self.project, self.first_row, self.last_row = project, first_row, last_row
-        self.turns, self.ended_ms, self.closed_by = turns, ended_ms, closed_by
 
-
+@dataclass(slots=True, eq=False)
 class Batch:
     """A batch as kept; `failures` is how often the model had no answer to it since it was last asked for by hand."""
 
-    __slots__ = ("ended_ms", "failures", "first_row", "last_row", "project_id", "row", "session")
-
-    def __init__(
-        self, row: int, session: int, project_id: int, first_row: int, last_row: int, ended_ms: int, failures: int
-    ) -> None:
-        self.row, self.session, self.project_id = row, session, project_id
-        self.first_row, self.last_row, self.ended_ms, self.failures = first_row, last_row, ended_ms, failures
+    row: int
+    session: int
+    project_id: int
+    first_row: int
+    last_row: int
+    ended_ms: int
+    failures: int
 
 
 class MemoryChange:
@@ -86,13 +89,16 @@ class MemoryChange:
         self.differs: Sequence[tuple[int, str]] = ()
 
 
+@dataclass(slots=True, eq=False)
 class Applied:
     """How many memories a batch added, changed and forgot, how many it said again, and what is to be looked at."""
 
-    __slots__ = ("added", "contradictions", "duplicates", "forgotten", "gone", "updated")
-
-    def __init__(self) -> None:
-        self.added = self.updated = self.forgotten = self.duplicates = self.contradictions = self.gone = 0
+    added: int = 0
+    updated: int = 0
+    forgotten: int = 0
+    duplicates: int = 0
+    contradictions: int = 0
+    gone: int = 0
 
 
 def is_free(memory: Memory) -> bool:

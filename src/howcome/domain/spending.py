@@ -10,8 +10,9 @@ longer than until midnight.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -35,22 +36,22 @@ ANSWER_TOKENS = 1000
 """Reserved for an answer; ours are objects of some hundred. What it was in the end is charged when it is known."""
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """A call that somebody wants to make; `tokens` is the estimate that is reserved for it."""
 
-    __slots__ = ("model", "provider", "purpose", "tokens")
+    purpose: str
+    provider: str
+    model: str
+    tokens: int
 
-    def __init__(self, purpose: str, provider: str, model: str, tokens: int) -> None:
-        self.purpose, self.provider, self.model, self.tokens = purpose, provider, model, tokens
 
-
+@dataclass(slots=True, eq=False)
 class Caps:
     """What may be spent a day; both must allow a call, and 0 allows none."""
 
-    __slots__ = ("calls", "tokens")
-
-    def __init__(self, calls: int, tokens: int) -> None:
-        self.calls, self.tokens = calls, tokens
+    calls: int
+    tokens: int
 
     def problem_with(self, call: Call, calls: int, tokens: int) -> str:
         """Why a call may not be made when so many calls and tokens are spent already; '' when it may."""
@@ -63,15 +64,13 @@ class Caps:
         return ""
 
 
+@dataclass(slots=True, eq=False)
 class Usage:
     """What a call used, as its provider counts it; None for what it does not say."""
 
-    __slots__ = ("cost_usd", "tokens_in", "tokens_out")
-
-    def __init__(
-        self, tokens_in: int | None = None, tokens_out: int | None = None, cost_usd: float | None = None
-    ) -> None:
-        self.tokens_in, self.tokens_out, self.cost_usd = tokens_in, tokens_out, cost_usd
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
 
     def charged(self, reserved: int) -> int:
         """The tokens to charge: what is known, and the whole reservation where only a part is."""
@@ -79,16 +78,17 @@ class Usage:
         return known if self.tokens_in is not None and self.tokens_out is not None else max(known, reserved)
 
 
+@dataclass(slots=True, eq=False)
 class Receipt:
     """One row of the ledger."""
 
-    __slots__ = ("call", "duration_ms", "outcome", "row", "started_ms", "times", "usage")
-
-    def __init__(
-        self, row: int, call: Call, started_ms: int, duration_ms: int | None, usage: Usage, outcome: str, times: int
-    ) -> None:
-        self.row, self.call, self.started_ms, self.duration_ms = row, call, started_ms, duration_ms
-        self.usage, self.outcome, self.times = usage, outcome, times
+    row: int
+    call: Call
+    started_ms: int
+    duration_ms: int | None
+    usage: Usage
+    outcome: str
+    times: int
 
 
 def day_of(ms: int) -> int:

@@ -1,4 +1,4 @@
-"""Times as people write them: one moment (`7d`, `2026-10-01`), or the spans that a sentence speaks of.
+"""Times as people write them: one moment (`7d`, `2026-10-01`), or the spans and relative dates of a sentence.
 
 All times are UTC milliseconds, and so are days: who asks for yesterday late in the evening may mean the day before,
 which is why spans only draw a score up (`nearness`), and fade out at their edges. Calendars are counted here: importing
@@ -34,15 +34,16 @@ _NUMBERS = {
     word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven".split())
 } | {"a": 1, "an": 1, "twelve": 12, "couple": 2, "few": 3, "several": 4, "half": 0.5}  # fmt: skip
 _TRIGGERS = frozenset((
-    *_MONTHS, *_WEEKDAYS, "yes", "tod", "ton", "las", "pas", "pre", "ago", "thi", "the", "q1", "q2", "q3", "q4",
+    *_MONTHS, *_WEEKDAYS, "yes", "tod", "tom", "ton", "las", "pas", "pre", "nex", "com", "ago", "thi", "the",
+    "q1", "q2", "q3", "q4",
 ))  # fmt: skip
 """The first three letters of words that may be a time: a text without any of them, and without a year, has none."""
 
 _FIXED = {
     "昨天": "yesterday", "昨日": "yesterday", "어제": "yesterday", "今天": "today", "今日": "today", "오늘": "today",
-    "前天": "before yesterday", "一昨日": "before yesterday", "그저께": "before yesterday", "上周": "last week",
-    "上週": "last week", "先週": "last week", "지난주": "last week", "上个月": "last month", "上個月": "last month",
-    "先月": "last month", "지난달": "last month", "去年": "last year", "작년": "last year",
+    "前天": "the day before yesterday", "一昨日": "the day before yesterday", "그저께": "the day before yesterday",
+    "上周": "last week", "上週": "last week", "先週": "last week", "지난주": "last week", "上个月": "last month",
+    "上個月": "last month", "先月": "last month", "지난달": "last month", "去年": "last year", "작년": "last year",
 }  # fmt: skip
 
 _YEAR, _ORDINAL = r"((?:19|20)\d\d)", r"(\d{1,2})(?:st|nd|rd|th)?"
@@ -51,13 +52,16 @@ _MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
 _DAYNAME = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b"
-_SHORT_DAY = r"(?:last|on|since|this|past|until|before|after) (mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
+_SHORT_DAY = r"(?:(last|past)|on|since|this|until|before|after) (mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
 _COUNT = r"(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|half an?"
 _COUNT += r"|(?:an? )?(?:couple(?: of)?|few))"
 _UNIT = r"(minutes?|hours?|days?|weeks?|fortnights?|months?|quarters?|years?)\b"
 _PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
 
-_compiled: list[tuple[re.Pattern[str], Callable[[re.Match[str], int], Bounds]]] = []
+_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+"""Letters stay as many as they were."""
+
+_compiled: list[Form] = []
 
 
 class Span:
@@ -82,6 +86,10 @@ class Span:
 
 
 Bounds = tuple[int, int] | None
+if TYPE_CHECKING:
+    BoundsOf = Callable[[re.Match[str], int], Bounds]
+    Form = tuple[re.Pattern[str], str, BoundsOf]
+    Found = tuple[int, int, str, tuple[int, int]]
 
 
 # -- calendars ---------------------------------------------------------------------------------------------------------
@@ -159,16 +167,29 @@ def spans(text: str, now_ms: int) -> list[Span]:
     """
     if not _may_speak_of_time(text):
         return []
-    found: list[tuple[int, int, tuple[int, int]]] = []
-    rest = text.lower() if text.isascii() else _with_fixed(text.lower())
-    for pattern, bounds_of in _patterns():
+    rest, found = _found(text.lower() if text.isascii() else _with_fixed(text.lower()), now_ms, _forms())
+    return _joined(rest, found, now_ms)[:MAX_SPANS]
+
+
+def relative_dates(text: str, now_ms: int) -> list[Found]:
+    """Where a text says a time as seen from `now_ms`: start, end, what it is, and its own start and end.
+
+    It is around a `day`, a `weekday` (the last one: who means the coming one adds a week), a `period` (a week, a month
+    or a year of the calendar), or a `span` that has no name there.
+    """
+    return _found(text.translate(_LOWER), now_ms, [form for form in _forms() if form[1]])[1]
+
+
+def _found(rest: str, now_ms: int, forms: Sequence[Form]) -> tuple[str, list[Found]]:
+    """Every time in a text, in order, and the text with marks in their place."""
+    found: list[Found] = []
+    for pattern, kind, bounds_of in forms:
         for match in pattern.finditer(rest):
             bounds = bounds_of(match, now_ms)
             if bounds is not None:
-                found.append((match.start(), match.end(), bounds))
+                found.append((match.start(), match.end(), kind, bounds))
             rest = f"{rest[: match.start()]}{'~' * (match.end() - match.start())}{rest[match.end() :]}"
-    found.sort()
-    return _joined(rest, found, now_ms)[:MAX_SPANS]
+    return rest, sorted(found)
 
 
 def nearness(ts_ms: int, wanted: Iterable[Span]) -> float:
@@ -198,37 +219,39 @@ def _with_fixed(text: str) -> str:
     return text
 
 
-def _patterns() -> Sequence[tuple[re.Pattern[str], Callable[[re.Match[str], int], Bounds]]]:
-    """Every form of a time, the longest first: what one has taken the next ones do not see."""
+def _forms() -> Sequence[Form]:
+    """Every form of a time, the longest first: what one has taken the next ones do not see; a kind if seen from now."""
     if not _compiled:
-        forms: tuple[tuple[str, Callable[[re.Match[str], int], Bounds]], ...] = (
-            (rf"\b{_YEAR}[-/](\d\d?)[-/](\d\d?)(?!\d)", lambda m, _: _day(m[1], m[2], m[3])),
-            (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", lambda m, _: _day(m[3], m[2], m[1])),
-            (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", lambda m, _: _month_at(int(m[1]), int(m[2]))),
-            (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", lambda m, now: _month_day(m[1], m[2], m[3], now)),
-            (rf"\b{_ORDINAL} (?:of )?{_MONTH}(?:,? {_YEAR})?", lambda m, now: _month_day(m[2], m[1], m[3], now)),
-            (rf"\b{_COUNT} {_UNIT} ago\b", _ago),
-            (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", lambda m, now: (now - _length(m[1], m[2]), now)),
-            (r"\b(?:the day )?before yesterday\b", lambda _, now: _whole_day(now, 2)),
-            (r"\b(?:yesterday|last night)\b", lambda _, now: _whole_day(now, 1)),
-            (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", lambda _, now: _whole_day(now, 0)),
-            (r"\bthe other day\b", lambda _, now: (_midnight(now) - 7 * DAY_MS, _midnight(now))),
-            (r"\b(last|past|previous|this) (weekend|week|month|quarter|year)\b", _relative),
-            (rf"\b(last |past |previous )?{_DAYNAME}", lambda m, now: _weekday(m[2], now, is_last=bool(m[1]))),
-            (rf"\b{_SHORT_DAY}", lambda m, now: _weekday(m[1], now, is_last=m[0].startswith("last"))),
-            (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", _month),
-            (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", _quarter),
-            (rf"\b(?:in|since|until|before|after|during|of|from) {_YEAR}\b", lambda m, _: _year(int(m[1]))),
+        forms: tuple[tuple[str, str, BoundsOf], ...] = (
+            (rf"\b{_YEAR}[-/](\d\d?)[-/](\d\d?)(?!\d)", "", lambda m, _: _day(m[1], m[2], m[3])),
+            (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", "", lambda m, _: _day(m[3], m[2], m[1])),
+            (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", "", lambda m, _: _month_at(int(m[1]), int(m[2]))),
+            (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", "", lambda m, now: _month_day(m[1], m[2], m[3], now)),
+            (rf"\b{_ORDINAL} (?:of )?{_MONTH}(?:,? {_YEAR})?", "", lambda m, now: _month_day(m[2], m[1], m[3], now)),
+            (rf"\b{_COUNT} {_UNIT} ago\b", "day", _ago),
+            (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", "span", lambda m, now: (now - _length(m[1], m[2]), now)),
+            (r"\bthe day before yesterday\b", "day", lambda _, now: _whole_day(now, 2)),
+            (r"\b(?:yesterday|last night)\b", "day", lambda _, now: _whole_day(now, 1)),
+            (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", "day", lambda _, now: _whole_day(now, 0)),
+            (r"\btomorrow\b", "day", lambda _, now: _whole_day(now, -1)),
+            (r"\bthe other day\b", "span", lambda _, now: (_midnight(now) - 7 * DAY_MS, _midnight(now))),
+            (r"\b(last|previous|this|next) (week|month|year)\b", "period", _relative),
+            (r"\b(last|past|previous|this) (weekend|week|month|quarter|year)\b", "span", _relative),
+            (rf"\b(?:(last|past|previous|this|next|coming) )?{_DAYNAME}", "weekday", _weekday),
+            (rf"\b{_SHORT_DAY}", "", _weekday),
+            (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", "", _month),
+            (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", "", _quarter),
+            (rf"\b(?:in|since|until|before|after|during|of|from) {_YEAR}\b", "", lambda m, _: _year(int(m[1]))),
         )
-        _compiled.extend((re.compile(source), bounds_of) for source, bounds_of in forms)
+        _compiled.extend((re.compile(source), kind, bounds_of) for source, kind, bounds_of in forms)
     return _compiled
 
 
-def _joined(text: str, found: Sequence[tuple[int, int, tuple[int, int]]], now_ms: int) -> list[Span]:
+def _joined(text: str, found: Sequence[Found], now_ms: int) -> list[Span]:
     """Spans with what the words before them say: since, before, between … and."""
     told: list[Span] = []
     opened: tuple[int, int] | None = None
-    for place, (start, _, (since, before)) in enumerate(found):
+    for place, (start, _, _, (since, before)) in enumerate(found):
         lead = text[max(0, start - 12) : start].rstrip()
         lead = lead.removesuffix(" the").rsplit(" ", 1)[-1].strip("(\"',")
         if lead in ("next", "every", "each", "by"):
@@ -295,11 +318,11 @@ def _relative(match: re.Match[str], now_ms: int) -> Bounds:
     monday, (year, month, _) = _monday(now_ms), date_of(now_ms)
     if which == "past":
         return now_ms - (3 * DAY_MS if unit == "weekend" else _unit_ms(unit)), now_ms
-    back = which != "this"
+    back = {"this": 0, "next": -1}.get(which, 1)
     if unit == "weekend":
         return monday - 2 * DAY_MS, monday
     if unit == "week":
-        return monday - 7 * DAY_MS * back, monday + 7 * DAY_MS * (not back)
+        return monday - 7 * DAY_MS * back, monday + 7 * DAY_MS * (1 - back)
     if unit == "month":
         return _month_at(year, month - back)
     if unit == "quarter":
@@ -308,9 +331,11 @@ def _relative(match: re.Match[str], now_ms: int) -> Bounds:
     return _year(year - back)
 
 
-def _weekday(name: str, now_ms: int, *, is_last: bool) -> Bounds:
-    back = ((now_ms // DAY_MS + 3) % 7 - _WEEKDAYS.index(name[:3])) % 7
-    return _whole_day(now_ms, 7 if is_last and back == 0 else back)
+def _weekday(match: re.Match[str], now_ms: int) -> Bounds:
+    which, back = match[1], ((now_ms // DAY_MS + 3) % 7 - _WEEKDAYS.index(match[2][:3])) % 7
+    if which in ("next", "coming"):
+        return _whole_day(now_ms, back - 7 if back or which == "next" else 0)
+    return _whole_day(now_ms, 7 if which in ("last", "past", "previous") and back == 0 else back)
 
 
 def _month(match: re.Match[str], now_ms: int) -> Bounds:

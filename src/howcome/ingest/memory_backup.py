@@ -16,6 +16,7 @@ from contextlib import suppress
 from howcome.domain.memories import HAND, RULES, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError
+from howcome.files import replacing, settle
 from howcome.ingest.memory_export import exported, stone
 
 TYPE_CHECKING = False
@@ -132,25 +133,11 @@ def _put(folder: str, kind: tuple[str, str], day: str, data: bytes) -> None:
 
 
 def _write(path: str, data: bytes) -> None:
-    part = path + ".part"
-    with suppress(FileNotFoundError):  # of a process that was killed
-        os.unlink(part)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        _require_same(part, data)
-        os.rename(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
-
-
-def _require_same(path: str, data: bytes) -> None:
-    if _read(path) != data:
-        raise OSError(errno.EIO, "it does not read as it was written", path)
+    with replacing(path) as stream:
+        stream.write(data)
+        settle(stream)
+        if _read(stream.name) != data:
+            raise OSError(errno.EIO, "it does not read as it was written", path)
 
 
 def _read(path: str) -> bytes:

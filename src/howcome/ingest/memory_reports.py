@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 
+
+@dataclass(slots=True, eq=False)
 class ImportReport:
     """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
 
@@ -11,12 +14,14 @@ class ImportReport:
     such memories that are not purged here.
     """
 
-    __slots__ = ("added", "known", "left_out", "outside", "problems", "purged", "still_here", "stones")
-
-    def __init__(self) -> None:
-        self.added = self.known = self.left_out = self.outside = self.purged = self.stones = 0
-        self.still_here: list[str] = []
-        self.problems: list[tuple[int, str]] = []
+    added: int = 0
+    known: int = 0
+    left_out: int = 0
+    outside: int = 0
+    purged: int = 0
+    stones: int = 0
+    still_here: list[str] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)
 
 
 class PurgeReport:

@@ -11,20 +11,21 @@ import gzip
 import json
 import os
 import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from howcome.capture import spool
 from howcome.capture.records import ReaderState
 from howcome.domain import events
 from howcome.errors import StoreError
+from howcome.files import replacing, settle
 from howcome.ingest.distil.run import memory_digest
 from howcome.ingest.prepare import Preparer
 from howcome.ingest.reader_memory import WITHHELD, kept
 from howcome.ingest.redaction_version import RULES_VERSION
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
 
     from howcome.ingest.gate import Gate
     from howcome.store.base import Store
@@ -40,16 +41,15 @@ MIN_LOOKED_FOR_CHARS = 8
 _DATABASE = b"SQLite format 3\0"
 
 
+@dataclass(slots=True, eq=False)
 class Redacted:
     """What was done: rows looked at and changed, secrets by rule, other files changed, and files where some is left."""
 
-    __slots__ = ("changed", "files", "left", "looked", "rules")
-
-    def __init__(self) -> None:
-        self.looked = self.changed = 0
-        self.rules: dict[str, int] = {}
-        self.files: list[str] = []
-        self.left: list[str] = []
+    looked: int = 0
+    changed: int = 0
+    rules: dict[str, int] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 class RowTexts:
@@ -142,27 +142,22 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
 
 
 def _redact_lines(path: str, gate: Gate) -> bool:
-    """Written beside and put in place, so that it is the old or the new one under any crash."""
-    part, is_changed = path + ".part", False
-    with contextlib.ExitStack() as stack:
-        source = stack.enter_context(_opened(path, "rb"))
-        target = stack.enter_context(_opened(part, "wb", path))
+    """Read twice where there is something to take out; whether there was."""
+    if all(line == gated for line, gated in _gated(path, gate)):
+        return False
+    with replacing(path) as stream:
+        is_packed = path.endswith(".gz")
+        with gzip.GzipFile(fileobj=stream, mode="wb") if is_packed else contextlib.nullcontext(stream) as target:
+            target.writelines(gated for _, gated in _gated(path, gate))
+        settle(stream)
+        shutil.copystat(path, stream.name)
+    return True
+
+
+def _gated(path: str, gate: Gate) -> Iterator[tuple[bytes, bytes]]:
+    """Each line of a file, packed or not, and what it should be."""
+    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as source:
         for line in source:
             text = line.decode("utf-8", "surrogateescape")
             gated = gate.line(text.rstrip("\n")) + ("\n" if text.endswith("\n") else "")
-            is_changed = is_changed or gated != text
-            target.write(gated.encode("utf-8", "surrogateescape"))
-    if is_changed:
-        shutil.copystat(path, part)
-        os.replace(part, path)
-    else:
-        os.unlink(part)
-    return is_changed
-
-
-def _opened(path: str, mode: str, packed_like: str = "") -> BinaryIO:
-    opener = None if mode == "rb" else lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)
-    stream = open(path, mode, opener=opener)  # noqa: SIM115 - the caller's stack closes it
-    if not (packed_like or path).endswith(".gz"):
-        return stream  # type: ignore[return-value]
-    return gzip.GzipFile(fileobj=stream, mode=mode)  # type: ignore[return-value]
+            yield line, gated.encode("utf-8", "surrogateescape")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
 from howcome.domain import memories
 from howcome.present.mcp_arguments import Parameter
 from howcome.present.mcp_reading import (
@@ -18,7 +21,6 @@ from howcome.present.mcp_tidying import list_stale
 from howcome.present.mcp_writing import forget, remember, update_memory
 from howcome.retrieve.question import TYPES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -26,17 +28,18 @@ if TYPE_CHECKING:
     from howcome.present.mcp_workplace import Workplace
 
 
+@dataclass(slots=True, eq=False)
 class Tool:
     """One tool; `run(workplace, arguments)` gives its text."""
 
-    __slots__ = ("description", "is_loaded", "is_read_only", "name", "parameters", "run", "title")
-
-    def __init__(
-        self, name: str, title: str, description: str, run: Callable[[Workplace, Arguments], str],
-        parameters: tuple[Parameter, ...], *, is_read_only: bool = True, is_loaded: bool = False,
-    ) -> None:  # fmt: skip
-        self.name, self.title, self.description, self.run, self.parameters = name, title, description, run, parameters
-        self.is_read_only, self.is_loaded = is_read_only, is_loaded
+    name: str
+    title: str
+    description: str
+    run: Callable[[Workplace, Arguments], str]
+    parameters: tuple[Parameter, ...]
+    _: KW_ONLY
+    is_read_only: bool = True
+    is_loaded: bool = False
 
     def listing(self) -> dict[str, object]:
         """As the protocol lists it."""

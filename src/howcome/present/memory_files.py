@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from howcome.capture.decode import decode_record
 from howcome.errors import HowcomeError, RecordError, UsageError
+from howcome.files import write_whole
 from howcome.present.render import json_line
 
 MAX_LINE_BYTES = 1 << 20
@@ -31,15 +32,9 @@ def write_export(file: str | None, values: Sequence[Mapping[str, object]], *, fo
         raise UsageError(f"{file}: a folder; name a file in it")
     if os.path.exists(path) and not force and not _is_export(path):
         raise UsageError(f"{file}: holds something else; name another file, or say --force")
-    part = f"{path}.{os.getpid()}.part"
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        os.rename(part, path)
+        write_whole(path, data)
     except OSError as error:
-        if os.path.lexists(part):
-            os.unlink(part)
         raise UsageError(f"{file}: {error.strerror or error}") from error
     return len(values)
 

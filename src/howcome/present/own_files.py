@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from howcome.files import PART
 from howcome.settings import CONFIG_NAME, FIELDS
 from howcome.store.place import FILES
 
@@ -20,6 +21,9 @@ Names: TypeAlias = "Mapping[str, Names] | None"
 DATED = r"\d{4}-\d\d-\d\d(-\d{4,6})?"
 """Folders with a database that was damaged, or for which a backup was put back."""
 
+_PART = rf"{PART}|\.part"
+"""What a kill may leave of a file; without a number: of an earlier version's."""
+
 _ALL: dict[str, Names] = {"(?s:.*)": None}
 _STORE: dict[str, Names] = {
     FILES: None,
@@ -27,11 +31,11 @@ _STORE: dict[str, Names] = {
 }
 _SPOOL: dict[str, Names] = {
     r"observations\.jsonl|append\.lock|claim\.lock|key(\.part)?": None,
-    r"batch-\d+-[0-9a-f]+\.jsonl(\.part)?": None,
-    "dead": {r"batch-\d+-[0-9a-f]+\.(failed-\d+-\w+|records)\.jsonl(\.part)?": None},
+    rf"batch-\d+-[0-9a-f]+\.jsonl({_PART})?": None,
+    "dead": {rf"batch-\d+-[0-9a-f]+\.(failed-\d+-\w+|records)\.jsonl({_PART})?": None},
 }
 _INSTALLS: dict[str, Names] = {
-    r"[0-9a-f]{16}(\.json|-[0-9a-f]{16}\.original)": None,
+    rf"[0-9a-f]{{16}}(\.json|-[0-9a-f]{{16}}\.original)({_PART})?": None,
     r"\.[0-9a-f]{16}.*\.howcome-tmp": None,
 }
 _MODEL_FILES: dict[str, Names] = {r"model\.(onnx|json)|tokenizer\.json": None}
@@ -53,8 +57,8 @@ OWN: Mapping[str, Names] = {
     "models": _MODELS,
     "damaged|replaced": {**_STORE, DATED: {**_STORE, r"memories\.jsonl": None, "new": _ALL}},
     "backups": {
-        r"(memories|config)-\d{4}-\d\d-\d\d\.(jsonl|toml)(\.part)?": None,
-        r"howcome-\d{4}-\d\d-\d\d-\d{6}\.db(\.\d+\.part(-wal|-shm|-journal)?)?": None,
+        rf"(memories|config)-\d{{4}}-\d\d-\d\d\.(jsonl|toml)({_PART})?": None,
+        rf"howcome-\d{{4}}-\d\d-\d\d-\d{{6}}\.db(({_PART}|\.\d+\.part)(-wal|-shm|-journal)?)?": None,
     },
 }
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from howcome.errors import ProviderError
+from howcome.files import sync
 from howcome.providers.minilm_places import RECIPE, WEIGHTS, model_folder, models_folder
 from howcome.providers.minilm_weights import TOKENIZER, Weights
 
@@ -166,7 +167,7 @@ def _put_in_place(temporary: str, folder: str) -> None:
         os.rename(folder, os.path.join(damaged, "old"))
         shutil.rmtree(damaged, ignore_errors=True)
     os.rename(temporary, folder)
-    _sync(os.path.dirname(folder))
+    sync(os.path.dirname(folder))
 
 
 def _write(weights: Weights, folder: str, name: str) -> None:
@@ -189,8 +190,8 @@ def _write(weights: Weights, folder: str, name: str) -> None:
         json.dump(card, out, indent=1)
     for part in (*PARTS, CARD):
         os.chmod(os.path.join(folder, part), 0o600)
-        _sync(os.path.join(folder, part))
-    _sync(folder)
+        sync(os.path.join(folder, part))
+    sync(folder)
 
 
 def _graph(weights: Weights) -> ModelProto:
@@ -236,11 +237,3 @@ def _digest(path: str) -> dict[str, Any]:
 
 def _sha256(stream: Any) -> str:  # noqa: ANN401 - hashlib's own protocol of files is private
     return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

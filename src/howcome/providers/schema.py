@@ -1,66 +1,54 @@
-"""Whether an answer has the shape that was asked for: the few words of JSON Schema that our schemas use.
+"""Whether an answer has the shape that was asked for: our schemas as msgspec's types.
 
-`type` (one name), `enum`, `anyOf`, `properties`, `required`, `additionalProperties` (false), `items`, `maxItems`,
-`maxLength`, `minimum`, `maximum`. Other words are not looked at.
+They use few words of JSON Schema: `type` (one name), `enum`, `anyOf`, `properties`, `required`, `additionalProperties`
+(false), `items`, `maxItems`, `maxLength`, `minimum`, `maximum`. Other words are not looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
 
-_NUMBERS = (int, float)
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "object": dict, "array": list, "string": str, "number": _NUMBERS, "integer": int, "boolean": bool,
-    "null": type(None),
+import msgspec
+
+_SAID = re.compile(r"(?<=^Invalid enum value) .*(?= - at `\$)|(?<=unknown field) `.*`(?= - at|$)", re.DOTALL)
+"""What of an explanation is the answer's own words."""
+
+_TYPES: Mapping[str, object] = {
+    "object": dict, "array": list, "string": str, "number": float, "integer": int, "boolean": bool, "null": None,
 }  # fmt: skip
+_LIMITS = {"maxItems": "max_length", "maxLength": "max_length", "minimum": "ge", "maximum": "le"}
 
 
-def problem_with(value: Any, schema: Mapping[str, Any], place: str = "the answer") -> str:  # noqa: ANN401 - any JSON
-    """The first thing that is wrong with a value, in a sentence without its texts; '' when nothing is.
-
-    Args:
-        value: Any JSON value.
-        schema: What it should be.
-        place: What the value is called in the sentence.
-    """
-    wanted = schema.get("type")
-    if wanted is not None and not _is_a(value, wanted):
-        return f"{place} is no {wanted}"
-    if "enum" in schema and value not in schema["enum"]:
-        return f"{place} is none of {', '.join(map(str, schema['enum']))}"
-    if "anyOf" in schema and all(problem_with(value, each, place) for each in schema["anyOf"]):
-        return f"{place} has none of the forms that it may have"
-    if isinstance(value, dict):
-        return _in_object(value, schema, place)
-    if isinstance(value, list):
-        return _in_array(value, schema, place)
-    if isinstance(value, str):
-        return f"{place} is too long" if len(value) > schema.get("maxLength", len(value)) else ""
-    if isinstance(value, _NUMBERS) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-        return f"{place} is out of range"
+def problem_with(value: object, schema: Mapping[str, Any]) -> str:
+    """The first thing that is wrong with a JSON value, by its place and without its texts; '' when nothing is."""
+    try:
+        msgspec.convert(value, _type_of(schema))
+    except msgspec.ValidationError as error:
+        return _SAID.sub("", str(error))
     return ""
 
 
-def _is_a(value: Any, wanted: str) -> bool:  # noqa: ANN401 - any JSON
-    if isinstance(value, bool):
-        return wanted == "boolean"
-    return isinstance(value, _TYPES[wanted])
+def _type_of(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type
+    if "anyOf" in schema:
+        return reduce(or_, map(_type_of, schema["anyOf"]))
+    if "enum" in schema:
+        return Literal[tuple(schema["enum"])]
+    if "properties" in schema:
+        return _object(schema)
+    kind = list[_type_of(schema["items"])] if "items" in schema else _TYPES[schema["type"]]  # type: ignore[misc]
+    limits = {name: schema[word] for word, name in _LIMITS.items() if word in schema}
+    return Annotated[kind, msgspec.Meta(**limits)] if limits else kind
 
 
-def _in_object(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> str:
-    known: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    missing = [name for name in schema.get("required", ()) if name not in value]
-    if missing:
-        return f"{place} has no {missing[0]!r}"
-    if schema.get("additionalProperties", True) is False and not value.keys() <= known.keys():
-        return f"{place} has more than {', '.join(known)}"
-    found = (problem_with(value[name], each, repr(name)) for name, each in known.items() if name in value)
-    return next((problem for problem in found if problem), "")
-
-
-def _in_array(value: Sequence[Any], schema: Mapping[str, Any], place: str) -> str:
-    if len(value) > schema.get("maxItems", len(value)):
-        return f"{place} has too many items"
-    found = (problem_with(item, schema.get("items", {}), f"an item of {place}") for item in value)
-    return next((problem for problem in found if problem), "")
+def _object(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type
+    types = {name: _type_of(each) for name, each in schema["properties"].items()}
+    fields = [
+        (name, kind) if name in schema.get("required", ()) else (name, kind | msgspec.UnsetType, msgspec.UNSET)
+        for name, kind in types.items()
+    ]
+    is_closed = schema.get("additionalProperties", True) is False
+    return msgspec.defstruct("Answer", fields, kw_only=True, forbid_unknown_fields=is_closed)

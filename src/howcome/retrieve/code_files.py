@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from howcome.domain.code import ends_alike, file_name, file_stem
 from howcome.errors import NotFoundError, UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,13 +20,14 @@ MAX_SHOWN = 8
 NO_GRAPH = "there is no import graph of this project: run `howcome graph build` in it"
 
 
+@dataclass(slots=True, eq=False)
 class FileImports:
     """One file of a graph: its path, what it imports, what imports it (paths below the project's root)."""
 
-    __slots__ = ("graph", "imported_by", "imports", "path")
-
-    def __init__(self, path: str, imports: list[str], imported_by: list[str], graph: GraphState) -> None:
-        self.path, self.imports, self.imported_by, self.graph = path, imports, imported_by, graph
+    path: str
+    imports: list[str]
+    imported_by: list[str]
+    graph: GraphState
 
 
 def files_meant(graph: ImportGraph, project_id: int, named: Iterable[str]) -> dict[str, list[tuple[int, str]]]:

@@ -6,9 +6,9 @@ import os
 import shutil
 import time
 
+from howcome.files import sync
 from howcome.store.place import database_path
 from howcome.store.possession import alone
-from howcome.store.stamp import sync_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def replace_database(home: str, kind: str, make: Callable[[str], None], *, wait_
                 os.rename(path + suffix, kept + suffix)
         os.replace(database_path(work), path)
         shutil.rmtree(work)
-        sync_folder(home)
+        sync(home)
     return aside
 
 

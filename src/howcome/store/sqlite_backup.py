@@ -9,11 +9,12 @@ from contextlib import closing, suppress
 import apsw
 
 from howcome.errors import StoreError, StoreNewerError, UsageError
+from howcome.files import replacing
 from howcome.store.driver import driver_errors
 from howcome.store.faults import refusal_of
 from howcome.store.place import database_path
 from howcome.store.possession import share
-from howcome.store.replacing import replace_database
+from howcome.store.replacing import LOG_SUFFIXES, replace_database
 from howcome.store.sqlite import SCHEMA_VERSION
 from howcome.store.sqlite_salvage import damage
 
@@ -30,24 +31,29 @@ def back_up(home: str, file: str) -> int:
     Raises:
         StoreError: the database or the copy cannot be read or written, or is damaged; there is no file then.
     """
-    part = f"{file}.{os.getpid()}.part"
     shared = share(home, _SHARE_S)
     try:
-        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        with replacing(file) as stream:
+            _copy_whole(home, stream.name)
+    except OSError as error:
+        raise refusal_of(error) or StoreError(f"{file}: {error.strerror or error}") from error
+    finally:
+        if shared is not None:
+            os.close(shared)
+    return os.stat(file).st_size
+
+
+def _copy_whole(home: str, part: str) -> None:
+    """Copies the database over an empty file, with nothing beside it afterwards; what is not whole raises."""
+    try:
         with driver_errors(os.path.dirname(part)):
             _copy(database_path(home), part)
         if problem := damage(part):
             raise StoreError(f"the copy is not whole ({problem}): look at the database with `howcome doctor --deep`")
-        os.rename(part, file)
-    except OSError as error:
-        raise refusal_of(error) or StoreError(f"{file}: {error.strerror or error}") from error
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
+        for suffix in LOG_SUFFIXES:
             with suppress(FileNotFoundError):
                 os.unlink(part + suffix)
-        if shared is not None:
-            os.close(shared)
-    return os.stat(file).st_size
 
 
 def _copy(database: str, part: str) -> None:

@@ -43,7 +43,9 @@ def write_stamp(folder: str, last: int, mark_of: MarkOf) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    write_whole(os.path.join(folder, NAME), f"{last} {mark_of(last)}\n".encode())
+    from howcome.files import write_whole  # not for a prompt, which only looks
+
+    write_whole(os.path.join(folder, NAME), f"{last} {mark_of(last)}\n".encode(), must_last=True)
 
 
 def give_up(folder: str) -> None:
@@ -52,27 +54,3 @@ def give_up(folder: str) -> None:
         os.unlink(os.path.join(folder, NAME))
     except OSError:
         return
-
-
-def write_whole(path: str, data: bytes) -> None:
-    """Puts a file in place of the one that is there: a reader sees one or the other, also after a power cut.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path + ".new", flags, 0o600), "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(path + ".new", path)
-    sync_folder(os.path.dirname(path))
-
-
-def sync_folder(folder: str) -> None:
-    """Makes the names in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from howcome.errors import IndexDamagedError
-from howcome.store.stamp import write_whole
+from howcome.files import write_whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.store.stamp import MarkOf
 
@@ -21,6 +22,7 @@ _READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 
 
+@dataclass(slots=True, eq=False)
 class Head:
     """What is committed.
 
@@ -34,14 +36,13 @@ class Head:
         checksums: By part, of what is committed of it; None where an older version wrote the head.
     """
 
-    __slots__ = ("checksums", "count", "dimensions", "generation", "last_key", "last_row", "model")
-
-    def __init__(
-        self, model: str, dimensions: int, generation: int, count: int = 0, last_row: int = 0, last_key: str = "",
-        checksums: dict[str, int] | None = None,
-    ) -> None:  # fmt: skip
-        self.model, self.dimensions, self.generation = model, dimensions, generation
-        self.count, self.last_row, self.last_key, self.checksums = count, last_row, last_key, checksums
+    model: str
+    dimensions: int
+    generation: int
+    count: int = 0
+    last_row: int = 0
+    last_key: str = ""
+    checksums: dict[str, int] | None = None
 
     def is_of(self, mark_of: MarkOf) -> bool:
         """Whether the vectors are those of the rows at hand, by what these are marked with."""
@@ -77,7 +78,7 @@ def read_head(folder: str) -> Head | None:
 
 def write_head(folder: str, head: Head) -> None:
     """Puts a head in place of the one that is there: a reader sees one or the other, also after a power cut."""
-    write_whole(os.path.join(folder, HEAD_NAME), head.encoded())
+    write_whole(os.path.join(folder, HEAD_NAME), head.encoded(), must_last=True)
 
 
 def data_path(folder: str, part: str, generation: int) -> str:

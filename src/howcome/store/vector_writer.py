@@ -11,8 +11,8 @@ import zlib
 import numpy as np
 
 from howcome.errors import IndexDamagedError, StoreError
+from howcome.files import sync
 from howcome.store.index_files import make_folders
-from howcome.store.stamp import sync_folder
 from howcome.store.vector_head import HEAD_NAME, LOCK_NAME, Head, checksum_of, data_path, row_bytes, write_head
 from howcome.store.vector_snapshot import ROW, data_types, signs
 
@@ -117,7 +117,7 @@ class VectorWriter:
         with _explained(self._folder):
             for descriptor in self._files.values():
                 os.fsync(descriptor)
-            sync_folder(self._folder)
+            sync(self._folder)
             write_head(self._folder, self._head)
             self._remove_other_files()
         self._index.refresh()

@@ -48,6 +48,14 @@ def test_a_rule_speaks_to_nobody() -> None:
         ("three days ago it worked", "on 2026-03-16 it worked"),
         ("due next week", "due in the week of 2026-03-23"),
         ("`today` is a field", "`today` is a field"),
+        ("frozen until last Friday", "frozen until 2026-03-13"),
+        ("it worked before yesterday", "it worked before 2026-03-18"),
+        ("Nine weeks ago", "on 2026-01-15"),
+        ("gone in the previous month, the last week broke", "gone in 2026-02, in the week of 2026-03-09 broke"),
+        ("the Friday build", "the 2026-03-13 build"),
+        ("Friday\u2019s build, every Monday and on Mondays", "the 2026-03-13 build, every Monday and on Mondays"),
+        ("in the last 3 days", "in the last 3 days"),
+        ("ready tomorrow, starting this Thursday", "ready on 2026-03-20, starting 2026-03-19"),
     ],
 )
 def test_relative_dates_become_those_of_the_calendar(said: str, kept: str) -> None:

@@ -764,7 +764,7 @@ def test_hostile_directory_names_survive_the_shell(place: Place, tmp_path: Path,
     package = tmp_path / name / "howcome"
     (package / "present").mkdir(parents=True)
     shutil.copytree(SOURCE / "howcome" / "present" / "lifecycle", package / "present" / "lifecycle")
-    for module in ("__init__.py", "errors.py", "present/__init__.py"):
+    for module in ("__init__.py", "errors.py", "files.py", "present/__init__.py"):
         (package / module).write_bytes((SOURCE / "howcome" / module).read_bytes())
     (package / "present" / "launch.py").write_text(
         "import os, sys; print(ascii([sys.argv[0], sys.argv[1], os.environ['HOWCOME_HOME']]))"

@@ -1,49 +1,26 @@
 """Relative dates made absolute: what "yesterday" was on the day on which somebody said it."""
 
-# ruff: noqa: RUF001 - dashes and quotes are matched as people write them
-
 from __future__ import annotations
 
 import re
 
-from howcome.domain.times import DAY_MS, UNIT_MS, date_of, iso_day
+from howcome.domain.times import DAY_MS, iso_day, relative_dates
 from howcome.ingest.distil.quick import Words
 
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_NUMBERS = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "a couple of": 2,
-    "couple of": 2,
-}
-_RELATIVE = re.compile(
-    r"\b(?P<lead>(?:on|since|until|till|by|before|after|from|as of|starting)\s+)?(?:"
-    r"(?P<day>the day before yesterday|yesterday|last night|today|tonight|this (?:morning|afternoon"
-    r"|evening)|tomorrow)"
-    rf"|(?P<which>(?:last|next|this|coming)\s+)?(?P<name>{_DAY})"
-    r"|(?P<count>\d{1,3}|an?|one|two|three|four|five|six|(?:a )?couple of)\s+(?P<unit>hour|day|week|month"
-    r"|year)s?\s+ago"
-    r"|(?P<side>last|this|next)\s+(?P<span>week|month|year|quarter|sprint)"
-    r")(?P<whose>['’]s)?\b(?! ?`)",
-    re.IGNORECASE,
-)
-_MAY_BE = Words(r"\b(?:yesterday|last|today|tonight|tomorrow|this|next|coming|ago|\w{3,6}day)\b")
+_MAY_BE = Words(r"\b(?:yesterday|last|previous|today|tonight|tomorrow|this|next|coming|ago|\w{3,6}day)\b")
 """Every relative date has one of these."""
 
-_BACK = {"the day before yesterday": 2, "yesterday": 1, "last night": 1, "tomorrow": -1}
+_LEAD = re.compile(
+    r"(?:\b(on|in|during|since|until|till|by|before|after|from|as of|starting|every|each)\s+)?(\bthe\s+)?$",
+    re.IGNORECASE,
+)
 _AHEAD = ("until", "till", "by", "before", "starting")
+_POSSESSIVE = ("'s", "\u2019s")
 
 
 def has_relative_date(text: str) -> bool:
     """Whether a text speaks of a time as seen from its own."""
-    return _MAY_BE.found(text) and _RELATIVE.search(text) is not None
+    return _MAY_BE.found(text) and any(relative_dates(part, 0) for part in text.split("`")[::2])
 
 
 def absolute(text: str, ts_ms: int) -> str:
@@ -52,55 +29,40 @@ def absolute(text: str, ts_ms: int) -> str:
         return text
     parts = text.split("`")
     for place in range(0, len(parts), 2):
-        parts[place] = _RELATIVE.sub(lambda match: _date(match, ts_ms), parts[place])
+        for start, end, date in reversed(_dates(parts[place], ts_ms)):
+            parts[place] = parts[place][:start] + date + parts[place][end:]
     return "`".join(parts)
 
 
 def day_spoken_of(text: str, ts_ms: int) -> str:
     """The first relative date of a text as a date of the calendar, "" when it has none."""
-    match = _RELATIVE.search(text)
-    return re.sub(r"^(?:on|in|since|until|by|from) ", "", _date(match, ts_ms)) if match else ""
+    found = next((date for part in text.split("`")[::2] for _, _, date in _dates(part, ts_ms)), "")
+    return re.sub(r"^(?:on|in|since|until|by|from) ", "", found)
 
 
-def _date(match: re.Match[str], ts_ms: int) -> str:
-    lead, said = (match["lead"] or "").lower(), match
-    if said["span"]:
-        date = _span(said["side"].lower(), said["span"].lower(), ts_ms)
-        return said[0] if not date else f"{lead}{date}" if lead.strip() not in ("", "on") else f"in {date}"
-    if said["day"]:
-        moment = ts_ms - _BACK.get(said["day"].lower(), 0) * DAY_MS
-    elif said["name"]:
-        moment = _weekday(said["name"].lower(), (said["which"] or "").strip().lower(), lead.strip(), ts_ms)
-    else:
-        count = said["count"].lower()
-        unit = said["unit"].lower()
-        moment = (
-            ts_ms
-            - (int(count) if count.isdigit() else _NUMBERS[count]) * UNIT_MS["month" if unit == "month" else unit[0]]
-        )
-    if said["whose"]:
-        return f"{lead}the {iso_day(moment)}"
-    return f"{lead or 'on '}{iso_day(moment)}"
+def _dates(text: str, ts_ms: int) -> list[tuple[int, int, str]]:
+    """Where relative dates stand, with the words before and after that belong to them, and what to say instead."""
+    found = []
+    for start, end, kind, (since_ms, before_ms) in relative_dates(text, ts_ms):
+        before, said = _LEAD.search(text[:start]), text[start:end].lower()
+        lead, article = (before[1] or "").lower() if before else "", bool(before and before[2])
+        if kind == "span" or lead in ("every", "each") or (kind == "weekday" and said.endswith("s")):
+            continue
+        moment_ms = (since_ms + before_ms) // 2
+        is_coming = said.startswith("this ") or (lead in _AHEAD and not said.startswith("last "))
+        if kind == "weekday" and is_coming and before_ms <= ts_ms:
+            moment_ms += 7 * DAY_MS
+        is_possessive = text[end:].startswith(_POSSESSIVE)
+        if kind == "period":
+            date = f"{'in' if lead in ('', 'on') else lead} {_period(said, since_ms)}"
+        elif article or is_possessive:
+            date = f"{lead} the {iso_day(moment_ms)}".lstrip()
+        else:
+            date = f"{lead or 'on'} {iso_day(moment_ms)}"
+        found.append((before.start() if before else start, end + 2 * is_possessive, date))
+    return found
 
 
-def _weekday(name: str, which: str, lead: str, ts_ms: int) -> int:
-    """The last such day, or the coming one where the words before it look ahead."""
-    ahead = (_DAYS.index(name[:3]) - (ts_ms // DAY_MS + 3)) % 7
-    if which in ("next", "coming") or lead in _AHEAD or which == "this":
-        return ts_ms + (ahead or (7 if which == "next" else 0)) * DAY_MS
-    back = (7 - ahead) % 7
-    return ts_ms - (7 if which == "last" and back == 0 else back) * DAY_MS
-
-
-def _span(side: str, unit: str, ts_ms: int) -> str:
-    step = {"last": -1, "this": 0, "next": 1}[side]
-    year, month, _ = date_of(ts_ms)
-    if unit == "week":
-        monday = ts_ms - (ts_ms // DAY_MS + 3) % 7 * DAY_MS + step * 7 * DAY_MS
-        return f"the week of {iso_day(monday)}"
-    if unit == "year":
-        return str(year + step)
-    if unit == "month":
-        years, place = divmod(month - 1 + step, 12)
-        return f"{year + years:04}-{place + 1:02}"
-    return ""
+def _period(said: str, since_ms: int) -> str:
+    day = iso_day(since_ms)
+    return f"the week of {day}" if said.endswith("week") else day[:7] if said.endswith("month") else day[:4]

@@ -12,6 +12,8 @@ import fcntl
 import os
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from howcome.domain import events
 from howcome.domain.distil_batches import MAX_FAILURES, PENDING
@@ -24,7 +26,6 @@ from howcome.ingest.distil.llm import SCHEMA, Shown, remembered, shown_messages
 from howcome.ingest.distil.operations import SenselessError, Weighing, proposals_in
 from howcome.ingest.secrets import Redactor
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -55,6 +56,7 @@ _ABOUT_THE_QUESTION = (400, 413, 415, 422)
 """Statuses that mean the question itself; others mean the key, the address, or the moment."""
 
 
+@dataclass(slots=True, eq=False)
 class ModelReport:
     """What a run did.
 
@@ -66,16 +68,18 @@ class ModelReport:
         is_whole: Whether it came to its end.
     """
 
-    __slots__ = (
-        "added", "asked", "contradictions", "dead", "done", "duplicates", "forgotten", "is_whole", "problem",
-        "rejected", "updated", "waiting",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.asked = self.done = self.dead = self.waiting = 0
-        self.added = self.updated = self.forgotten = self.duplicates = self.contradictions = 0
-        self.rejected: dict[str, int] = {}
-        self.problem, self.is_whole = "", True
+    asked: int = 0
+    done: int = 0
+    dead: int = 0
+    waiting: int = 0
+    added: int = 0
+    updated: int = 0
+    forgotten: int = 0
+    duplicates: int = 0
+    contradictions: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+    is_whole: bool = True
 
 
 class ModelDistillation:

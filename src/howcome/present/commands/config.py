@@ -13,7 +13,8 @@ import click
 import tomlkit
 
 from howcome.errors import SettingsError, UsageError
-from howcome.present.lifecycle.atomic_files import Snapshot, read_snapshot, replace_file, write_private
+from howcome.files import write_whole
+from howcome.present.lifecycle.atomic_files import Snapshot, read_snapshot, replace_file
 from howcome.present.render import json_line
 from howcome.present.terminal import echo, error_stream
 from howcome.settings import (
@@ -117,7 +118,7 @@ def edit() -> None:
     """Open config.toml in your editor ($VISUAL, $EDITOR, or vi); it is kept only when it can be read."""
     before = read_snapshot(_path())
     draft = before.target.with_name(f"{CONFIG_NAME}.{os.getpid()}.draft")
-    write_private(draft, before.data if before.data is not None else _EMPTY.encode())
+    write_whole(str(draft), before.data if before.data is not None else _EMPTY.encode())
     try:
         _run_editor(str(draft))
         if not draft.is_file():

@@ -10,18 +10,17 @@ import os
 import re
 import shutil
 import stat
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from howcome.errors import LifecycleError
+from howcome.files import replacing, settle, sync
 
 PRIVATE_DIRECTORY = 0o700
 _ATTEMPTS = 10
-_SUFFIX = ".howcome-tmp"
 _TOML_PLACE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
 _Report = TypeVar("_Report")
 
@@ -68,13 +67,13 @@ def replace_file(before: Snapshot, data: bytes) -> None:
     Raises:
         FileChangedError: The file is no longer what `before` says.
     """
-    with _beside(before.target) as file:
-        _write_through(file, data)
+    with replacing(str(before.target)) as file:
+        file.write(data)
         if before.data is not None:
+            file.flush()
             _copy_attributes(before.target, file.name)
+        settle(file)
         _require_unchanged(before)
-        os.rename(file.name, before.target)
-    _sync_directory(before.target.parent)
 
 
 def remove_file(before: Snapshot) -> None:
@@ -85,7 +84,8 @@ def remove_file(before: Snapshot) -> None:
     """
     _require_unchanged(before)
     os.unlink(before.target)
-    _sync_directory(before.target.parent)
+    with suppress(OSError):  # some file systems refuse it; it is gone
+        sync(str(before.target.parent))
 
 
 def require_writable(before: Snapshot) -> None:
@@ -107,14 +107,6 @@ def require_writable(before: Snapshot) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
     if before.data is not None and os.geteuid() not in (0, os.stat(before.target).st_uid):
         raise PermissionError(errno.EPERM, "The file belongs to another user", str(before.target))
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file of our own, 0600, whole or not at all."""
-    with _beside(path) as file:
-        _write_through(file, data)
-        os.rename(file.name, path)
-    _sync_directory(path.parent)
 
 
 def edit_safely(settings: Path, once: Callable[[], _Report]) -> _Report:
@@ -177,37 +169,6 @@ def decoded(data: bytes) -> tuple[bytes, str]:
     return data[: len(data) - len(body)], body.decode()
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove what a killed process of ours left beside a file."""
-    folder = Path(os.path.realpath(path)).parent
-    with suppress(OSError):  # no such folder, or not ours to change
-        for name in os.listdir(folder):
-            if name.startswith(f".{path.name}.") and name.endswith(_SUFFIX):
-                (folder / name).unlink(missing_ok=True)
-
-
-@contextmanager
-def _beside(target: Path) -> Iterator[IO[bytes]]:
-    """A private file in the same directory, gone at the end unless it was renamed into place."""
-    directory = target.parent
-    try:
-        temporary = tempfile.NamedTemporaryFile(prefix=f".{target.name}.", suffix=_SUFFIX, dir=directory, delete=False)  # noqa: SIM115
-    except OSError as error:  # named after the directory: the temporary name says nothing to its user
-        raise OSError(error.errno, error.strerror, str(directory)) from error
-    with temporary as file:
-        try:
-            yield file
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(file.name)
-
-
-def _write_through(file: IO[bytes], data: bytes) -> None:
-    file.write(data)
-    file.flush()
-    os.fsync(file.fileno())
-
-
 def _copy_attributes(source: Path, copy: str) -> None:
     """Give `copy` the mode, owner, access lists and extended attributes of `source`, but a fresh time."""
     status = os.stat(source)
@@ -222,12 +183,3 @@ def _copy_attributes(source: Path, copy: str) -> None:
 def _require_unchanged(before: Snapshot) -> None:
     if read_snapshot(before.path) != before:
         raise FileChangedError(f"{before.path} was changed by somebody else at the same moment.")
-
-
-def _sync_directory(directory: Path) -> None:
-    with suppress(OSError):  # some file systems refuse it; the rename itself is done
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

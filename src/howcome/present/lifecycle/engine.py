@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from howcome.errors import LifecycleError
+from howcome.files import remove_leftovers
 from howcome.present.lifecycle.atomic_files import (
     PRIVATE_DIRECTORY,
     Snapshot,
@@ -23,7 +24,6 @@ from howcome.present.lifecycle.atomic_files import (
     read_snapshot,
     remove_empty,
     remove_file,
-    remove_leftovers,
     replace_file,
     require_writable,
 )
@@ -219,7 +219,7 @@ def uninstall(
     if dry_run:
         return [report for report, _ in undone]
     for _, part in todo:
-        remove_leftovers(part.path)
+        remove_leftovers(os.path.realpath(part.path))
     # The records go last: until then a crash leaves nothing that a second run would not find.
     gone = [change.record for _, change in undone if change.data is None and change.record]
     remove_empty({name for record in gone for name in record.created_directories})

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from howcome.present.lifecycle.atomic_files import PRIVATE_DIRECTORY, digest, read_snapshot, write_private
+from howcome.files import write_whole
+from howcome.present.lifecycle.atomic_files import PRIVATE_DIRECTORY, digest, read_snapshot
 
 RECORD_VERSION = 2
 _FIRST_VERSION = 1
@@ -107,14 +108,14 @@ class Records:
         sha256 = None
         if record.original is not None and record.existed:
             sha256 = digest(record.original)
-            write_private(self._backup(_key(Path(record.path)), sha256), record.original)
+            write_whole(str(self._backup(_key(Path(record.path)), sha256)), record.original)
         fields = {name: value for name, value in vars(record).items() if name != "original"}
         fields |= {"version": RECORD_VERSION, "original_sha256": sha256}
         fields["owners"] = [
             {**asdict(owner), "entries": [asdict(entry) for entry in entries]}
             for owner, entries in record.owners.items()
         ]
-        write_private(self._path(Path(record.path)), json.dumps(fields, indent=2).encode())
+        write_whole(str(self._path(Path(record.path))), json.dumps(fields, indent=2).encode())
         with suppress(OSError):
             self._drop_first(record, with_backup=True)  # it is all in the new record
 
@@ -153,7 +154,7 @@ class Records:
         """Keep bytes that are about to be overwritten at their user's wish; where they are."""
         os.makedirs(self.directory, PRIVATE_DIRECTORY, exist_ok=True)
         backup = self._backup(_key(path), digest(data))
-        write_private(backup, data)
+        write_whole(str(backup), data)
         return backup
 
     def _path(self, path: Path) -> Path:
