@@ -67,6 +67,7 @@ class MemoryImport:
             except (HowcomeError, ValueError) as error:
                 self._report.problems.append((number, str(error)))
         if not self._is_trial:
+            self._store.kept.note()
             self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
         return self._report
 

@@ -174,9 +174,10 @@ class Memories:
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Stores a memory and makes it searchable."""
+        """Stores a memory, makes it searchable and writes down that it was kept."""
         added = self._store_new(new)
         if added[1]:
+            self._store.kept.note()
             self._index()
         return added
 

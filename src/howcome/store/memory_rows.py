@@ -89,8 +89,16 @@ class MemorySearch(Protocol):
         """
         ...
 
+
+class KeptMemories(Protocol):
+    """Which memories were kept by hand, known beside the store too: no transcript holds them."""
+
+    def note(self) -> None:
+        """Writes down which there are."""
+        ...
+
     def vanished(self) -> list[str]:
-        """Ids of memories that were kept by hand and are gone: the database was lost, or is an older one."""
+        """Ids of those that are gone: the database was lost, or is an older one."""
         ...
 
 

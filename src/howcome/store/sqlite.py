@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     from howcome.store.code_graph import CodeGraph
     from howcome.store.distil_batch_rows import DistilBatchRows
     from howcome.store.event_log import EventLog
-    from howcome.store.memory_rows import Candidates, Memories, MemorySearch, MemoryVectors, Purging, Reviews
+    from howcome.store.memory_rows import (
+        Candidates,
+        KeptMemories,
+        Memories,
+        MemorySearch,
+        MemoryVectors,
+        Purging,
+        Reviews,
+    )
     from howcome.store.rationale_rows import RationaleRows
     from howcome.store.repositories import Accounts, Injections, Projects, Quarantine, Sessions
     from howcome.store.search_index import SearchIndex
@@ -48,6 +56,7 @@ _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migratio
 _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "quarantine": ("sqlite_quarantine", "SqliteQuarantine", ("_writer",)),
     "reviews": ("sqlite_reviews", "SqliteReviews", ()),
+    "kept": ("sqlite_kept", "SqliteKept", ()),
     "purging": ("sqlite_purging", "SqlitePurging", ("_memory_lexical",)),
     "candidates": ("sqlite_distilled", "SqliteCandidates", ()),
     "memory_vectors": ("sqlite_distilled", "SqliteMemoryVectors", ()),
@@ -66,6 +75,7 @@ class SqliteStore:
 
     quarantine: Quarantine
     reviews: Reviews
+    kept: KeptMemories
     purging: Purging
     candidates: Candidates
     memory_vectors: MemoryVectors

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from howcome.domain import memories
 from howcome.errors import IndexDamagedError, MachineError
-from howcome.store.kept import note_kept, vanished
 from howcome.store.memory_index import MemoryDocument, MemoryIndex
 from howcome.store.sqlite_memory_rows import LIVE
 
@@ -65,14 +63,8 @@ class SqliteMemorySearch:
         except MachineError:  # the rows are written, and whoever comes next adds them
             return False
         with contextlib.suppress(MachineError):
-            if lag != 0:
-                note_kept(self._db.folder, self._kept_keys())
             return lag == 0 or self.write(wait_s, anew=lag is None)
         return False
-
-    def _kept_keys(self) -> list[str]:
-        sql = "SELECT hex(key) FROM memories WHERE source = ? ORDER BY id"
-        return [key for (key,) in self._db.rows(sql, (memories.HAND,))]
 
     def write(self, wait_s: float, *, anew: bool) -> bool:
         """Brings the index up to the rows, or makes it anew; False when another process is at it for so long."""
@@ -106,10 +98,6 @@ class SqliteMemorySearch:
             f" {LIVE} FROM memories WHERE change > ? ORDER BY change LIMIT ?"
         )
         return [MemoryDocument(row) for row in self._db.rows(sql, (after_change, limit))]
-
-    def vanished(self) -> list[str]:
-        """Ids of memories that were kept by hand in this folder and are not in this database."""
-        return vanished(self._db.folder, self._kept_keys())
 
 
 if TYPE_CHECKING:

@@ -167,7 +167,7 @@ def check_kept(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None and os.path.lexists(machine.database):
         return []
-    gone = vanished(machine.home, []) if app is None else app.store.memory_index.vanished()
+    gone = vanished(machine.home, []) if app is None else app.store.kept.vanished()
     if not gone:
         return []
     named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")

@@ -76,7 +76,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
         "memories": app.store.memories.counts(),
-        "vanished_memories": app.store.memory_index.vanished(),
+        "vanished_memories": app.store.kept.vanished(),
         "unread": _unread(app, machine),
         "index_lag_rows": app.store.index.lag(),
         "embedding": vector_facts(app, app.settings),
