@@ -151,7 +151,6 @@ class App:
         added = self.store.index.catch_up(self._texts, deadline=deadline)
         self._texts.clear()
         self._text_chars = 0
-        self.store.memory_index.catch_up()
         return added
 
     def embed_new_turns(

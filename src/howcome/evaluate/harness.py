@@ -111,9 +111,7 @@ class Pool:
         with self._open() as app:
             if app.distillation is None:
                 raise ProviderError("nothing distils here: set distiller to rules (HOWCOME_DISTILLER=rules)")
-            report = app.distillation.run()
-            app.store.memory_index.catch_up()
-            return report
+            return app.distillation.run()
 
     def memory_types(self) -> dict[str, int]:
         """How many memories there are of each type, most first."""

@@ -191,7 +191,6 @@ class CatchUp:
                 break
             if (app.store.log.last_position(), app.store.index.lag()) == lag:
                 self._stuck = lag  # the newest rows hold nothing to index
-        app.store.memory_index.catch_up()
         self._rows = 0
         return True
 
@@ -209,10 +208,7 @@ class CatchUp:
         """Memories from what is new, where something distils; False when the work has to end."""
         if app.distillation is None:
             return True
-        report = app.distillation.run(rest=self._resting())
-        if report.added or report.updated or report.removed:
-            app.store.memory_index.catch_up()
-        return report.is_whole
+        return app.distillation.run(rest=self._resting()).is_whole
 
     def _explain(self, app: App) -> bool:
         """Rationales of what is new, where something distils; False when the work has to end."""
@@ -232,10 +228,7 @@ class CatchUp:
         from howcome.retrieve.outside import model_known_as
 
         batches = open_batches(app.store, app.settings, now_ms, model_known_as(app.settings), app.meaning)
-        report = batches.run(rest=self._resting(), most_asked=MOST_ASKED)
-        if report.done:
-            app.store.memory_index.catch_up()
-        return report.is_whole
+        return batches.run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
 
     def _back_up(self, app: App) -> bool:
         """Once a day, what no transcript holds; False when the work has to end."""

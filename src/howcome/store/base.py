@@ -67,7 +67,7 @@ class Store(Protocol):
     injections: Injections
 
     memories: Memories
-    memory_index: MemorySearch
+    memory_search: MemorySearch
     kept: KeptMemories
     reviews: Reviews
     purging: Purging

@@ -49,7 +49,6 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
             app.store.projects.join(one, other, now_ms())
             app.store.index.rebuild()
             app.store.index.release()
-            app.store.memory_index.catch_up()
             said = f"{other_root} is a part of {root} now"
     echo(json_line({action: [root, other_root]}) if as_json else plain(said))
 
