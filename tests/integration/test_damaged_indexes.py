@@ -37,7 +37,7 @@ from howcome.store.sqlite import SqliteStore
 
 FLIPS = int(os.environ.get("HOWCOME_TEST_FLIPS", "24"))
 PARTS = 4
-CHECKS = (storage.check_store, storage.check_integrity, storage.check_index, storage.check_memory_index)
+CHECKS = (storage.check_store, storage.check_integrity, storage.check_index)
 WORDS = ("berth1", "why does lantern2 fail?", "pilots call")
 
 pytestmark = pytest.mark.timeout(3600)
@@ -74,14 +74,14 @@ def copied(whole: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def answers() -> list[set[str]]:
-    """What every part of the indexes finds: words and meaning, events and memories.
+    """What a search finds, with every part of the indexes: words and meaning.
 
     An index that grew counts what it replaced until it is merged: scores differ a little from one that was made anew.
     """
     with open_app(read_settings(os.environ), embedder=HashingEmbedder()) as app:
         app.index.embed()
         found = [app.search.find(Question(words, Scope.everything(), limit=20)) for words in WORDS]
-        assert (app.store.index.lag(), app.store.memory_index.lag()) == (0, 0)
+        assert app.store.index.lag() == 0
         return [{item.id for item in each} for each in found]
 
 
@@ -136,7 +136,7 @@ def test_any_flipped_byte_is_survived_and_healed(part: int, whole: Path, copied:
 
 
 @pytest.mark.parametrize("how", ["cut", "emptied", "gone"])
-@pytest.mark.parametrize("pattern", ["lexical-*/events/*.store", "memories-*/*.idx", "vectors-*/*s-*"])
+@pytest.mark.parametrize("pattern", ["lexical-*/events/*.store", "lexical-*/exchanges/*.idx", "vectors-*/*s-*"])
 def test_files_that_are_cut_or_gone_are_made_anew(how: str, pattern: str, copied: Path) -> None:
     """A full disk, a copy that was interrupted, somebody who tidied up."""
     expected = answers()
@@ -156,7 +156,7 @@ def test_what_a_killed_writer_left_is_in_nobodys_way(copied: Path, tmp_path: Pat
     expected = answers()
     index = copied / "index"
     left = []
-    for folder in (index / "lexical-2" / "exchanges", index / "lexical-2" / "events", next(index.glob("memories-*"))):
+    for folder in (index / "lexical-2" / "exchanges", index / "lexical-2" / "events"):
         meta = json.loads((folder / "meta.json").read_text())
         for segment in meta["segments"]:
             name = segment["segment_id"].replace("-", "")
@@ -172,7 +172,6 @@ def test_what_a_killed_writer_left_is_in_nobodys_way(copied: Path, tmp_path: Pat
     for _ in range(2):
         done = run("import", path)
         assert (done.returncode, done.stderr) == (0, "")
-    assert run("remember", "sluices are greased in June").returncode == 0
     assert not [path for path in left if path.exists()]
     assert ask("search", "--all-projects", "sluice0")["results"]
     assert len(answers()[0]) >= len(expected[0])

@@ -71,7 +71,6 @@ def note(app: App, folder: Path, sessions: dict[str, Sequence[str]]) -> None:
     ask("import", *paths)
     Distillation(app.store, NotingDistiller(), now_ms).run()
     app.refresh()
-    assert app.store.memory_index.catch_up()
 
 
 def memories(app: App) -> list[Memory]:
@@ -464,7 +463,6 @@ def test_what_a_tool_printed_is_never_pushed(tmp_path: Path, app: App) -> None:
     ask("import", write(tmp_path / "one.jsonl", claude.user("look"), call, result))
     Distillation(app.store, NotingDistiller(), now_ms).run()
     app.refresh()
-    app.store.memory_index.catch_up()
     [memory] = memories(app)
     assert memory.origin in ("tool", "external")
     assert said(app) == []

@@ -238,33 +238,12 @@ def damaged_index(patient: Patient) -> None:
         path.write_bytes(b"\0" * 100)
 
 
-def damaged_memory_index(patient: Patient) -> None:
-    """A bad block in the memories' index."""
-    patient.do("howcome remember 'a queue keeps order' && howcome remember 'berths are dredged in May'")
-    (path,) = (patient.store / "index").glob("memories-*/meta.json")
-    path.write_bytes(b"\0" * 100)
-
-
 def index_of_another_store(patient: Patient) -> None:
     """The database was put back from a backup, the index was not."""
     database = patient.database()
     database.execute("DELETE FROM memberships")
     database.execute("DELETE FROM events WHERE id > 5")
     database.close()
-
-
-def older_memories(patient: Patient) -> None:
-    """The database was put back from a backup, with memories of before, and others were kept since."""
-    patient.do("howcome remember 'a queue keeps order' && howcome remember 'berths are dredged in May'")
-    database = patient.database()
-    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.close()
-    copy = (patient.store / "howcome.db").read_bytes()
-    patient.do("howcome remember 'the crane is out of order' && howcome remember 'pilots call at six'")
-    for name in ("howcome.db-wal", "howcome.db-shm"):
-        (patient.store / name).unlink(missing_ok=True)
-    (patient.store / "howcome.db").write_bytes(copy)
-    (patient.store / "kept-memories").unlink()  # that some are gone is a finding of its own
 
 
 def damaged_database(patient: Patient) -> None:
@@ -336,9 +315,7 @@ STATES: dict[str, tuple[Callable[[Patient], None], str, str, str, str]] = {
     "index behind": (index_behind, "warning", "index", "behind", "howcome import"),
     "index gone": (index_gone, "warning", "index", "behind", "howcome import"),
     "index damaged": (damaged_index, "error", "index", "damaged", "howcome doctor --fix"),
-    "memories' index damaged": (damaged_memory_index, "error", "index", "memories: ", "howcome doctor --fix"),
     "index of another store": (index_of_another_store, "error", "index", "another store's", "howcome doctor --fix"),
-    "memories put back": (older_memories, "error", "index", "older database", "howcome doctor --fix"),
     "database damaged": (damaged_database, "error", "store", "in no transcript", "howcome doctor --fix"),
     "open to others": (open_to_others, "error", "folder", "other users", "chmod -R go-rwx {store}"),
     "stale spool": (stale_spool, "warning", "spool", "not stored yet", "howcome observe --retry"),

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import Claude, write
-from tests.processes import WITHOUT_OVERRIDE, ask, python, run
+from tests.processes import ask, run
 
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import Scope
@@ -440,23 +440,6 @@ def test_what_was_purged_elsewhere_and_stands_here_is_named(shell: Shell, tmp_pa
     other("purge", "--yes", ident)
     report = other.json("import-memories", "--mine", str(file))
     assert (report["known"], report["still_here"]) == (1, [])
-
-
-@pytest.mark.parametrize("place", ["memories-1", "."])
-def test_a_purge_that_may_not_write_the_index_names_the_folder(store_folder: Path, place: str) -> None:
-    """No other process is to blame; nothing was changed, and done again it is erased."""
-    ident = ask("remember", DECISION)["id"]
-    index = store_folder / "index"
-    if place == ".":
-        shutil.rmtree(index / "memories-1")
-    (index / place).chmod(0o500)
-    done = run("purge", "--yes", ident, before=python(WITHOUT_OVERRIDE))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"{(index / place).resolve()} is not writable (Permission denied)" in done.stderr
-    assert "another process" not in done.stderr
-    assert ask("show", ident)["state"] == "live"
-    (index / place).chmod(0o700)
-    assert ask("purge", "--yes", ident)["is_gone"]
 
 
 def test_bad_lines_are_named_and_good_ones_kept(shell: Shell) -> None:

@@ -34,9 +34,7 @@ def session(tmp_path: Path, store_folder: Path) -> Iterator[Session]:
 def keep(app: App, text: str, *, days: float = 0, kind: str = "context", status: str = "open") -> str:
     """Keeps a memory that is so many days old; its id."""
     then = now_ms() - round(days * DAY_MS)
-    kept = Memories(app.store, lambda: then).add(text, type=kind, project=None, status=status)[0].id
-    assert app.store.memory_index.catch_up()
-    return kept
+    return Memories(app.store, lambda: then).add(text, type=kind, project=None, status=status)[0].id
 
 
 def found(app: App, text: str) -> list[Found]:
@@ -100,7 +98,6 @@ def test_of_the_memories_of_all_projects_ones_own_come_first(session: Session, t
     for name in ("abroad", "home"):
         app.memories.add(f"the gnomon is kept in {name}", project=str(tmp_path / name))
     app.memories.add("the gnomon is kept in general", project=None)
-    assert app.store.memory_index.catch_up()
     here = app.projects.scope_of(str(tmp_path / "home")).project_id
     assert here is not None
     found = app.search.find(Question("gnomon is kept", Scope.everything(here), limit=9))

@@ -443,7 +443,6 @@ def test_what_a_tool_said_is_never_pushed(store: SqliteStore, cited: tuple[int, 
     assert distil(store, operation("ADD", OBEYED, cited), operation("ADD", WAIT)).added == 2
     assert one(store, "banana").origin == "tool"
     assert one(store, "30s").origin == "assistant"
-    assert store.memory_index.catch_up()
     with open_app(read_settings(os.environ)) as app:
         app.index.catch_up()
         for prompt in ("what is the deploy key banana-forty-two?", QUESTION):

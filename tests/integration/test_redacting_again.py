@@ -70,7 +70,6 @@ def assert_clean(home: Path) -> None:
         assert store.check_integrity() == []
         assert store.connection.execute("PRAGMA foreign_key_check").fetchall() == []
         assert store.index.lag() == 0
-        assert store.memory_index.lag() == 0
     assert holding(home) == {}
 
 
@@ -124,7 +123,7 @@ def test_what_is_left_is_still_found(store_folder: Path) -> None:
     found = ask("search", "why does berth1 fail", "--all-projects")
     assert "fixture" in str(found)
     with app_of(store_folder) as app:
-        hits = app.store.memory_index.search({"jetti": 1.0}, Filter(Scope.everything()), 5)
+        hits = app.store.memory_search.search({"jetti": 1.0}, Filter(Scope.everything()), 5)
         assert len(hits) == 1
         memory = app.store.memories.by_row([hits[0].row])[hits[0].row]
         assert memory.text.count("[redacted:") == 2

@@ -167,7 +167,7 @@ def test_a_folder_that_is_copied_whole_keeps_its_indexes(
     monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "moved"))
     assert "lantern2" in told(TOWER, "lantern2")
     with closing(SqliteStore(str(tmp_path / "moved"))) as store:
-        assert (store.index.lag(), store.memory_index.lag()) == (0, 0)
+        assert store.index.lag() == 0
 
 
 @pytest.mark.parametrize("swap", SWAPS)
@@ -190,8 +190,8 @@ def test_a_running_server_sees_that_its_database_is_another(
         assert "lantern2" in server.call("search_memory", query="lantern2", project=TOWER).text
 
 
-def test_memories_of_another_database_are_not_found_by_this_ones_index(tmp_path: Path, store_folder: Path) -> None:
-    """As many memories, as many changes, other projects: the marks differ."""
+def test_memories_of_another_database_are_its_own(tmp_path: Path, store_folder: Path) -> None:
+    """As many memories, as many changes, other projects: found is what is in the database now."""
     texts = {HARBOUR: "berth four is closed in May", TOWER: "lantern oil is kept in the shed"}
     for folder, order in ((tmp_path / "other", (HARBOUR, TOWER)), (store_folder, (TOWER, HARBOUR))):
         with closing(SqliteStore(str(folder))) as store:
@@ -203,9 +203,6 @@ def test_memories_of_another_database_are_not_found_by_this_ones_index(tmp_path:
     moved_in(store_folder, tmp_path / "other" / "howcome.db")
     for cwd, other in ((HARBOUR, "lantern oil"), (TOWER, "berth four")):
         assert other not in run("search", other, "--project", cwd).stdout.replace(f'"{other}"', "")
-    with closing(SqliteStore(str(store_folder))) as store:
-        assert store.memory_index.lag() is None
-    ask("import")
     for cwd, own in ((HARBOUR, "berth four"), (TOWER, "lantern oil")):
         assert ask("search", own, "--project", cwd)["results"]
 

@@ -41,7 +41,6 @@ class Indexing:
         """Makes the rows that were added searchable; None when another process is at it. See `release`."""
         added = self._store.index.catch_up(self._texts or {}, deadline=deadline)
         self._texts, self._text_chars = None, 0
-        self._store.memory_index.catch_up()
         return added
 
     def release(self) -> None:
@@ -73,7 +72,6 @@ class Indexing:
         """Makes the index anew; of how many rows."""
         rows = self._store.index.rebuild()
         self.release()
-        self._store.memory_index.catch_up()
         return rows
 
     def verify(self) -> list[str]:

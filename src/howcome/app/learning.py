@@ -54,10 +54,6 @@ class Learning:
 
         return model_known_as(self._settings)
 
-    def make_searchable(self, wait_s: float = 0.0) -> None:
-        """New memories are found by searches; another process that is at it is waited for so long."""
-        self._store.memory_index.catch_up(wait_s=wait_s)
-
     def batch_counts(self) -> dict[str, int]:
         """What became of the batches for the model, by state."""
         return self._store.distil_batches.counts()

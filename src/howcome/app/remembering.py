@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from howcome.app.clock import now_ms
 from howcome.domain.memories import LLM, RULES
-from howcome.domain.stored import Filter, Scope
 from howcome.errors import StoreError
 from howcome.ingest.remember import Memories
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     from howcome.app.projects import Projects
     from howcome.domain.memories import Memory, MemoryFilter, Review
+    from howcome.domain.stored import Scope
     from howcome.store.base import Store
 
 
@@ -58,21 +58,7 @@ class Remembering(Memories):
 
     def vanished(self) -> list[str]:
         """The ids of memories that were kept by hand and are not there any more."""
-        return self._store.memory_index.vanished()
-
-    def index_lag(self) -> int | None:
-        """How many changes the memories' index is behind; None when it is of other memories than the store's.
-
-        Raises:
-            IndexDamagedError: it cannot be read.
-        """
-        lag = self._store.memory_index.lag()
-        self._store.memory_index.search({"howcome": 1.0}, Filter(Scope.everything()), 1)
-        return lag
-
-    def renew_index(self, wait_s: float) -> bool:
-        """Makes the memories' index anew where it must be; False when another process is at it."""
-        return self._store.memory_index.catch_up(wait_s=wait_s)
+        return self._store.kept.vanished()
 
     def purge_again(self, keys: Iterable[bytes]) -> list[str]:
         """Purges what another copy of the store had purged and this one has not; the ids."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SATURATION = 2.2
 """k1 + 1: what a term scores at most, in its weight (k1 = 1.2 is fixed in Tantivy)."""
 
+LENGTH_SHARE = 0.75
+"""b: how much of a document's length counts (fixed in Tantivy, too)."""
+
 VIRTUAL_DOCUMENTS = 300
 GENERIC_SHARE = 0.1
 SMOOTHING_TERMS = 4

@@ -111,9 +111,7 @@ class Pool:
         with self._open() as app:
             if app.learn.distillation is None:
                 raise ProviderError("nothing distils here: set distiller to rules (HOWCOME_DISTILLER=rules)")
-            report = app.learn.distillation.run()
-            app.learn.make_searchable()
-            return report
+            return app.learn.distillation.run()
 
     def memory_types(self) -> dict[str, int]:
         """How many memories there are of each type, most first."""

@@ -20,7 +20,6 @@ from howcome.errors import HowcomeError, UsageError
 from howcome.ingest.memory_export import EXPORT_FORMAT, EXPORT_VERSION, is_own
 from howcome.ingest.memory_reports import ImportReport
 from howcome.ingest.memory_text import owner
-from howcome.ingest.remember import INDEX_WAIT_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,15 +58,13 @@ class MemoryImport:
         """
         lines = iter(values)
         require_head(list(islice(lines, 1)))
-        if not self._is_trial:  # an index of other rows shows only now; then once for all lines
-            self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
         for number, value in lines:
             try:
                 self._one(_fields(value))
             except (HowcomeError, ValueError) as error:
                 self._report.problems.append((number, str(error)))
         if not self._is_trial:
-            self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
+            self._store.kept.note()
         return self._report
 
     def _one(self, fields: Mapping[str, object]) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Scope
     from howcome.store.base import Store
 
-INDEX_WAIT_S = 2.0
 MIN_TEXT_CHARS = 6
 """Shorter texts are in any file by chance: a purge does not look for them."""
 
@@ -94,7 +93,6 @@ class Memories:
             if status is None:
                 raise UsageError("nothing to change: give a new text, a type or a status")
             self._store.memories.set_status(found.row, status, self._now_ms())
-            self._index()
             return self._store.memories.by_row([found.row])[found.row]
         if found.is_outside and not is_person:
             raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
@@ -118,7 +116,6 @@ class Memories:
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None:
             self._store.memories.set_deleted(found.row, self._now_ms())
-            self._index()
         return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:
@@ -136,7 +133,6 @@ class Memories:
             if twin is not None:
                 raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
             self._store.memories.set_deleted(found.row, None)
-            self._index()
         return self._store.memories.by_row([found.row])[found.row]
 
     def purge(self, prefix: str) -> PurgeReport:
@@ -172,10 +168,10 @@ class Memories:
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Stores a memory and makes it searchable."""
+        """Stores a memory, and writes down that it was kept."""
         added = self._store_new(new)
         if added[1]:
-            self._index()
+            self._store.kept.note()
         return added
 
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
@@ -205,9 +201,6 @@ class Memories:
                 raise NotFoundError(f"{how_many} {event_id}; a search prints ids (ev-…)")
             found.append(matches[0].id)
         return found
-
-    def _index(self) -> None:
-        self._store.memory_index.catch_up(wait_s=INDEX_WAIT_S)
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def get(self, prefix: str) -> Memory:
@@ -282,7 +275,6 @@ class Memories:
     def _pinned(self, found: Memory, pinned_ms: int | None) -> Memory:
         if (found.pinned_ms is None) != (pinned_ms is None):
             self._store.memories.set_pinned(found.row, pinned_ms)
-            self._index()
         return self._store.memories.by_row([found.row])[found.row]
 
     def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
@@ -332,7 +324,6 @@ class Memories:
             raise UsageError(f"{twin.id} says the same and is live: `--keep older` leaves it at that")
         else:
             self._store.reviews.accept(review, self._now_ms(), supersedes=keep == "newer")
-            self._index()
         return self._store.reviews.get(review.row) or review
 
     # -- moving ----------------------------------------------------------------------------------------------------

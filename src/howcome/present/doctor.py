@@ -51,7 +51,6 @@ CHECKS: tuple[Check, ...] = (
     storage.check_integrity,
     redaction.check_redaction,
     storage.check_index,
-    storage.check_memory_index,
     storage.check_kept,
     embedding.check_vectors,
     damage.check_backup,

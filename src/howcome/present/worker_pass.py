@@ -188,7 +188,6 @@ class CatchUp:
                 break
             if (app.events.last_row(), app.index.lag()) == lag:
                 self._stuck = lag  # the newest rows hold nothing to index
-        app.learn.make_searchable()
         self._rows = 0
         return True
 
@@ -206,10 +205,7 @@ class CatchUp:
         """Memories from what is new, where something distils; False when the work has to end."""
         if app.learn.distillation is None:
             return True
-        report = app.learn.distillation.run(rest=self._resting())
-        if report.added or report.updated or report.removed:
-            app.learn.make_searchable()
-        return report.is_whole
+        return app.learn.distillation.run(rest=self._resting()).is_whole
 
     def _explain(self, app: App) -> bool:
         """Rationales of what is new, where something distils; False when the work has to end."""
@@ -221,10 +217,7 @@ class CatchUp:
         """What a language model says of what is new, where it may be asked; False when the work has to end."""
         if app.settings.distiller != "llm":
             return True
-        report = app.learn.batches().run(rest=self._resting(), most_asked=MOST_ASKED)
-        if report.done:
-            app.learn.make_searchable()
-        return report.is_whole
+        return app.learn.batches().run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
 
     def _back_up(self, app: App) -> bool:
         """Once a day, what no transcript holds; False when the work has to end."""

@@ -71,13 +71,12 @@ def search_memories(
     not enough to speak of it.
     """
     weights = {term: situation.weights.windows[term] for term in situation.terms}
-    hits = store.memory_index.search(weights, situation.wanted, limit, required)
+    hits = store.memory_search.search(weights, situation.wanted, limit, required)
     if not hits:
         return []
     full = full_score(weights.values(), situation.weights.totals["events"])
-    scope = situation.wanted.scope
-    roots = dict(store.projects.roots())
-    place, here, own = scope.here, roots.get(scope.here or 0), (None, roots.get(scope.project_id or 0))
+    place = situation.wanted.scope.here
+    here = dict(store.projects.roots()).get(place or 0)
     adjustments = for_memories(
         spans_in(situation.text, now_ms, is_asked=situation.recent is None), is_placed=place is not None
     )
@@ -85,9 +84,7 @@ def search_memories(
     ranked = []
     for hit in hits:
         memory = found.get(hit.row)
-        if memory is None or not (scope.is_everything or memory.project in own):  # whatever the index said
-            continue
-        if memory.is_live:  # the index may be a moment behind the rows
+        if memory is not None and memory.is_live:  # somebody may have forgotten it since
             strength = min(1.0, hit.score / full)
             facts = facts_of(memory, is_here=memory.project is None or memory.project == here)
             score, factors = adjusted(strength, facts, adjustments, now_ms)

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from howcome.store.code_graph import CodeGraph
     from howcome.store.distil_batch_rows import DistilBatchRows
     from howcome.store.event_log import EventLog
-    from howcome.store.memory_rows import Candidates, Memories, MemorySearch, MemoryVectors, Purging, Reviews
+    from howcome.store.memory_rows import (
+        Candidates,
+        KeptMemories,
+        Memories,
+        MemorySearch,
+        MemoryVectors,
+        Purging,
+        Reviews,
+    )
     from howcome.store.rationale_rows import RationaleRows
     from howcome.store.repositories import Accounts, Injections, Projects, Quarantine, Sessions
     from howcome.store.search_index import SearchIndex
@@ -59,7 +67,8 @@ class Store(Protocol):
     injections: Injections
 
     memories: Memories
-    memory_index: MemorySearch
+    memory_search: MemorySearch
+    kept: KeptMemories
     reviews: Reviews
     purging: Purging
 

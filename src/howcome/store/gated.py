@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import apsw
 
+from howcome.store.memory_terms import offer_terms
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +22,10 @@ class GatedConnection(apsw.Connection):
     """A connection whose statements get texts as they may rest on disk; `gate` None lets all through (a bare store)."""
 
     gate: Callable[[str], str] | None = None
+
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - the driver's own
+        super().__init__(*args, **named)
+        offer_terms(self)
 
     def execute(self, statements: str, bindings: Sequence[Any] | None = None) -> apsw.Cursor:  # type: ignore[override]
         """Runs statements; every text that is bound goes through the gate."""

@@ -65,7 +65,7 @@ class Memories(Protocol):
 
 
 class MemorySearch(Protocol):
-    """A search of memories: an index that is derived of their rows."""
+    """A search of memories: what is committed is found, by everybody, at once."""
 
     def search(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
@@ -73,22 +73,16 @@ class MemorySearch(Protocol):
         """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
         ...
 
-    def catch_up(self, *, wait_s: float = 0.2) -> bool:
-        """Makes new memories searchable; False when another process is at it for longer."""
-        ...
 
-    def lag(self) -> int | None:
-        """How many changes to memories their index has not seen; None when it is of other rows than these.
+class KeptMemories(Protocol):
+    """Which memories were kept by hand, known beside the store too: no transcript holds them."""
 
-        For `doctor`: None is an index error (an older database was put back); `catch_up` builds it anew.
-
-        Raises:
-            IndexDamagedError: the index cannot be read.
-        """
+    def note(self) -> None:
+        """Writes down which there are."""
         ...
 
     def vanished(self) -> list[str]:
-        """Ids of memories that were kept by hand and are gone: the database was lost, or is an older one."""
+        """Ids of those that are gone: the database was lost, or is an older one."""
         ...
 
 
@@ -120,7 +114,7 @@ class Purging(Protocol):
     """Erasing memories for good, and looking for what is left of them."""
 
     def purge(self, row: int, now_ms: int) -> None:
-        """Takes a memory's text out of the index, the rows and their log; its id stays as a stone.
+        """Takes a memory's text and its words out of the rows and their log; its id stays as a stone.
 
         Raises:
             StoreLockedError: another process is in the way; it is forgotten, its text is still there.

@@ -30,6 +30,9 @@ CURSOR = "redacting"
 """The name of the database's own value that holds the place to go on from."""
 
 ROWS_A_STEP = 200
+_LEFT = ("meta", "memory_words")
+"""Tables without texts of their own: triggers write a memory's words anew with its text."""
+
 _TURNS = tuple(events.KINDS.index(kind) for kind in events.TURN_KINDS)
 
 
@@ -73,7 +76,9 @@ class Rewriting:
     def _tables(self) -> dict[str, list[str]]:
         """The tables with texts, and the columns that hold them."""
         found = {}
-        for (table,) in self._all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'meta'"):
+        for (table,) in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+            if table in _LEFT:
+                continue
             if columns := [row[1] for row in self._all(f"PRAGMA table_info({table})") if row[2] == "TEXT"]:
                 found[table] = columns
         return found
@@ -148,7 +153,7 @@ class Rewriting:
             self._connection.execute(sql, (row,))
 
     def _write_memory(self, row: int, now: dict[str, Any]) -> None:
-        """Its index is to see it, and who says it again is to find it."""
+        """Whoever has read it before finds out, and who says it again finds it."""
         digest = self._texts.digest(now["text"], now["type"])
         sql = f"UPDATE memories SET change = {NEXT_CHANGE}, digest = ? WHERE id = ? AND purged_ms IS NULL"  # noqa: S608 - fixed text
         self._connection.execute(sql, (digest, row))

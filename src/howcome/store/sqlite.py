@@ -16,6 +16,7 @@ import apsw
 from howcome.errors import StoreError, StoreNewerError
 from howcome.store.database import Database
 from howcome.store.driver import driver_errors
+from howcome.store.gated import GatedConnection
 from howcome.store.lexical_search import LexicalSearch
 from howcome.store.place import database_path
 from howcome.store.sqlite_batches import BatchWriter
@@ -33,22 +34,34 @@ if TYPE_CHECKING:
     from howcome.store.code_graph import CodeGraph
     from howcome.store.distil_batch_rows import DistilBatchRows
     from howcome.store.event_log import EventLog
-    from howcome.store.memory_rows import Candidates, Memories, MemorySearch, MemoryVectors, Purging, Reviews
+    from howcome.store.memory_rows import (
+        Candidates,
+        KeptMemories,
+        Memories,
+        MemorySearch,
+        MemoryVectors,
+        Purging,
+        Reviews,
+    )
     from howcome.store.rationale_rows import RationaleRows
     from howcome.store.repositories import Accounts, Injections, Projects, Quarantine, Sessions
     from howcome.store.search_index import SearchIndex
     from howcome.store.spending import Spending
     from howcome.store.text_rows import TextRows
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 BUSY_TIMEOUT_MS = 5000
+FORMER_INDEX = "memories-1"
+"""Where memories had an index in files, until schema 14: it holds words of memories that may be purged by now."""
+
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
 
 _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "quarantine": ("sqlite_quarantine", "SqliteQuarantine", ("_writer",)),
     "reviews": ("sqlite_reviews", "SqliteReviews", ()),
-    "purging": ("sqlite_purging", "SqlitePurging", ("_memory_lexical",)),
+    "kept": ("sqlite_kept", "SqliteKept", ()),
+    "purging": ("sqlite_purging", "SqlitePurging", ()),
     "candidates": ("sqlite_distilled", "SqliteCandidates", ()),
     "memory_vectors": ("sqlite_distilled", "SqliteMemoryVectors", ()),
     "distil_batches": ("sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
@@ -56,7 +69,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "code_graph": ("sqlite_graph", "SqliteGraph", ()),
     "spending": ("sqlite_spending", "SqliteSpending", ()),
     "model_answers": ("sqlite_answers", "SqliteAnswers", ()),
-    "texts": ("sqlite_rewriting", "SqliteRewriting", ("_lexical", "_memory_lexical", "purging")),
+    "texts": ("sqlite_rewriting", "SqliteRewriting", ("_lexical", "purging")),
 }
 """Parts that no prompt needs: module, class, and what each is made with beside the database."""
 
@@ -66,6 +79,7 @@ class SqliteStore:
 
     quarantine: Quarantine
     reviews: Reviews
+    kept: KeptMemories
     purging: Purging
     candidates: Candidates
     memory_vectors: MemoryVectors
@@ -98,6 +112,10 @@ class SqliteStore:
                 if is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older howcome's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
+        if not is_read_only and os.path.isdir(former := os.path.join(folder, "index", FORMER_INDEX)):
+            from howcome.store.index_files import remove_index
+
+            remove_index(former)
         self._files = files_of(self.path)
         self._compose(self.database)
 
@@ -111,8 +129,8 @@ class SqliteStore:
         self.accounts: Accounts = SqliteAccounts(db)
         self.injections: Injections = SqliteInjections(db)
         self.memories: Memories = SqliteMemories(db)
-        self.memory_index: MemorySearch = (memory_index := SqliteMemorySearch(db))
-        self._log, self._lexical, self._memory_lexical = log, index, memory_index
+        self.memory_search: MemorySearch = SqliteMemorySearch(db)
+        self._log, self._lexical = log, index
 
     def __getattr__(self, name: str) -> object:
         """Only asked for what is not there yet: a part that is made late, and kept."""
@@ -149,22 +167,20 @@ class SqliteStore:
     def refresh(self) -> None:
         """Lets the next search see what other processes have made searchable since."""
         self._lexical.refresh()
-        self._memory_lexical.refresh()
 
     def verify_indexes(self) -> list[str]:
-        """Reads every file of the lexical indexes; what is wrong with those that are not as they were written.
+        """Reads every file of the lexical index; what is wrong with those that are not as they were written.
 
         An index with such a file is given up: nothing is found by it until the next pass has made it anew.
         """
         from howcome.store.index_files import broken_files
 
-        found = []
-        for index in (self._lexical.lexical, self._memory_lexical.lexical):
-            broken = [name for folder in index.folders for name in broken_files(folder)]
-            if broken:
-                index.give_up()
-                found.append(f"the {index.title} is damaged ({broken[0]})")
-        return found
+        index = self._lexical.lexical
+        broken = [name for folder in index.folders for name in broken_files(folder)]
+        if not broken:
+            return []
+        index.give_up()
+        return [f"the {index.title} is damaged ({broken[0]})"]
 
     def _migrate(self, busy_ms: int) -> None:
         deadline = time.monotonic() + busy_ms / 1000
@@ -212,7 +228,7 @@ def create_database(path: str, version: int = SCHEMA_VERSION) -> None:
     if version > SCHEMA_VERSION:
         raise StoreNewerError(f"it has schema {version}, this howcome knows {SCHEMA_VERSION}: upgrade howcome")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    with contextlib.closing(apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE)) as connection, connection:
+    with contextlib.closing(GatedConnection(path, apsw.SQLITE_OPEN_READWRITE)) as connection, connection:
         _apply(connection, 0, version)
 
 

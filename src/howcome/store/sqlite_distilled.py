@@ -107,9 +107,7 @@ class SqliteCandidates:
         gone = {key for (key,) in erased}
         return [_candidate_row(new, ids) for new in taught.candidates if new.key not in gone]
 
-    def _replace(
-        self, session: int, exchange: int, rows: list[tuple[object, ...]], *, is_new: bool = False
-    ) -> int:
+    def _replace(self, session: int, exchange: int, rows: list[tuple[object, ...]], *, is_new: bool = False) -> int:
         """Writes what one exchange taught where it is not so already; how many candidates are new.
 
         `is_new`: nothing is stored of it yet.

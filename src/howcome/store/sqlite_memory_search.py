@@ -1,24 +1,35 @@
-"""Searching memories in the SQLite store: their index, and keeping it up to their rows."""
+"""Searching memories in the SQLite store, by the table of their words, in one statement.
+
+Term weights come from the events (`SearchIndex.weigh`): memories alone are too few to tell rare words from common ones.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import json
 
-from howcome.domain import memories
-from howcome.errors import IndexDamagedError, MachineError
-from howcome.store.kept import note_kept, vanished
-from howcome.store.memory_index import MemoryDocument, MemoryIndex
-from howcome.store.sqlite_memory_rows import LIVE
+from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
+from howcome.domain.memories import MemoryHit
+from howcome.domain.term_weights import MEMORY_WEIGHT
+from howcome.store.gated import Kept
+from howcome.store.memory_terms import ALL
+from howcome.store.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from howcome.domain.memories import MemoryHit
     from howcome.domain.stored import Filter
     from howcome.store.database import Database
     from howcome.store.memory_rows import MemorySearch
+
+_OFTEN = f"{MEMORY_WEIGHT} * w.count"
+_LENGTH = f"{SATURATION - 1} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * w.words / average.words)"
+_SEARCH = (
+    f"SELECT m.id, sum(asked.value * {SATURATION} * {_OFTEN} / ({_OFTEN} + {_LENGTH})) AS score"  # noqa: S608 - fixed text
+    f" FROM (SELECT avg(words) AS words FROM memory_words WHERE term = '{ALL}') average"
+    " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w ON w.term = asked.key"
+    f" CROSS JOIN memories m ON m.id = w.memory_id WHERE {LIVE}{{}} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
+)
 
 
 class SqliteMemorySearch:
@@ -26,90 +37,47 @@ class SqliteMemorySearch:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._lexical: MemoryIndex | None = None
-
-    @property
-    def lexical(self) -> MemoryIndex:
-        """The memories' lexical index, opened on first use."""
-        if self._lexical is None:
-            self._lexical = MemoryIndex(os.path.join(self._db.folder, "index"), self._mark_of_change)
-        return self._lexical
-
-    def refresh(self) -> None:
-        """Lets the next search see what other processes have made searchable since."""
-        if self._lexical is not None:
-            self._lexical.refresh()
-
-    def _mark_of_change(self, change: int) -> str:
-        """What tells memories up to a change from others of the same numbers; "" where there is no such change."""
-        return self._db.mark("memories", change)
 
     def search(
         self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
     ) -> list[MemoryHit]:
-        """Live memories that hold the terms, best first."""
-        return self.lexical.search(weights, wanted, limit, required)
+        """Live memories that hold the terms (and of each required group all), best first."""
+        if not weights or wanted.is_never:
+            return []
+        clauses = [*_restrictions(wanted), *_holding(required)]
+        sql = _SEARCH.format("".join(f" AND {clause}" for clause, _ in clauses))
+        values = (_bound(dict(weights)), *(value for _, value in clauses), limit)
+        return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
 
-    def catch_up(self, *, wait_s: float = 0.2) -> bool:
-        """Makes new memories searchable; False when that is left to the next pass.
 
-        Another process is at it for longer than `wait_s`, or the machine has no room for it. An index of other rows (an
-        older database was put back) is made anew, as a damaged one is.
-        """
-        if self._db.is_read_only:
-            return True
-        try:
-            lag = self.lag()
-        except IndexDamagedError:
-            lag = None
-        except MachineError:  # the rows are written, and whoever comes next adds them
-            return False
-        with contextlib.suppress(MachineError):
-            if lag != 0:
-                note_kept(self._db.folder, self._kept_keys())
-            return lag == 0 or self.write(wait_s, anew=lag is None)
-        return False
+def _restrictions(wanted: Filter) -> Iterator[tuple[str, object]]:
+    """What a memory must be. Sessions and kinds of events are not asked of memories."""
+    if not wanted.scope.is_everything:
+        yield "(m.project_id IS NULL OR m.project_id = ?)", wanted.scope.project_id
+    if wanted.before_ms is not None:
+        yield "m.created_ms < ?", wanted.before_ms
+    if wanted.since_ms is not None:
+        yield "m.created_ms >= ?", wanted.since_ms
+    if wanted.memory_types is not None:
+        yield "m.type IN (SELECT value FROM json_each(?))", _bound(list(wanted.memory_types))
+    if wanted.origins is not None:
+        numbers = [ORIGIN_NUMBERS[origin] for origin in wanted.origins]
+        yield "m.origin IN (SELECT value FROM json_each(?))", _bound(numbers)
+    if wanted.agent is not None:
+        yield "m.agent = ?", wanted.agent
 
-    def _kept_keys(self) -> list[str]:
-        sql = "SELECT hex(key) FROM memories WHERE source = ? ORDER BY id"
-        return [key for (key,) in self._db.rows(sql, (memories.HAND,))]
 
-    def write(self, wait_s: float, *, anew: bool) -> bool:
-        """Brings the index up to the rows, or makes it anew; False when another process is at it for so long."""
-        try:
-            return self.lexical.catch_up(self.documents, wait_s, anew=anew)
-        except IndexDamagedError:  # everything in it comes from the rows
-            self.lexical.drop()
-            self._lexical = None
-            return self.lexical.catch_up(self.documents, wait_s)
+def _holding(required: Sequence[Sequence[str]]) -> Iterator[tuple[str, object]]:
+    """That a memory holds every term of every group."""
+    terms = list(dict.fromkeys(term for group in required for term in group))
+    if terms:
+        held = "SELECT count(*) FROM json_each(?) needed JOIN memory_words ON term = needed.value AND memory_id = m.id"
+        yield f"({held}) = {len(terms)}", _bound(terms)
 
-    def lag(self) -> int | None:
-        """How many changes to memories their index has not seen; None when it is of other rows than these.
 
-        It is asked before the rows, which are always written first: it is ahead of them only when it is not theirs.
-
-        Raises:
-            IndexDamagedError: the index cannot be read.
-        """
-        self.lexical.refresh()
-        if self.lexical.is_foreign:
-            return None
-        indexed, documents = self.lexical.last_change(), self.lexical.size()
-        [(change, rows)] = self._db.rows("SELECT coalesce(max(change), 0), count(*) FROM memories")
-        lag = int(change) - indexed
-        return None if lag < 0 or (lag == 0 and documents != rows) else lag
-
-    def documents(self, after_change: int, limit: int) -> list[MemoryDocument]:
-        """The memories that were written after a change number, as their index needs them."""
-        sql = (
-            "SELECT id, change, type, text, coalesce(project_id, 0), coalesce(agent, ''), origin, created_ms,"  # noqa: S608 - fixed text
-            f" {LIVE} FROM memories WHERE change > ? ORDER BY change LIMIT ?"
-        )
-        return [MemoryDocument(row) for row in self._db.rows(sql, (after_change, limit))]
-
-    def vanished(self) -> list[str]:
-        """Ids of memories that were kept by hand in this folder and are not in this database."""
-        return vanished(self._db.folder, self._kept_keys())
+def _bound(value: object) -> Kept:
+    """A value as JSON; what is only looked for needs no gate, which a prompt would have to import."""
+    return Kept(json.dumps(value, ensure_ascii=False))
 
 
 if TYPE_CHECKING:

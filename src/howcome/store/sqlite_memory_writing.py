@@ -105,5 +105,5 @@ class MemoryWriter:
         return int(found[0]) if found else None
 
     def change(self, row: int, what: str, *values: object) -> None:
-        """Sets columns of a memory, which its index has then to see again."""
+        """Sets columns of a memory; whoever has read it before finds out."""
         self._db.execute(f"UPDATE memories SET change = {NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text

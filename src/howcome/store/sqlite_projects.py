@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from howcome.store.sqlite_memory_rows import NEXT_CHANGE
 from howcome.store.sqlite_reads import as_text
 
 TYPE_CHECKING = False
@@ -90,9 +91,7 @@ class SqliteProjects:
             for table in _MOVED:
                 execute(f"UPDATE OR IGNORE {table} SET project_id = ? WHERE project_id = ?", (kept, joined))  # noqa: S608 - fixed names
             execute(
-                "UPDATE memories SET project_id = ?1, change = (SELECT max(change) FROM memories) + m.place FROM"
-                " (SELECT id AS moved, row_number() OVER () AS place FROM memories WHERE project_id = ?2) m"
-                " WHERE memories.id = m.moved",
+                f"UPDATE memories SET project_id = ?, change = {NEXT_CHANGE} WHERE project_id = ?",  # noqa: S608 - fixed text
                 (kept, joined),
             )
             execute("INSERT OR IGNORE INTO unreconciled VALUES (?)", (kept,))

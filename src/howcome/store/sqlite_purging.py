@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from itertools import islice
 
 from howcome.domain import memories
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
-from howcome.errors import StoreError, StoreLockedError
+from howcome.errors import StoreLockedError
 from howcome.store.driver import driver_errors
+from howcome.store.gated import Kept
 from howcome.store.sqlite_memory_rows import NEXT_CHANGE
 from howcome.store.sqlite_memory_writing import MemoryWriter
 from howcome.store.sqlite_reads import unpack
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
 
     from howcome.store.database import Database
     from howcome.store.memory_rows import Purging
-    from howcome.store.sqlite_memory_search import SqliteMemorySearch
 
-EFFECTIVE_IDS = os.access in os.supports_effective_ids
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
-
-PURGE_WAIT_S = 5.0
-"""How long a purge waits for another process that is writing the memories' index."""
 
 ROWS_A_LOOK = 1000
 """Events whose texts are looked into at once."""
@@ -38,26 +33,20 @@ MAX_TRACES = 20
 class SqlitePurging:
     """See `store.memory_rows.Purging`."""
 
-    def __init__(self, db: Database, index: SqliteMemorySearch) -> None:
-        self._db, self._index, self._writer = db, index, MemoryWriter(db)
+    def __init__(self, db: Database) -> None:
+        self._db, self._writer = db, MemoryWriter(db)
 
-    def purge(self, row: int, now_ms: int, *, wait_s: float = PURGE_WAIT_S) -> None:
-        """Takes a memory's text out of the index, the rows and the write-ahead log; its id stays as a stone.
+    def purge(self, row: int, now_ms: int) -> None:
+        """Takes a memory's text and its words out of the rows and the write-ahead log; its id stays as a stone.
 
         Whatever can be in the way is met first, while the text is still there to be looked for afterwards.
 
         Raises:
-            StoreError: the index cannot be written; nothing was changed.
             StoreLockedError: another process is in the way; the memory is forgotten but not erased, purge it again.
         """
-        if not os.access(folder := self._index.lexical.writable_folder, os.W_OK | os.X_OK, effective_ids=EFFECTIVE_IDS):
-            raise StoreError(
-                f"{folder} is not writable (Permission denied), so the memory cannot be erased; nothing was changed."
-                " Make it writable and purge the memory again."
-            )
         with self._db.transaction():
             self._writer.change(row, "deleted_ms = coalesce(deleted_ms, ?)", now_ms)
-        if not (self._index.write(wait_s, anew=True) and self._empty_log()):
+        if not self._empty_log():
             raise StoreLockedError(
                 "another process is using the store: the memory is forgotten, but not erased; purge it again (when the"
                 " agents' sessions have ended, if need be)"
@@ -67,7 +56,6 @@ class SqlitePurging:
                 self._erase(row, now_ms)
         finally:
             self._empty_log()  # if it cannot be, the old page is still in the file: whoever looks finds it there
-        self._index.catch_up(wait_s=wait_s)
 
     def _erase(self, row: int, now_ms: int) -> None:
         """Takes away what a memory says, and all that says the same; within a transaction.
@@ -92,6 +80,19 @@ class SqlitePurging:
                 (part, project_id, origin, now_ms, row),
             )
         self._db.execute("UPDATE distil_operations SET reason = '' WHERE memory_id = ?", (row,))
+        self._renew_words()
+
+    def _renew_words(self) -> None:
+        """Writes the table of all memories' words anew; within a transaction.
+
+        Pages that were taken apart and put together hold copies of what stood in them, which no DELETE of rows reaches;
+        pages that are given back are zeroed (`secure_delete`).
+        """
+        row = "json_array(term, memory_id, count, words)"
+        [(held,)] = self._db.rows(f"SELECT json_group_array({row}) FROM memory_words")  # noqa: S608 - fixed text
+        self._db.execute("DELETE FROM memory_words")
+        columns = ", ".join(f"value ->> {place}" for place in range(4))
+        self._db.execute(f"INSERT INTO memory_words SELECT {columns} FROM json_each(?)", (Kept(held),))  # noqa: S608 - fixed text
 
     def _empty_log(self) -> bool:
         """Whether the write-ahead log is empty now: readers of an old state keep what they read."""

@@ -6,7 +6,6 @@ import os
 
 import apsw
 
-from howcome.errors import StoreLockedError
 from howcome.store.driver import driver_errors
 from howcome.store.gated import GatedConnection
 
@@ -17,23 +16,18 @@ if TYPE_CHECKING:
 
     from howcome.store.database import Database
     from howcome.store.lexical_search import LexicalSearch
-    from howcome.store.sqlite_memory_search import SqliteMemorySearch
     from howcome.store.sqlite_purging import SqlitePurging
     from howcome.store.text_rows import Progress, Texts
 
 RULES_VERSION = "rules_version"
 """The name of the store's own value that says which rules for secrets its texts have been through."""
 
-INDEX_WAIT_S = 10.0
-
 
 class SqliteRewriting:
     """See `store.text_rows.TextRows`."""
 
-    def __init__(
-        self, db: Database, index: LexicalSearch, memory_index: SqliteMemorySearch, purging: SqlitePurging
-    ) -> None:  # fmt: skip
-        self._db, self._index, self._memory_index, self._purging = db, index, memory_index, purging
+    def __init__(self, db: Database, index: LexicalSearch, purging: SqlitePurging) -> None:
+        self._db, self._index, self._purging = db, index, purging
 
     def rewrite(
         self, texts: Texts, version: int, on_change: Callable[[str, str], None]
@@ -55,15 +49,13 @@ class SqliteRewriting:
         return rewrite_database(path, texts_of, version)
 
     def renew_indexes(self) -> None:
-        """Writes the lexical indexes anew: of what is gone from the rows nothing is left in their files.
+        """Writes the lexical index anew: of what is gone from the rows nothing is left in its files.
 
         Raises:
-            StoreLockedError: another process is writing one.
+            StoreLockedError: another process is writing it.
         """
         self._index.rebuild()
         self._index.release()
-        if not self._memory_index.write(INDEX_WAIT_S, anew=True):
-            raise StoreLockedError("another process is writing the memories' index; try again")
 
     def finish(self, version: int, *, is_changed: bool) -> None:
         """Takes what is left in unused parts of the database away, and notes the version.

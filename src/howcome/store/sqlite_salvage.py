@@ -18,6 +18,7 @@ from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreDamagedError, StoreError
 from howcome.store.driver import driver_errors
+from howcome.store.gated import GatedConnection
 from howcome.store.place import database_path
 from howcome.store.replacing import replace_database
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
@@ -130,7 +131,7 @@ class _Salvage:
         """Everything, in one transaction of the new database, which is whole then."""
         version = self._version()
         create_database(self._new_path, version or SCHEMA_VERSION)
-        with closing(apsw.Connection(self._new_path)) as self._new:
+        with closing(GatedConnection(self._new_path)) as self._new:
             with self._new:
                 for table in self._tables() if version else ():
                     self._copy(table)
@@ -173,7 +174,7 @@ class _Salvage:
         return [row[0] for row in self._new.execute(sql)]
 
     def _copy(self, table: str) -> None:
-        if not (self._has_key or table in _BY_HAND):
+        if not (self._has_key or table in _BY_HAND) or table == "memory_words":  # those come with the memories
             return
         columns = [row[1] for row in self._new.execute(f"PRAGMA table_info({table})")]
         how = "REPLACE" if table == "meta" else "IGNORE"

@@ -251,6 +251,4 @@ class Weighing:
 
 
 def _candidate(new: NewMemory) -> StoredCandidate:
-    return StoredCandidate(
-        new.key, new.type, new.text, origin=new.origin, ts_ms=new.created_ms, evidence=new.evidence
-    )
+    return StoredCandidate(new.key, new.type, new.text, origin=new.origin, ts_ms=new.created_ms, evidence=new.evidence)

@@ -22,8 +22,6 @@ from howcome.store.kept import vanished
 QUIET_S = 600
 """A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
 
-RENEW_WAIT_S = 5.0
-
 MAX_QUARANTINED_SHARE = 0.01
 """More than one record in a hundred that cannot be read: not a torn line here and there, but another format."""
 
@@ -170,30 +168,6 @@ def check_kept(machine: Machine) -> list[Finding]:
     file = quoted(os.path.join(machine.home, KEPT_NAME))
     remedy = f"howcome import-memories --mine EXPORT  # or, if they are gone for good: rm {file}"
     return [Finding("warning", "memories", what, remedy)]
-
-
-def check_memory_index(machine: Machine) -> list[Finding]:
-    """The memories' own index can be read, and is of these memories."""
-    app = machine.app
-    if app is None:
-        return []
-
-    def renew() -> str:
-        is_done = app.memories.renew_index(wait_s=RENEW_WAIT_S)
-        return "built the memories' index anew" if is_done else "another process is at the memories' index"
-
-    try:
-        lag = app.memories.index_lag()
-    except IndexDamagedError as error:
-        what = "memories: " + str(error).partition("; ")[0]
-        return [Finding("error", "index", what, "howcome doctor --fix", renew)]
-    if lag is None:
-        what = "memories: their index is of other ones than the store's: damaged, or an older database was put back"
-        return [Finding("error", "index", what, "howcome doctor --fix", renew)]
-    if lag:
-        what = f"memories: their index is {counted(lag, 'change')} behind"
-        return [Finding("warning", "index", what, "howcome doctor --fix", renew)]
-    return []
 
 
 def _searchable_events(app: App) -> int:

@@ -81,21 +81,18 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
     distillation = app.learn.distillation
     if distillation is None:
         raise UsageError(_OFF)
-    try:
-        if quiet:  # what shows progress takes long to import
-            return distillation.run(scope, since_ms)
-        from howcome.present.commands.progress import tqdm
+    if quiet:  # what shows progress takes long to import
+        return distillation.run(scope, since_ms)
+    from howcome.present.commands.progress import tqdm
 
-        due = len(distillation.due(scope, since_ms))
-        bar: tqdm[NoReturn] = tqdm(total=due, unit=" sessions", desc="distilling", disable=None)
+    due = len(distillation.due(scope, since_ms))
+    bar: tqdm[NoReturn] = tqdm(total=due, unit=" sessions", desc="distilling", disable=None)
 
-        def on_session(number: int) -> None:
-            bar.update(number - bar.n)
+    def on_session(number: int) -> None:
+        bar.update(number - bar.n)
 
-        with bar:
-            return distillation.run(scope, since_ms, on_session=on_session)
-    finally:  # also when interrupted: what was distilled must be found
-        app.learn.make_searchable(wait_s=2.0)
+    with bar:
+        return distillation.run(scope, since_ms, on_session=on_session)
 
 
 def _ask_model(
@@ -117,11 +114,8 @@ def _ask_model(
         bar.total = total
         bar.update(done - bar.n)
 
-    try:
-        with bar:
-            return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
-    finally:
-        app.learn.make_searchable(wait_s=2.0)
+    with bar:
+        return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
 
 
 def _model_lines(report: ModelReport | None) -> list[str]:

@@ -196,7 +196,7 @@ def restore(memory_id: str, *, as_json: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @_JSON
 def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
-    """Erase the text of the memory ID from the rows, their log and the index, and look whether it is gone.
+    """Erase the text and the words of the memory ID from the rows and their log, and look whether it is gone.
 
     Looked into are all files in HOWCOME_HOME, and the text of every event. What a session said in the same words is
     named and stays, and so do the agents' own transcripts and what was exported. The id stays, too: no import brings
