@@ -330,11 +330,10 @@ def _total(searcher: tantivy.Searcher) -> int:
 
 def weighted(
     opened: tuple[tantivy.Schema, tantivy.Searcher], field: str, weights: Mapping[str, float], factor: float,
-    total: int | None = None,
+    total: int,
 ) -> list[Query]:  # fmt: skip
     """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
     schema, searcher = opened
-    total = _total(searcher) if total is None else total
     queries = []
     for term, weight in weights.items():
         frequency = searcher.doc_freq(field, term)
