@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 QUAY, DIKE = "/home/mara/quay", "/home/mara/dike"
 EVERYTHING = Filter(Scope.everything())
-BEFORE = 13
+BEFORE = 14
 """The last schema in which memories had an index in files."""
 
 TEXTS = (

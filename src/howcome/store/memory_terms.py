@@ -1,4 +1,4 @@
-"""The terms of a memory, as the database itself asks for them: its triggers write them beside the row (migration 14).
+"""The terms of a memory, as the database itself asks for them: its triggers write them beside the row (migration 15).
 
 They are the terms that questions have. Where they become others (another stemmer, say), a migration writes all anew.
 """

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 15
 BUSY_TIMEOUT_MS = 5000
 FORMER_INDEX = "memories-1"
-"""Where memories had an index in files, until schema 14: it holds words of memories that may be purged by now."""
+"""Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
