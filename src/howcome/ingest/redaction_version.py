@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from howcome.ingest.redacting import Redacted
     from howcome.store.base import Store
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Raised with every change of the rules that finds more: what is stored by older ones is then redacted again."""
 
 BEFORE_VERSIONS = 1

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from howcome.ingest.secret_view import MASK, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from howcome.ingest.secret_rules import Rule
 
 _TOKEN = "[A-Za-z0-9+/=_.-]"
 # A line break with the number of the next line or its indentation, or the quotes of two strings with what joins them.
 _CUT = (
-    r"(?:[ ]?\n[ \t>+|-]{0,16}(?:[0-9]{1,6}(?:[:|\t?-]|[^ -~\t\r\n])[ \t]?)?"
+    r"(?:=?[ ]?\n[ \t>+|-]{0,16}(?:[0-9]{1,6}(?:[:|\t?-]|[^ -~\t\r\n])[ \t]?)?"
     r"|[\"'`][ \t]{0,12}[+.&]?[ \t\n]{0,20}[+.&]?[ \t]{0,12}[\"'`])"
 )
 _MOST_PARTS = 60
@@ -24,17 +24,20 @@ _MOST_HEAD_CHARS = 30
 _CUTS = re.compile(_CUT)
 _RUN = re.compile(rf"(?<!{_TOKEN}){_TOKEN}++({_CUT}{_TOKEN}{{4,}}+){{1,{_MOST_PARTS}}}")
 _NOT_A_WORD = re.compile(r"[^a-z]")
+_BOUND = r"\b"
 
 
 class Cuts:
     """Finds the cuts in tokens that begin as the formats of some rules do."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        heads = sorted({head for rule in rules for head in _heads(rule)})
-        either = "|".join(re.escape(head).replace(r"\-", "-").replace(r"\ ", " ") for head in heads)
-        self.pattern = rf"\b(?:{either}){_TOKEN}{{0,200}}(?:{_CUT}{_TOKEN}{{4,200}}){{1,{_MOST_PARTS}}}"
-        self.literals = tuple({head.lower() for head in heads})
-        self._head = rf"\b(?:{either})"
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        bound, free = (
+            sorted({head for rule in rules if (_BOUND in rule.pattern) == is_bound for head in _heads(rule)})
+            for is_bound in (True, False)
+        )
+        self._head = rf"(?:\b(?:{_any_of(bound)})|{_any_of(free)})"
+        self.pattern = rf"{self._head}{_TOKEN}{{0,200}}(?:{_CUT}{_TOKEN}{{4,200}}){{1,{_MOST_PARTS}}}"
+        self.literals = tuple({head.lower() for head in (*bound, *free)})
         self._compiled: re.Pattern[str] | None = None
 
     def joined(self, text: str, begin: int, end: int) -> Iterator[tuple[int, View]]:
@@ -48,6 +51,10 @@ class Cuts:
             if head := next((head for head in heads if head.end() >= run.start()), None):
                 token = text[head.start() : run.end()]
                 yield head.start(), View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
+
+
+def _any_of(heads: list[str]) -> str:
+    return "|".join(re.escape(head).replace(r"\-", "-").replace(r"\ ", " ") for head in heads)
 
 
 def _heads(rule: Rule) -> Iterator[str]:

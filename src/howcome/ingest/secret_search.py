@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from howcome.ingest.secret_context_rules import CONTEXT_RULES
 from howcome.ingest.secret_cuts import Cuts
 from howcome.ingest.secret_rules import ENCODED_RULE, PROVIDER_RULES, Rule
+from howcome.ingest.secret_sums import SUM_RULES
 from howcome.ingest.secret_token_rules import TOKEN_RULES
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Selection = Callable[[bytes], list[int]]
 
-FORMAT_RULES: tuple[Rule, ...] = (*PROVIDER_RULES, *TOKEN_RULES, ENCODED_RULE)
+FORMAT_RULES: tuple[Rule, ...] = (*PROVIDER_RULES, *TOKEN_RULES, *SUM_RULES, ENCODED_RULE)
 RULES: tuple[Rule, ...] = FORMAT_RULES + CONTEXT_RULES
 FORMATS = len(FORMAT_RULES)
 """The rules before this one are formats, which are secrets anywhere; the others need their context."""
