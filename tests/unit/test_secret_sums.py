@@ -87,6 +87,15 @@ def test_a_wrong_checksum_keeps_nothing_in_clear(name: str, token: str) -> None:
     assert "checked-" not in REDACTOR.redact(glued)
 
 
+@pytest.mark.parametrize("joint", ["\n", "=\n", "\n    ", '" + "'])
+@pytest.mark.parametrize(("name", "token"), [each for each in EACH if not each.id.startswith("confluent")])  # type: ignore[union-attr]
+def test_a_token_that_is_cut_is_looked_at_with_what_it_is_glued_to(name: str, token: str, joint: str) -> None:
+    """A right checksum is proof there as well; a wrong one leaves what no boundary stands before."""
+    cut = f"say x{token[:20]}{joint}{token[20:]} now"
+    assert "[redacted:" in REDACTOR.redact(cut), name
+    assert "-token:" not in REDACTOR.redact(cut.replace(token[20:], wrong(token)[20:]))
+
+
 def test_a_dummy_stays_readable() -> None:
     """Without a right checksum the filters for what stands in are as they were."""
     for dummy in ("np" + "m_" + "x" * 36, "NPM_TOKEN=<np" + "m_your_token_here>", "vc" + "p_" + "x" * 56):

@@ -49,8 +49,10 @@ class Cuts:
             place = run.start(1)  # its last part may begin another
             heads = self._compiled.finditer(text, max(begin, run.start() - _MOST_HEAD_CHARS), run.end())
             if head := next((head for head in heads if head.end() >= run.start()), None):
-                token = text[head.start() : run.end()]
-                yield head.start(), View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
+                # What a head is glued to stays before it: most rules ask for a boundary there.
+                start = head.start() - text[max(begin, head.start() - 1) : head.start()].isalnum()
+                token = text[start : run.end()]
+                yield start, View(token).below(_CUTS.sub(lambda cut: MASK * len(cut[0]), token))
 
 
 def _any_of(heads: list[str]) -> str:
