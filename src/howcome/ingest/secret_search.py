@@ -56,6 +56,7 @@ _TRIGGER_REPEATS = 6
 _TELLING_CHARS = 4
 _TELLING_REPEATS = 2
 _TRIGGER_MEMORY = 64 << 20
+_EVERY_BYTE = bytes(range(256))
 _PIECE_CHARS = 16_000
 _OVERLAP_CHARS = 1_000
 _UNBROKEN_OVERLAP_CHARS = 16_000
@@ -118,6 +119,8 @@ class Search:
     def __init__(self, text: str, data: bytes, piece: Piece, budget: Budget) -> None:
         self._text, self._data, self._piece, self._budget = text, data, piece, budget
         self._lowered = data[piece.begin : piece.reach].lower()
+        # Most literals are not there; in a long text of few letters, finding that out takes the longest.
+        self._absent = _EVERY_BYTE.translate(None, self._lowered)
         self._taken: dict[int, int] = {}
         self._known: dict[str, list[int]] = {}
 
@@ -197,6 +200,8 @@ class Search:
             return self._known[literal]
         places = self._known[literal] = []
         sought, most = literal.encode(), max(self._budget.left // _FIND_COST + 1, 0)
+        if len(sought.translate(None, self._absent)) < len(sought):
+            return places
         if len(set(sought)) == 1 < len(sought):  # of a run of one character, as an empty image has it, the beginning
             runs = re.finditer(re.escape(sought) + re.escape(sought[:1]) + b"*", self._lowered)
             places += (self._piece.begin + run.start() for run in itertools.islice(runs, most))
