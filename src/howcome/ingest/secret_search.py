@@ -73,6 +73,7 @@ _MAX_TRIED = 1_000
 _TRIED_PER_UNIT = 60
 _CHECK_COST = 8
 _CHECKED_CHARS_PER_UNIT = 4
+_CUT_COST = 40
 _FOUND_COST = 20
 _BUDGET_PER_CHAR = 0.6
 _HIDDEN_SHARE = 1
@@ -110,7 +111,7 @@ class Budget:
 
 def cut_cost(token: View) -> int:
     """What it costs to put a token together that may be cut."""
-    return _CHECK_COST + len(token.text) // _CHECKED_CHARS_PER_UNIT
+    return _CUT_COST + len(token.text) // _CHECKED_CHARS_PER_UNIT
 
 
 class Search:
@@ -200,7 +201,7 @@ class Search:
             return self._known[literal]
         places = self._known[literal] = []
         sought, most = literal.encode(), max(self._budget.left // _FIND_COST + 1, 0)
-        if len(sought.translate(None, self._absent)) < len(sought):
+        if len(sought.translate(None, self._absent)) < len(sought) or sought not in self._lowered:
             return places
         if len(set(sought)) == 1 < len(sought):  # of a run of one character, as an empty image has it, the beginning
             runs = re.finditer(re.escape(sought) + re.escape(sought[:1]) + b"*", self._lowered)

@@ -70,6 +70,10 @@ _PERCENT = re.compile(r"%(?:25){0,2}(?:0[9aAdD]|[2-7][0-9a-fA-F])")
 _FORM = re.compile(
     rf"(?<![^\s\"'<>])(?=[^\s\"'<>+]*+\+)(?=[^\s\"'<>]*?{_PERCENT.pattern})[^\s\"'<>]++", re.ASCII
 )
+# Whether there is one: most texts have plus signs and percent signs in words of their own.
+_IS_FORM = re.compile(
+    rf"\+[^\s\"'<>+]*?{_PERCENT.pattern}|{_PERCENT.pattern}(?:[^\s\"'<>+%]|(?!{_PERCENT.pattern})%)*+\+", re.ASCII
+)
 _ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
 # The same without anything to measure, which may be all of a text.
 _BARE_BREAK = re.compile(r"\\\n(?![ \t])")
@@ -129,16 +133,15 @@ def normal_view(text: str) -> View:
 
 def seen_of(text: str) -> tuple[bytes, View | None]:
     """The bytes of a text's normal view, and the view: None where it takes half the time to do without places."""
-    if not text.isascii():
-        plain = _in_ascii(text).replace(MASK, "").encode("ascii", "replace")
-        if b"\\?" in plain or b"\x1b" in plain:  # there a question mark means something: not one that stands for others
-            view = normal_view(text)
-            return view.text.encode("ascii", "replace"), view
-        if _is_quiet(shown := plain.decode("ascii")):
-            return plain, None
-        return normal_view(shown).text.encode("ascii", "replace"), None
-    view = normal_view(text)
-    return view.text.encode("ascii", "replace"), view
+    is_ascii = text.isascii()
+    shown = text if is_ascii else _in_ascii(text).replace(MASK, "")
+    data = shown.encode("ascii", "replace")
+    if _is_quiet(shown):
+        return data, None
+    if is_ascii or b"\\?" in data or b"\x1b" in data:  # a question mark means something there: not one for others
+        view = normal_view(text)
+        return view.text.encode("ascii", "replace"), view
+    return normal_view(data.decode("ascii")).text.encode("ascii", "replace"), None
 
 
 def _is_quiet(text: str) -> bool:
@@ -199,7 +202,7 @@ def _unescaped(text: str) -> str:
 def _decoded(text: str) -> str:
     """A text of the same length with what addresses and markup encode; itself where there is nothing."""
     if "%" in text and _PERCENT.search(text):
-        if "+" in text:
+        if "+" in text and _IS_FORM.search(text):
             text = _FORM.sub(lambda word: word[0].replace("+", " "), text)
         codes = set(_PERCENT.findall(text))
         for code in sorted(codes, key=len, reverse=True):
