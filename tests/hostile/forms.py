@@ -23,8 +23,8 @@ FLOOR = 0.93
 
 FLOORS: dict[str, float] = {
     "as it is": 1.0, "hex of the whole": 0.0,
-    # Quoted-printable of another width than 76, and tokens cut in the middle that do not begin as a format does.
-    "soft line break": 0.1, "line break": 0.7, "line break, indented": 0.7, "line break, numbered": 0.7,
+    # Tokens cut in the middle that do not begin as a format does.
+    "soft line break": 0.7, "line break": 0.7, "line break, indented": 0.7, "line break, numbered": 0.7,
     "lines of 32": 0.75, "joined strings": 0.7, "strings in two lines": 0.7,
 }  # fmt: skip
 """Forms with a floor of their own."""

@@ -9,7 +9,7 @@ import string
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.cost import costs_less
+from tests.cost import costs_less, cpu_s
 
 from howcome.ingest.private_spans import strip_private
 from howcome.ingest.secrets import RULES, Redactor
@@ -264,6 +264,36 @@ def test_repeated_rule_literals_are_bounded(engine: str) -> None:
     for literal in literals if engine == "re2" else literals[::8]:  # the slower one locates alike
         text = literal * (20_000 // len(literal))
         assert costs_less(0.5, lambda text=text: BOTH[engine].redact(text)), literal
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_of_many_encoded_texts_only_the_one_that_hides_something_goes() -> None:
+    """They are searched together, and none lends another its words; a value may end where its text does."""
+    hiding = [_encoded("api: " + _HEAD + _REST), _encoded("the password=swordfish9")]
+    clean = [_encoded(f"plain words, number {number}, password=") for number in range(300)]
+    redacted = AUTO.redact("\n\n".join([*clean[:100], hiding[0], *clean[100:200], hiding[1], *clean[200:]]))
+    assert [value in redacted for value in hiding] == [False, False]
+    assert redacted.count("[redacted:encoded-secret:") == 2
+    assert all(value in redacted for value in clean)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ("glsa_" + "\x1b[0m" * 200) * 60,
+        ("https://u@" + "%25" * 8 + "+" + '"-' * 3000) * 10,
+        (_encoded("what is said here is plain") + " ") * 1700,
+        ("private-ai" * 30 + "password: tr0ub4dor&3x" + "a" * 30_000) * 3,
+    ],
+    ids=["colours in a row", "words of a form", "small encoded texts", "few letters"],
+)
+def test_no_text_costs_a_call_for_each_of_its_characters(text: str) -> None:
+    """Half of that; each of these took more when it was looked at mark by mark, text by text, literal by literal."""
+    calls_s = cpu_s(lambda: re.sub(".", lambda one: one[0], text, flags=re.DOTALL))
+    assert costs_less(0.6 * calls_s, lambda: Redactor.redact(AUTO, text))
 
 
 _LEAVES = st.sampled_from([sample for rule in RULES for sample in rule.samples]) | st.sampled_from(

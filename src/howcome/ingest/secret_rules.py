@@ -32,7 +32,7 @@ class Rule(NamedTuple):
 
 
 # Invented material for samples: spelled in pieces, so that no sample is a token in this file.
-_A = "b7Qx2Lm9Zt4Kc8Rv1Wp6Hd3Ys5Nj0GfTaEuBiOoMkXqPzCgVhDwJyFrSnAlUeIt" * 4
+INVENTED = _A = "b7Qx2Lm9Zt4Kc8Rv1Wp6Hd3Ys5Nj0GfTaEuBiOoMkXqPzCgVhDwJyFrSnAlUeIt" * 4
 _L = "qzmwnxbevcrtyplokijhugfdsa" * 2
 _U = "Q3EGRIZ7T2WKMNVB5YHXJC4DAS6LPFUO" * 3
 _H = "3f9a1c7e5b2d8046a9e1c3f57b0d2846" * 5
@@ -103,6 +103,9 @@ PROVIDER_RULES: tuple[Rule, ...] = (
     Rule("azure-ad-secret", r"\b[A-Za-z0-9_.-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}", (_A[:3] + "8Q" "~" + _A[:34],),
          ("q~",), before=(4, 4)),
     Rule("azure-devops-pat", r"\b[A-Za-z0-9]{70,76}AZDO[A-Za-z0-9]{4}\b", (_A[:76] + "AZ" "DO" + _A[:4],), ("azdo",), before=(70, 76)),
+    # Microsoft's "common annotated security keys": Azure OpenAI, Cognitive Services, Web PubSub, DevOps and more.
+    Rule("azure-annotated-key", r"\b[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{2}[A-L][A-Za-z0-9]{16}[A-Za-z][A-Za-z0-9]{7}(?:[A-Za-z0-9]{2}==)?",
+         (_A[:52] + "JQ" "QJ99BK" + _A[:16] + "X" + _A[:7],), ("jqqj9",), before=(52, 52)),
     Rule("azure-key-signature",
          rf"\b{_B64}{{33,76}}(?:AzFu|\+ASt|\+ABa|AzSe|\+AMC|ACDb|ACRDB?|AAAYI)[A-Za-z0-9+/]{{4,8}}==?",
          (_A[:44] + "Az" "Fu" + _A[:6] + "=", _A[:76] + "+A" "St" + _A[:6] + "=="),

@@ -59,12 +59,21 @@ _ESCAPED = re.compile(r"\\([^\\])")
 # Markdown's and a shell's, which are rarer: "\_" and the like.
 _MARKS = " !#$%&()*+,-.:;<=>?@[]^_`{|}~"
 _ESCAPED_MARK = re.compile(rf"\\([{re.escape(_MARKS)}])")
-_COLOUR = re.compile(r"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\r\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_=>])")
-_CARET_COLOUR = re.compile(r"\^\[\[[0-9;]{0,40}m")
+# Of marks in a row all at once, here and below: what calls a function for each takes a while.
+_COLOUR = re.compile(
+    r"(?:\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\r\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_=>]))++"
+)
+_CARET_COLOUR = re.compile(r"(?:\^\[\[[0-9;]{0,40}m)++")
 _CODED = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|x([2-7][0-9a-fA-F]))")
 _PERCENT = re.compile(r"%(?:25){0,2}(?:0[9aAdD]|[2-7][0-9a-fA-F])")
-# In an encoded form a plus sign is a blank.
-_WORD = re.compile(r"[^\s\"'<>]+", re.ASCII)
+# In an encoded form a plus sign is a blank: a word with both, from its beginning.
+_FORM = re.compile(
+    rf"(?<![^\s\"'<>])(?=[^\s\"'<>+]*+\+)(?=[^\s\"'<>]*?{_PERCENT.pattern})[^\s\"'<>]++", re.ASCII
+)
+# Whether there is one: most texts have plus signs and percent signs in words of their own.
+_IS_FORM = re.compile(
+    rf"\+[^\s\"'<>+]*?{_PERCENT.pattern}|{_PERCENT.pattern}(?:[^\s\"'<>+%]|(?!{_PERCENT.pattern})%)*+\+", re.ASCII
+)
 _ENTITY = re.compile(rf"&(?:amp;)?(?:({'|'.join(_ENTITIES)})|#([0-9]{{2,5}})|#[xX]([0-9a-fA-F]{{2,4}}));")
 # The same without anything to measure, which may be all of a text.
 _BARE_BREAK = re.compile(r"\\\n(?![ \t])")
@@ -122,14 +131,17 @@ def normal_view(text: str) -> View:
     return view
 
 
-def seen_bytes(text: str) -> bytes:
-    """What rules see of a text: its normal view in bytes, in half the time, without the places in the original."""
-    if not text.isascii():
-        seen = _in_ascii(text).replace(MASK, "").encode("ascii", "replace")
-        if b"\\?" in seen or b"\x1b" in seen:  # there a question mark means something: not one that stands for others
-            return normal_view(text).text.encode("ascii", "replace")
-        text = seen.decode("ascii")
-    return (text if _is_quiet(text) else normal_view(text).text).encode("ascii", "replace")
+def seen_of(text: str) -> tuple[bytes, View | None]:
+    """The bytes of a text's normal view, and the view: None where it takes half the time to do without places."""
+    is_ascii = text.isascii()
+    shown = text if is_ascii else _in_ascii(text).replace(MASK, "")
+    data = shown.encode("ascii", "replace")
+    if _is_quiet(shown):
+        return data, None
+    if is_ascii or b"\\?" in data or b"\x1b" in data:  # a question mark means something there: not one for others
+        view = normal_view(text)
+        return view.text.encode("ascii", "replace"), view
+    return normal_view(data.decode("ascii")).text.encode("ascii", "replace"), None
 
 
 def _is_quiet(text: str) -> bool:
@@ -190,8 +202,8 @@ def _unescaped(text: str) -> str:
 def _decoded(text: str) -> str:
     """A text of the same length with what addresses and markup encode; itself where there is nothing."""
     if "%" in text and _PERCENT.search(text):
-        if "+" in text:
-            text = _WORD.sub(lambda word: word[0].replace("+", " ") if _PERCENT.search(word[0]) else word[0], text)
+        if "+" in text and _IS_FORM.search(text):
+            text = _FORM.sub(lambda word: word[0].replace("+", " "), text)
         codes = set(_PERCENT.findall(text))
         for code in sorted(codes, key=len, reverse=True):
             text = text.replace(code, _percent(code))

@@ -6,8 +6,6 @@ encoding puts between the characters of a secret hides nothing, and the time gro
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
@@ -33,7 +31,7 @@ from howcome.ingest.secret_search import (
     pieces,
     selection,
 )
-from howcome.ingest.secret_view import normal_view, seen_bytes
+from howcome.ingest.secret_view import normal_view, seen_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +58,7 @@ _MIN_TOGETHER = 2
 _MAX_TOGETHER_CHARS = 16_000
 _MAX_FORESEEN_CHARS = 4_000
 _TOGETHER = '\n"'
-_APART = "\0\n"
+_APART = "\n\0\n"
 # Paths, commands and the like come again and again: what was clean once need not be searched again.
 _REMEMBERED_CHARS = 256
 _REMEMBERED_TEXTS = 50_000
@@ -75,10 +73,11 @@ class Finding(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What rules see of a text, and the numbers of those that hit each piece of it."""
+    """What rules see of a text, the numbers of those that hit each piece of it, and its view where there is one."""
 
     data: bytes
     hits: list[list[int]]
+    view: View | None
 
 
 class Redactor:
@@ -152,7 +151,7 @@ class Redactor:
         chars = len(text)
         # What a replacement leaves behind can be a secret of its own, so look again until nothing is found.
         for attempt in range(_MAX_PASSES + 1):
-            view = normal_view(text)
+            view = normal_view(text) if attempt or seen.view is None else seen.view
             if not (found := self._scan(view, chars, seen, again=attempt > 0)):
                 break
             kept: list[str] = []
@@ -171,8 +170,8 @@ class Redactor:
 
     def _seen(self, text: str) -> Seen:
         """What rules see of a text, and which hit it: none hits nearly all texts."""
-        data = seen_bytes(text)
-        return Seen(data, [sorted(self._hit(data[piece.begin : piece.reach])) for piece in pieces(data)])
+        data, view = seen_of(text)
+        return Seen(data, [sorted(self._hit(data[piece.begin : piece.reach])) for piece in pieces(data)], view)
 
     def reveals(self, text: str, shown: str) -> bool:
         """Whether a word of a text is a secret that stands as a placeholder in another."""
@@ -279,13 +278,11 @@ class Redactor:
         found: list[Place] = []
         refused: set[tuple[int, int]] = set()
         search = Search(text, data, piece, budget)
-
-        def hides(value: str) -> bool:
-            hidden = budget.for_hidden()
-            return self._hides(value, hidden) or hidden.left < 0
-
         for index in selected:
-            for start, end, accepted in search.locate(index, hides if index == ENCODED else None):
+            if index == ENCODED:
+                found += self._found_encoded(search, budget)
+                continue
+            for start, end, accepted in search.locate(index):
                 if accepted:
                     found.append((start, end, index))
                 elif RULES[index].final:
@@ -295,20 +292,21 @@ class Redactor:
         # A value refused by its own context is no generic secret either; a provider's format is one anywhere.
         return [item for item in found if item[2] < FORMATS or item[:2] not in refused]
 
-    def _hides(self, value: str, budget: Budget) -> bool:
-        """Whether what looks like base64 of text hides a secret; its last line may be a word of the text behind it."""
-        lines = value.split("\n")
-        return self._hides_decoded("".join(lines), budget) or (
-            len(lines) > 1 and self._hides_decoded("".join(lines[:-1]), budget)
-        )
-
-    def _hides_decoded(self, value: str, budget: Budget) -> bool:
-        try:
-            decoded = base64.b64decode(value[: len(value) // 4 * 4]).decode("ascii")
-        except (binascii.Error, ValueError):
-            return False
-        found, hit = self._found_in(decoded, len(RULES), 0, budget=budget)
-        return bool(found) or (KEY in hit and bool(key_blocks(decoded)))
+    def _found_encoded(self, search: Search, budget: Budget) -> list[Place]:
+        """What looks like base64 of text and hides a secret: all of a piece is decoded and searched together."""
+        places, texts = search.decoded()
+        if not texts:
+            return []
+        begins = list(accumulate((len(text) + len(_APART) for text in texts), initial=0))
+        together = _APART.join(texts)
+        found, hit = self._found_in(together, len(RULES), 0, budget=budget.for_hidden())
+        spans = [place[:2] for place in found] + (key_blocks(together) if KEY in hit else [])
+        hiding = {
+            places[number]
+            for first, last in spans
+            for number in range(bisect_right(begins, first) - 1, bisect_left(begins, last, hi=len(texts)))
+        }
+        return [(start, search.taken(start, end), ENCODED) for start, end in sorted(hiding)]
 
     def _redact_under(self, name: str, value: object, *, is_clean: bool) -> object:
         if isinstance(value, str):
