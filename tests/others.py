@@ -1,14 +1,11 @@
-"""Real HTTP servers of what howcome may ask: a language model in OpenAI's form, a Neo4j with its query API."""
+"""Real HTTP servers of what howcome may ask: a language model in OpenAI's form, or Anthropic's."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from tests.endpoint import Answer, Embeddings
-
-from howcome.domain.code import file_name, file_stem
 
 BUDGET = {"HOWCOME_LLM_DAILY_CALLS": "1000", "HOWCOME_LLM_DAILY_TOKENS": "10000000"}
 """More than any test spends."""
@@ -70,44 +67,3 @@ def called(given: Any, **fields: Any) -> Answer:
 
 def _use(given: Any) -> Answer:
     return {"type": "tool_use", "id": "toolu_1", "name": "answer", "input": given}
-
-
-class Neo4j(Embeddings):
-    """Holds edges between files of one project and answers our two questions as a Neo4j would, with status 202."""
-
-    status = 202
-
-    def __init__(self, project: str, edges: Iterable[tuple[str, str]], *script: Answer) -> None:
-        super().__init__(*script)
-        self.project, self.edges = project, list(edges)
-
-    def answer(self, path: str, question: dict[str, Any]) -> Answer:
-        """Rows of fields; to anything else than our questions the error that it has for it."""
-        if path != "/db/neo4j/query/v2":
-            return {"errors": [{"code": "Neo.ClientError.Database.DatabaseNotFound", "message": path}]}
-        given = question["parameters"]
-        if "files" in given:
-            rows = [row for project, of in given["files"] if project == self.project for row in self._near(of)]
-        else:
-            rows = [[self.project, path] for path in self._paths() if self._is_called(path, given)]
-        return {"data": {"fields": ["…"] * (len(rows[0]) if rows else 0), "values": rows}, "bookmarks": ["FB:x"]}
-
-    def _paths(self) -> list[str]:
-        return sorted({path for edge in self.edges for path in edge})
-
-    def _is_called(self, path: str, given: dict[str, Any]) -> bool:
-        return self.project in given["projects"] and (
-            file_name(path) in given["names"] or file_stem(path) in given["stems"]
-        )
-
-    def _near(self, of: str) -> list[list[Any]]:
-        near = sorted({end for start, end in self.edges if start == of} | {s for s, e in self.edges if e == of})
-        return [[self.project, of, path, self._degree(of), self._degree(path)] for path in near]
-
-    def _degree(self, path: str) -> int:
-        return sum(path in edge for edge in self.edges)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The variables that name it."""
-        return {"HOWCOME_GRAPH_URL": self.url("")}

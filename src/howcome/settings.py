@@ -93,7 +93,7 @@ FIELDS = (
     Field("rerank_weight", 0.5, "What its word counts beside the score of the search: 0 (never asked) to 1.", 0, 1),
     Field("rerank_deadline_ms", 5000, "It answers by then, or the order stays as it was.", 100, 600_000),
     Field("rerank_folder", "", "Where cross-encoders are, instead of `models/fastembed` in `HOWCOME_HOME`."),
-    Field("graph_url", "", "A Neo4j that holds import graphs: `http://host:7474`, or `…/db/NAME`."),
+    Field("graph_url", "", "A Neo4j with import graphs (extra `neo4j`): `bolt://host:7687`, `bolt+s://…`, `…/NAME`."),
     Field("graph_user", "neo4j", "Its user; one that may only read is enough."),
     Field("graph_password_env", "", "The environment variable that holds that user's password."),
 )

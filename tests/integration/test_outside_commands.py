@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.bolt import Neo4j, serving
 from tests.builders import Claude, write
 from tests.endpoint import running
-from tests.others import REVIEW, Chat, Neo4j
+from tests.others import REVIEW, Chat
 from tests.processes import answer_of, ask, hook, payload, run
 
 WEIGHT = {"HOWCOME_CLASSIFIER_WEIGHT": "0.5"}
@@ -73,7 +74,7 @@ def test_a_search_with_a_model_that_fails_is_one_without(project: Path) -> None:
 
 def test_a_graph_server_is_asked_only_when_the_graph_counts(project: Path) -> None:
     """Its neighbours are found as our own graph's are."""
-    with running(Neo4j("quay", [("berth.py", "crane.py")])) as server:
+    with serving(Neo4j("quay", [("berth.py", "crane.py")])) as server:
         assert '"graph": {"score"' not in json.dumps(search(project, "what about berth.py", **server.settings))
         assert server.asked == []
         found = search(project, "what about berth.py", **server.settings, HOWCOME_GRAPH_WEIGHT="0.5")

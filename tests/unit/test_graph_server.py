@@ -1,33 +1,46 @@
-"""A graph server, as real HTTP: what it holds is found as our own graph's, and nothing that it does is in the way."""
+"""A graph server, as a real one: what it holds is found as our own graph's, and nothing that it does is in the way."""
 
 from __future__ import annotations
 
-import base64
+import socket
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.endpoint import Answer, running
-from tests.others import Neo4j
+from tests.bolt import DATABASE, PASSWORD, USER, Neo4j, serving
+from tests.endpoint import Embeddings, running
 
 from howcome.errors import ProviderError
+from howcome.providers import graph_neo4j
 from howcome.providers.graph_neo4j import Neo4jGraph
 from howcome.retrieve.code_files import files_meant
 
 ROOT = "/home/mara/quay"
-PASSWORD = "planted-word"
 EDGES = (("src/berth.py", "src/tidal_clock.py"), ("web/Tidal-Clock.ts", "web/hub.ts"), ("src/crane.py", "src/berth.py"))
+LIMIT_S = 60.0
+SHORT_S = 2.0
 
 
-def opened(server: Neo4j, limit_s: float = 5.0) -> Neo4jGraph:
+def opened(server: Neo4j, limit_s: float = LIMIT_S, **named: Any) -> Neo4jGraph:
     """The adapter on a server; project 1 is there, no other."""
-    return Neo4jGraph(server.url(""), "reader", PASSWORD, {1: ROOT}.__getitem__, limit_s)
+    given = {"url": server.url(), "user": USER, "password": PASSWORD, "root_of": {1: ROOT}.__getitem__, **named}
+    return Neo4jGraph(**given, limit_s=limit_s)
+
+
+@pytest.fixture
+def quay() -> Iterator[Neo4j]:
+    """A server that holds our edges."""
+    with serving(Neo4j(ROOT, EDGES)) as server:
+        yield server
 
 
 @pytest.mark.parametrize("project", [ROOT, "quay"])
 def test_files_and_neighbours_are_found_by_names(project: str) -> None:
     """Whatever a project is called there: its root, or the last part of it."""
-    with running(Neo4j(project, EDGES)) as server:
+    with serving(Neo4j(project, EDGES)) as server:
         graph = opened(server)
         meant = files_meant(graph, 1, ["TidalClock", "src/berth.py", "gone.py"])
         assert [path for _, path in meant["TidalClock"]] == ["src/tidal_clock.py", "web/Tidal-Clock.ts"]
@@ -39,95 +52,108 @@ def test_files_and_neighbours_are_found_by_names(project: str) -> None:
         ]  # fmt: skip
         assert graph.neighbours([]) == []
         assert graph.files_called(1, [], []) == []
-    assert len(server.asked) == 2
-    assert server.headers[0]["Authorization"] == "Basic " + base64.b64encode(f"reader:{PASSWORD}".encode()).decode()
+        assert len(server.asked) == 2
 
 
-def test_questions_hold_names_as_parameters_and_only_read() -> None:
-    """A name that looks like Cypher stays a name."""
+def test_questions_hold_names_as_parameters_and_only_read(quay: Neo4j) -> None:
+    """A name that looks like Cypher stays a name; a question that writes would be refused."""
     name = "x'}) DETACH DELETE f //.py"
-    with running(Neo4j(ROOT, EDGES)) as server:
-        graph = opened(server)
-        graph.files_called(1, [name], [])
-        graph.neighbours([row for row, _ in graph.files_called(1, ["berth.py"], [])])
-    for asked in server.asked:
-        assert name not in asked["statement"]
-        assert not {"CREATE", "MERGE", "SET", "DELETE", "REMOVE", "CALL", "LOAD"}.intersection(
-            asked["statement"].split()
-        )
-    assert server.asked[0]["parameters"]["projects"] == [ROOT, "quay"]
+    graph = opened(quay)
+    assert graph.files_called(1, [name], []) == []
+    assert len(graph.neighbours([row for row, _ in graph.files_called(1, ["berth.py"], [])])) == 2
+    assert name.encode() in quay.asked[0]
+    for statement in (graph_neo4j._CALLED, graph_neo4j._NEIGHBOURS):
+        assert not {"CREATE", "MERGE", "SET", "DELETE", "REMOVE", "CALL", "LOAD"}.intersection(statement.split())
 
 
 def test_another_project_is_not_asked_for() -> None:
     """Nor one that has no root."""
-    with running(Neo4j("/elsewhere", EDGES)) as server:
+    with serving(Neo4j("/elsewhere", EDGES)) as server:
         assert opened(server).files_called(1, ["berth.py"], []) == []
-        nowhere = Neo4jGraph(server.url(""), "reader", "", lambda _: "")
-        assert nowhere.files_called(7, ["berth.py"], []) == []
-    assert len(server.asked) == 1
-
-
-def values(*rows: Any) -> Answer:
-    """An answer of these rows."""
-    return {"value": {"data": {"fields": [], "values": list(rows)}}}
+        assert opened(server, root_of=lambda _: "").files_called(7, ["berth.py"], []) == []
+        assert len(server.asked) == 1
 
 
 def test_paths_that_lead_out_of_the_project_are_left_out() -> None:
-    """As are those that are no text, or have no edges."""
-    odd = ["/etc/passwd", "../x.py", "a/../../x.py", "", "a\nb.py", 7, None, "x" * 2000]
-    with running(Neo4j(ROOT, (), values(*([ROOT, path] for path in [*odd, "a.py"])))) as server:
+    """As are those that are no text."""
+    odd = ["/etc/a.py", "../a.py", "a/../../a.py", "b\na.py", "x" * 2000 + "/a.py"]
+    with serving(Neo4j(ROOT, [("a.py", path) for path in ("b.py", 7, *odd)])) as server:
         graph = opened(server)
-        ((row, path),) = graph.files_called(1, ["a.py"], [])
+        ((row, path),) = graph.files_called(1, ["a.py", ""], [])
         assert path == "a.py"
-        near = [[ROOT, "a.py", path, 1, 1] for path in odd]
-        server.script.append(values(*near, [ROOT, "b.py", "c.py", 1, 1], [ROOT, "a.py", "c.py", 0, "1"]))
-        assert graph.neighbours([row]) == []
+        assert [(one.path, one.degree_of) for one in graph.neighbours([row])] == [("b.py", 7)]
 
 
-FAILING: dict[str, tuple[Answer, str]] = {
-    "an error": (
-        {"value": {"errors": [{"code": "Neo.ClientError", "message": "no\x1b[2J"}]}},
-        "says no: .*Neo.ClientError",
-    ),
-    "a bad statement": ({"status": 400, "value": {"errors": [{"code": "Neo.ClientError"}]}}, "refuses with 400"),
-    "a wrong password": ({"status": 401, "body": PASSWORD.encode()}, r"401: \(key\); .*graph_password_env"),
-    "a redirect": ({"status": 307, "headers": {"Location": "http://127.0.0.1:9"}}, "redirects .* set graph_url"),
-    "down": ({"status": 503}, "fails with 503"),
-    "silence": ({"close": True}, "does not answer"),
-    "hanging": ({"hang_s": 60}, "does not answer"),
-    "a page": ({"body": b"<html>"}, "not answer as a Neo4j; check graph_url"),
-    "another object": ({"value": {"results": []}}, "not answer as a Neo4j"),
-    "a list": ({"value": [1]}, "not answer as a Neo4j"),
-    "rows of another width": (values(["a"]), "not answer as a Neo4j"),
-    "rows that are none": (values("ab"), "not answer as a Neo4j"),
-}
+@pytest.mark.parametrize("bytes_said", [0, 4, 40, 100, 200])
+def test_a_server_that_falls_silent_is_waited_for_within_the_limit(quay: Neo4j, bytes_said: int) -> None:
+    """In whatever state: before it greets, in its greeting, and in its answer."""
+    quay.most_bytes = bytes_said
+    started = time.monotonic()
+    with pytest.raises(ProviderError, match=r"does not answer: .*; check graph_url"):
+        opened(quay, SHORT_S).files_called(1, ["berth.py"], [])
+    assert time.monotonic() - started < 20
+    assert len(quay.asked) == 1
 
 
-@pytest.mark.parametrize(("failure", "message"), FAILING.values(), ids=FAILING.keys())
-def test_a_failure_is_said_in_one_line(failure: Answer, message: str) -> None:
-    """One request, within the limit, without the password."""
-    with running(Neo4j(ROOT, EDGES, failure)) as server:
-        started = time.monotonic()
-        with pytest.raises(ProviderError, match=message) as raised:
-            opened(server, 2 if "hang_s" in failure else 60).files_called(1, ["berth.py"], [])
-        assert time.monotonic() - started < 30
-    assert len(server.asked) == 1
+def failure_of(graph: Neo4jGraph) -> str:
+    """What it says when it fails: one line without the password."""
+    with pytest.raises(ProviderError) as raised:
+        graph.files_called(1, ["berth.py"], [])
     assert PASSWORD not in str(raised.value)
     assert str(raised.value).isprintable()
+    return str(raised.value)
 
 
-@pytest.mark.parametrize("path", ["", "/", "/db/neo4j", "/db/neo4j/", "/db/neo4j/query/v2"])
-def test_an_address_is_completed(path: str) -> None:
-    """A server alone means its usual database."""
-    with running(Neo4j(ROOT, EDGES)) as server:
-        graph = Neo4jGraph(server.url(path), "neo4j", "", lambda _: ROOT)
-        assert len(graph.files_called(1, ["berth.py"], [])) == 1
+def test_a_failure_is_said_in_one_line(quay: Neo4j) -> None:
+    """With what to correct, and nobody is asked twice."""
+    said = failure_of(opened(quay, password=f"{PASSWORD}s"))
+    assert "refuses: " in said
+    assert said.endswith("check graph_user and graph_password_env")
+    assert "says no: " in failure_of(opened(quay, url=quay.url("/nowhere")))
+    assert len(quay.asked) == 2
+    quay.is_closed = True
+    assert "does not answer: " in failure_of(opened(quay))
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        assert "does not answer: " in failure_of(opened(quay, url=f"bolt://127.0.0.1:{taken.getsockname()[1]}"))
+    with running(Embeddings()) as page:
+        assert "does not answer: " in failure_of(opened(quay, SHORT_S, url=page.url("").replace("http", "bolt")))
+
+
+def test_a_failure_says_nothing_on_the_error_stream(quay: Neo4j) -> None:
+    """The driver would: a command's error stream is its own."""
+    quay.most_bytes = 4
+    script = (
+        "import sys; from howcome.providers.graph_neo4j import Neo4jGraph\n"
+        "try: Neo4jGraph(sys.argv[1], 'root', 'x', lambda _: '/r', 1.0).files_called(1, ['a.py'], [])\n"
+        "except Exception as error: print(type(error).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, quay.url()], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("ProviderError\n", "")
 
 
 @pytest.mark.parametrize(
-    "url", ["bolt://host:7687", "host:7474", "http://host/browser", "http://me:word@host", "http://[::1"]
-)
+    ("url", "shown", "database"),
+    [
+        ("bolt://host:7687", "bolt://host:7687", None), (" bolt+s://host/ ", "bolt+s://host", None),
+        ("bolt+ssc://[::1]:7687/code", "bolt+ssc://[::1]:7687", "code"),
+    ],
+)  # fmt: skip
+def test_an_address_may_name_a_database(url: str, shown: str, database: str | None) -> None:
+    """Without one it is the user's own."""
+    graph = Neo4jGraph(url, "neo4j", "", lambda _: ROOT)
+    assert (graph.shown, graph._database) == (shown, database)
+    assert DATABASE == "code"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://host:7474", "neo4j://host", "host:7687", "bolt://", "bolt://host/a/b", "bolt://me:word@host",
+        "bolt://host?policy=x", "bolt://[::1", "bolt://host:port", "bolt://ho st",
+    ],
+)  # fmt: skip
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    """Before anything is sent."""
+    """Before anything is sent; nor does one count that sends on to others."""
     with pytest.raises(ProviderError, match="graph_url"):
         Neo4jGraph(url, "neo4j", "", lambda _: ROOT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from howcome.store.sqlite import SqliteStore
 
 CAPS = {"LLM_DAILY_CALLS": "5", "LLM_DAILY_TOKENS": "9000"}
 MODEL = {"LLM": "http", "LLM_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "small", **CAPS}
-GRAPH = {"GRAPH_URL": "http://127.0.0.1:9"}
+GRAPH = {"GRAPH_URL": "bolt://127.0.0.1:9"}
 
 
 def found(home: Path, chosen: dict[str, str]) -> list[Finding]:
@@ -44,7 +45,7 @@ def test_by_default_there_is_neither(tmp_path: Path) -> None:
     ("chosen", "said"),
     [
         (MODEL | {"LLM_MODEL": ""}, "llm_model"), (MODEL | {"LLM_URL": "localhost"}, "llm_url"),
-        (MODEL | {"LLM_KEY_ENV": "NO_SUCH_KEY"}, "NO_SUCH_KEY"), ({"GRAPH_URL": "bolt://host"}, "graph_url"),
+        (MODEL | {"LLM_KEY_ENV": "NO_SUCH_KEY"}, "NO_SUCH_KEY"), ({"GRAPH_URL": "http://host:7474"}, "graph_url"),
         (GRAPH | {"GRAPH_PASSWORD_ENV": "NO_SUCH_WORD"}, "graph_password_env"),
     ],
 )  # fmt: skip
@@ -64,6 +65,14 @@ def test_what_is_configured_and_counts_nothing_is_noted(tmp_path: Path, chosen: 
     assert f"{weight} is 0: it is never asked" in finding.what
     finding = found(tmp_path, chosen | {weight.upper(): "0.2"})[-1]
     assert (finding.level, finding.remedy) == ("ok", "")
+
+
+def test_a_driver_that_is_not_here_has_its_package_as_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing finds it; the server is asked again when it is there."""
+    monkeypatch.setitem(sys.modules, "neo4j", None)
+    finding = found(tmp_path, GRAPH | {"GRAPH_WEIGHT": "0.5"})[-1]
+    assert (finding.level, finding.what) == ("warning", "graph_url needs the package neo4j")
+    assert "neo4j" in finding.remedy
 
 
 def test_one_that_is_left_alone_says_why_and_how_long(tmp_path: Path) -> None:

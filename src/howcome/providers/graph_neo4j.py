@@ -1,4 +1,4 @@
-"""Import graphs that a Neo4j (5.25 or newer) holds, read over its HTTP query API; nothing is ever written there.
+"""Import graphs that a Neo4j (5 or newer) holds, read with its own driver (extra `neo4j`); nothing is written there.
 
 Nodes `(:File {project, path})`: `project` is the root folder of the repository, whole or its last part; `path` is
 below it, with `/`. Relationships `(:File)-[:IMPORTS]->(:File)` from the file that imports to the one that it imports.
@@ -7,22 +7,32 @@ An index on `File.project` keeps questions fast.
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from threading import Timer
+from typing import TYPE_CHECKING, Any, LiteralString
 from urllib.parse import urlsplit
 
 from howcome.domain.code import Neighbour
-from howcome.errors import ProviderError
-from howcome.providers.http_post import Endpoint, in_one_line
+from howcome.errors import MissingError, ProviderError
+from howcome.providers.http_post import in_one_line
 
-DATABASE = "neo4j"
+if TYPE_CHECKING:
+    from neo4j import Driver
+
+PACKAGE = "neo4j"
+"""The package, and the extra of howcome that brings it."""
+
+SCHEMES = ("bolt", "bolt+s", "bolt+ssc")
+"""One server, plain or encrypted. Not `neo4j`: it goes on to the addresses that the server names."""
+
 MAX_ROWS = 1000
 MAX_PATH_CHARS = 1000
 
 _CALLED = (
-    "MATCH (f:File) WHERE f.project IN $projects"
+    "MATCH (f:File) WHERE f.project IN $projects AND f.path = toString(f.path)"
     " WITH f, toLower(last(split(f.path, '/'))) AS name"
     " WHERE name IN $names OR replace(replace(split(name, '.')[0], '_', ''), '-', '') IN $stems"
     " RETURN DISTINCT f.project, f.path ORDER BY f.path LIMIT $limit"
@@ -39,18 +49,21 @@ class Neo4jGraph:
     """Files and their neighbours, asked by names; for one thread. Row ids are given here and hold as long as this does.
 
     Args:
-        url: `http://host:7474`, or with the database: `…/db/NAME`.
+        url: `bolt://host:7687`, or with the database: `…/NAME`; else it is the user's home database.
         user: Who asks.
-        password: Shown nowhere.
+        password: Shown nowhere; '' where the server wants none.
         root_of: The root of a project, by its row id; '' when there is no such project.
         limit_s: How long one question may take.
 
     Raises:
-        ProviderError: the address or the password cannot be used.
+        ProviderError: the address cannot be used; MissingError when the package is not here.
     """
 
     def __init__(self, url: str, user: str, password: str, root_of: Callable[[int], str], limit_s: float = 2.0) -> None:
-        self._endpoint = Endpoint(_complete(url), password, user=user, setting="graph")
+        self.shown, self._database = _place(url)
+        if find_spec(PACKAGE) is None:
+            raise MissingError(f"graph_url needs the package {PACKAGE}", f"pip install {PACKAGE}")
+        self._user, self._password = user, password
         self._root_of, self._limit_s = root_of, limit_s
         self._rows: dict[tuple[str, str], int] = {}
         self._files: list[tuple[str, str]] = []
@@ -65,7 +78,7 @@ class Neo4jGraph:
         if not root or not (names or stems):
             return []
         projects = list(dict.fromkeys((root, root.rpartition("/")[2])))
-        found = self._ask(_CALLED, {"projects": projects, "names": list(names), "stems": list(stems)}, 2)
+        found = self._ask(_CALLED, {"projects": projects, "names": list(names), "stems": list(stems)})
         files = [(str(project), path) for project, path in found if _is_path(path)]
         return [(self._row(project, path), path) for project, path in files]
 
@@ -79,7 +92,7 @@ class Neo4jGraph:
         if not files:
             return []
         near = []
-        for project, of, path, degree_of, degree in self._ask(_NEIGHBOURS, {"files": files}, 5):
+        for project, of, path, degree_of, degree in self._ask(_NEIGHBOURS, {"files": files}):
             of_row = self._rows.get((str(project), str(of)))
             if of_row is not None and _is_path(path) and _is_count(degree_of) and _is_count(degree):
                 near.append(Neighbour(of_row, self._row(str(project), path), path, degree_of, degree))
@@ -93,32 +106,55 @@ class Neo4jGraph:
             row = self._rows[project, path] = len(self._files)
         return row
 
-    def _ask(self, statement: str, parameters: Mapping[str, object], columns: int) -> list[list[Any]]:
-        """The rows of an answer, each of so many values.
+    def _ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[list[Any]]:
+        """The rows of an answer.
 
         Raises:
-            ProviderError: the server does not answer, says no, or says something else.
+            ProviderError: the server does not answer, or says no.
         """
-        question = {"statement": statement, "parameters": {**parameters, "limit": MAX_ROWS}}
-        answer = self._endpoint.post(question, time.monotonic() + self._limit_s)
+        from neo4j import Query, RoutingControl
+        from neo4j.exceptions import AuthError, DriverError, Neo4jError
+
         try:
-            said = json.loads(answer)
-            if said.get("errors"):
-                raise ProviderError(f"{self._endpoint.shown} says no: {in_one_line(json.dumps(said['errors']))}")
-            return [_row_of(row, columns) for row in said["data"]["values"]]
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ProviderError(f"{self._endpoint.shown} does not answer as a Neo4j; check graph_url") from error
+            with self._driver() as driver:
+                question = Query(statement, timeout=self._limit_s)
+                found = driver.execute_query(
+                    question, {**parameters, "limit": MAX_ROWS}, routing_=RoutingControl.READ, database_=self._database
+                ).records
+        except AuthError as error:
+            raise self._failure("refuses", error, "; check graph_user and graph_password_env") from error
+        except Neo4jError as error:
+            raise self._failure("says no", error) from error
+        except (DriverError, OSError, ValueError) as error:
+            raise self._failure("does not answer", error, "; check graph_url") from error
+        return [list(row) for row in found]
 
+    @contextmanager
+    def _driver(self) -> Iterator[Driver]:
+        """The driver, asked once and closed; by a clock where the server falls silent, in whatever state."""
+        import neo4j
 
-def _row_of(values: list[Any], columns: int) -> list[Any]:
-    """A row of so many values.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would write to the error stream
+        driver = neo4j.GraphDatabase.driver(
+            self.shown, auth=(self._user, self._password) if self._password else None, user_agent="howcome",
+            connection_timeout=self._limit_s, connection_acquisition_timeout=self._limit_s,
+            max_connection_pool_size=1, max_transaction_retry_time=0, telemetry_disabled=True,
+        )  # fmt: skip
+        clock = Timer(self._limit_s, driver.close)
+        clock.daemon = True
+        clock.start()
+        try:
+            yield driver
+        finally:
+            clock.cancel()
+            with suppress(neo4j.exceptions.DriverError, OSError):
+                driver.close()
 
-    Raises:
-        ValueError: it has another width.
-    """
-    if not isinstance(values, list) or len(values) != columns:
-        raise ValueError("a row of another width")
-    return values
+    def _failure(self, what: str, error: Exception, step: str = "") -> ProviderError:
+        said = str(error)
+        if self._password:
+            said = said.replace(self._password, "(password)")
+        return ProviderError(f"{self.shown} {what}: {in_one_line(said)}{step}")
 
 
 def _is_path(value: object) -> bool:
@@ -132,17 +168,19 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
-def _complete(url: str) -> str:
-    """The whole address of the query API."""
+def _place(url: str) -> tuple[str, str | None]:
+    """The address of a server, and the name of the database in it, if it is named."""
     plain = url.strip().rstrip("/")
-    if plain.endswith("/query/v2"):
-        return plain
     try:
-        path = urlsplit(plain).path
-    except ValueError:
-        return plain  # the endpoint says what is wrong with it
-    if not path:
-        return f"{plain}/db/{DATABASE}/query/v2"
-    if path.startswith("/db/") and path.count("/") == 2:
-        return f"{plain}/query/v2"
-    raise ProviderError(f"graph_url is http://host:7474 or http://host:7474/db/NAME, unlike {url!r}")
+        parts = urlsplit(plain)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ProviderError(f"graph_url is no address: {error}") from error
+    database = parts.path.removeprefix("/")
+    is_plain = plain.isascii() and plain.isprintable() and " " not in plain
+    if parts.scheme not in SCHEMES or not host or "/" in database or not is_plain:
+        raise ProviderError(f"graph_url is bolt://host:7687 or bolt+s://host:7687/NAME, unlike {url!r}")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ProviderError("graph_url is a plain address; a name belongs in graph_user, see graph_password_env")
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}", database or None

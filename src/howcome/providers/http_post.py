@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import socket
@@ -93,16 +92,15 @@ class Endpoint:
 
     Args:
         url: http or https, without a user's name in it.
-        key: Sent when not empty: as a bearer token, or as the password of `user`.
-        user: Whom a password is of.
+        key: Sent as a bearer token when not empty.
         setting: What the settings begin with that name the endpoint, for messages: `<setting>_url` and so on.
 
     Raises:
         ProviderError: the address or the key cannot be used.
     """
 
-    def __init__(self, url: str, key: str = "", *, user: str = "", setting: str = "embedding") -> None:
-        self._setting, self._key_setting = setting, f"{setting}_{'password' if user else 'key'}_env"
+    def __init__(self, url: str, key: str = "", *, setting: str = "embedding") -> None:
+        self._setting, self._key_setting = setting, f"{setting}_key_env"
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -116,7 +114,7 @@ class Endpoint:
         if not key.isascii() or not key.isprintable():
             raise ProviderError(f"what is in the variable of {self._key_setting} is not one line of plain characters")
         self.shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
-        self._url, self._key, self._authorization = url, key, _authorization(user, key)
+        self._url, self._key = url, key
         proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
         self._opener = urllib.request.build_opener(_NoRedirect, _Http, _Https, proxies)
 
@@ -133,8 +131,8 @@ class Endpoint:
         """
         started = time.monotonic()
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "howcome"}
-        if self._authorization:
-            headers["Authorization"] = self._authorization
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(self._url, json.dumps(value).encode(), headers, method="POST")  # noqa: S310 - http(s) by the constructor
         try:
             with self._opener.open(request, timeout=seconds_left(deadline)) as answer:
@@ -202,13 +200,6 @@ def status_error(status: int, headers: Headers, said: str, shown: str, setting: 
 def in_one_line(text: str) -> str:
     """The beginning of what somebody else says, in one line of plain characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_SHOWN_CHARS]).split())
-
-
-def _authorization(user: str, key: str) -> str:
-    """The header of that name; "" for none."""
-    if not user:
-        return f"Bearer {key}" if key else ""
-    return "Basic " + base64.b64encode(f"{user}:{key}".encode()).decode()
 
 
 def seconds_left(deadline: float) -> float:

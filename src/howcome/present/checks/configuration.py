@@ -12,6 +12,7 @@ from howcome.ingest.second_opinion import MODULE as KINGFISHER
 from howcome.ingest.second_opinion import PACKAGE
 from howcome.present.checks.base import Finding, Machine, edit
 from howcome.present.checks.source import extra_remedy
+from howcome.providers.graph_neo4j import PACKAGE as GRAPH_EXTRA
 from howcome.providers.llm import open_adapter, open_graph
 from howcome.providers.llm_anthropic import PACKAGE as EXTRA
 from howcome.providers.rerank import LLM, open_reranker
@@ -145,6 +146,8 @@ def _graph_server(machine: Machine) -> list[Finding]:
         return []
     try:
         open_graph(settings, str)
+    except MissingError as error:
+        return [Finding("warning", "graph server", str(error), extra_remedy(GRAPH_EXTRA, [GRAPH_EXTRA]))]
     except ProviderError as error:
         return [_wrong(machine, "graph server", str(error), "graph")]
     what = f"{settings.graph_url} is asked for imports first"
