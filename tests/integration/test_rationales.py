@@ -228,7 +228,7 @@ def test_accounts_exports_and_indexes_know_nothing_of_them(tmp_path: Path, store
     found = ask("rationale")
     assert (found["added"], found["total"], found["authors"]) == (1, 1, {"rules 1": 1})
     (shown,) = found["rationales"]
-    assert set(shown) == {"id", "ts", "session_id", "project", "prompt", "origin", "text"}
+    assert {"id", "ts", "session_id", "project", "prompt", "origin", "text"} <= set(shown)
     after = ask("status")
     for name in ("counts", "records", "bytes"):
         assert after[name] == before[name]

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 from howcome.domain.spending import Usage
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError
-from howcome.providers.schema import problem_with
 
 MAX_ANSWER_CHARS = 1 << 20
 MOST_ANSWER_TOKENS = 4096
@@ -116,7 +115,11 @@ def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object
         value: Any = json.loads(plain[start : end + 1]) if start >= 0 else None
     except (ValueError, RecursionError):
         return None, "that is no JSON"
-    problem = problem_with(value, schema) if isinstance(value, dict) else "that is no JSON object"
+    if not isinstance(value, dict):
+        return None, "that is no JSON object"
+    from howcome.providers.schema import problem_with  # who asks no model does without msgspec
+
+    problem = problem_with(value, schema)
     return (None, problem) if problem else (value, "")
 
 
