@@ -14,8 +14,8 @@ from tests.conftest import Ingest
 from tests.histories import GEMINI_SESSION, START_MS, Gemini, OpenCode, gemini_project
 from tests.processes import ask
 
-from howcome.capture import gemini
-from howcome.capture.discover import Found, known_transcripts, named_transcripts, sniff
+from howcome.clients import gemini_records as gemini
+from howcome.clients.discover import Found, known_transcripts, named_transcripts, sniff
 from howcome.errors import TranscriptError
 from howcome.store.sqlite import SqliteStore
 

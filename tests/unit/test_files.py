@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howcome.capture.files import MAX_LINE_BYTES, Line, LineReader, digest_of, open_transcript
+from howcome.clients.files import MAX_LINE_BYTES, Line, LineReader, digest_of, open_transcript
 from howcome.errors import TranscriptError
 
 

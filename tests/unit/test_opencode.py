@@ -10,9 +10,9 @@ import pytest
 from tests.builders import CWD, Record
 from tests.histories import START_MS, OpenCode
 
-from howcome.capture import opencode_store
-from howcome.capture.opencode import read_record
-from howcome.capture.records import ReaderState
+from howcome.clients import opencode_store
+from howcome.clients.opencode_records import read_record
+from howcome.clients.records import ReaderState
 from howcome.domain.events import Event
 from howcome.errors import TranscriptError
 

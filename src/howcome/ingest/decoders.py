@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.capture.discover import FIELDS
+from howcome.clients.discover import FIELDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

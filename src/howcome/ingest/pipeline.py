@@ -11,9 +11,9 @@ import contextlib
 import os
 import time
 
-from howcome.capture.decode import decode_record
-from howcome.capture.files import Line, LineReader
-from howcome.capture.unfold import holds_sessions, is_plain, open_lines, sessions_in, status_of
+from howcome.clients.decode import decode_record
+from howcome.clients.files import Line, LineReader
+from howcome.clients.unfold import holds_sessions, is_plain, open_lines, sessions_in, status_of
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
 from howcome.ingest.decoders import fast_decoder
@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from howcome.capture.unfold import Status
+    from howcome.clients.unfold import Status
     from howcome.ingest.exclusion import Places
     from howcome.settings import Settings
     from howcome.store.base import Store

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from howcome.capture.discover import READERS
-from howcome.capture.files import LineReader
-from howcome.capture.records import ReaderState
-from howcome.capture.unfold import place_of
+from howcome.clients.discover import READERS
+from howcome.clients.files import LineReader
+from howcome.clients.records import ReaderState
+from howcome.clients.unfold import place_of
 from howcome.errors import RecordError
 
 TYPE_CHECKING = False

@@ -12,8 +12,8 @@ import json
 import os
 import shutil
 
-from howcome.capture import spool
-from howcome.capture.records import ReaderState
+from howcome.clients import spool
+from howcome.clients.records import ReaderState
 from howcome.domain import events
 from howcome.errors import StoreError
 from howcome.ingest.distil.run import memory_digest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from howcome.capture.files import digest_of
-from howcome.capture.unfold import open_lines
+from howcome.clients.files import digest_of
+from howcome.clients.unfold import open_lines
 from howcome.errors import TranscriptError
 from howcome.ingest.generations import read_fully
 

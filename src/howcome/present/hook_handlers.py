@@ -126,8 +126,8 @@ def recall(payload: Payload, settings: Settings, deadline: float, embedder: Shar
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
         return Reply()
     from howcome.app import open_for_recall
-    from howcome.capture.roots import is_clients
-    from howcome.capture.tail import recent_text
+    from howcome.clients.claude_code_tail import recent_text
+    from howcome.clients.roots import is_clients
     from howcome.present.context import render_context
 
     app = open_for_recall(settings, deadline, None if embedder is None else embedder.for_prompts(settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, StoreMissingError, UsageError
 from howcome.present.hooks import GUARD, guarded
@@ -132,7 +132,7 @@ class Session:
         """
         if self._environment.get("CLAUDE_PROJECT_DIR"):
             return False
-        from howcome.capture.projects import is_repository
+        from howcome.clients.projects import is_repository
 
         folder = os.path.realpath(self.folder)
         if folder == os.sep:

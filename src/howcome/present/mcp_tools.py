@@ -5,7 +5,7 @@ Every argument is checked here, once: a wrong one is answered with what a right 
 
 from __future__ import annotations
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain import memories
 from howcome.errors import UsageError
 from howcome.present.mcp_reading import (

@@ -111,7 +111,7 @@ def test_claude_code_gets_hooks_server_permissions_skill_and_commands(home: Path
 
 def test_assets_name_only_tools_that_there_are() -> None:
     """A tool that may be called without asking is read-only, in commands too; a skill stays short."""
-    assets = Path(__file__).parents[3] / "src/howcome/present/lifecycle/assets"
+    assets = Path(__file__).parents[3] / "src/howcome/clients/assets"
     for asset in assets.rglob("*.md"):
         text = asset.read_text()
         allowed = [line for line in text.splitlines() if line.startswith("allowed-tools:")]

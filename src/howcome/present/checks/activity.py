@@ -8,9 +8,9 @@ import json
 import os
 import time
 
-from howcome.capture import claude_code
-from howcome.capture.discover import Found
-from howcome.capture.spool import dead_letters, spool_counts
+from howcome.clients import claude_code_records as claude_code
+from howcome.clients.discover import Found
+from howcome.clients.spool import dead_letters, spool_counts
 from howcome.errors import StoreError
 from howcome.present.checks.base import Finding, Level, Machine, counted, quoted
 from howcome.present.hooks import LOG_NAME as HOOK_LOG_NAME

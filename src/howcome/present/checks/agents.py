@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable
 
-from howcome.capture.discover import Found
+from howcome.clients.discover import Found
 from howcome.present import lifecycle
 from howcome.present.checks.activity import last_hook_ms
 from howcome.present.checks.base import Finding, Level, Machine, counted, edit, quoted

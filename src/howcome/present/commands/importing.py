@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from howcome.app import App, open_app
-from howcome.capture.discover import READERS, Found, known_transcripts, named_transcripts
+from howcome.clients.discover import READERS, Found, known_transcripts, named_transcripts
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.commands.progress import tqdm
 from howcome.present.render import json_line

@@ -12,7 +12,7 @@ from typing import TypeVar
 import click
 
 from howcome.app import open_app
-from howcome.capture.projects import project_root
+from howcome.clients.projects import project_root
 from howcome.errors import HowcomeError, LifecycleError, UsageError
 from howcome.present import lifecycle
 from howcome.present.checks.base import counted, in_units

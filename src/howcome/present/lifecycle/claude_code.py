@@ -113,7 +113,7 @@ def server(*path: str) -> Entry:
 
 
 def _files() -> list[Part]:
-    assets = resources.files("howcome.present.lifecycle") / "assets"
+    assets = resources.files("howcome.clients") / "assets"
     skill = (assets / "SKILL.md").read_bytes()
     found: list[Part] = [Whole(config_dir() / "skills" / _SKILL / "SKILL.md", skill, f"skill {_SKILL}")]
     for command in sorted((assets / "commands").iterdir(), key=lambda file: file.name):

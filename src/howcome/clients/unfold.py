@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import os
 
-from howcome.capture import gemini, opencode, opencode_store
-from howcome.capture.files import open_transcript, read_whole
+from howcome.clients import gemini_records as gemini
+from howcome.clients import opencode_records as opencode
+from howcome.clients import opencode_store
+from howcome.clients.files import open_transcript, read_whole
 from howcome.errors import TranscriptError
 
 TYPE_CHECKING = False

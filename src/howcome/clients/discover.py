@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 
-from howcome.capture import claude_code, codex, gemini, opencode, opencode_store
-from howcome.capture.decode import decode_record
-from howcome.capture.files import READ_ERRORS, open_transcript
-from howcome.capture.roots import client_roots
-from howcome.capture.unfold import is_plain, status_of
+from howcome.clients import claude_code_records as claude_code
+from howcome.clients import codex_records as codex
+from howcome.clients import gemini_records as gemini
+from howcome.clients import opencode_records as opencode
+from howcome.clients import opencode_store
+from howcome.clients.decode import decode_record
+from howcome.clients.files import READ_ERRORS, open_transcript
+from howcome.clients.roots import client_roots
+from howcome.clients.unfold import is_plain, status_of
 from howcome.errors import RecordError, TranscriptError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from howcome.capture.records import Reader
+    from howcome.clients.records import Reader
 
 READERS: Mapping[str, Reader] = {
     claude_code.CLIENT: claude_code.read_record,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from howcome.capture.records import (
+from howcome.clients.records import (
     ReaderState,
     describe_media,
     exit_code,
@@ -22,7 +22,7 @@ from howcome.domain.events import Event, call_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.capture.records import Record
+    from howcome.clients.records import Record
 
 CLIENT = "claude-code"
 SUBAGENTS = "/subagents/"

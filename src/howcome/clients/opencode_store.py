@@ -16,9 +16,9 @@ import json
 import os
 from contextlib import contextmanager
 
-from howcome.capture.decode import decode_record
-from howcome.capture.files import check_ours, read_whole
-from howcome.capture.roots import DATABASE_SUFFIXES
+from howcome.clients.decode import decode_record
+from howcome.clients.files import check_ours, read_whole
+from howcome.clients.roots import DATABASE_SUFFIXES
 from howcome.errors import RecordError, TranscriptError
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from howcome.capture.records import Record
+    from howcome.clients.records import Record
 
     Row = tuple[str, str | bytes]
     """A message or part: its id, and its JSON."""
