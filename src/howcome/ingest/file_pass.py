@@ -6,8 +6,8 @@ import contextlib
 import os
 
 from howcome.clients.decode import OVERSIZE, TOO_DEEP, TORN, clean_text
-from howcome.clients.discover import READERS
 from howcome.clients.files import TAIL_BYTES, Line, digest_of
+from howcome.clients.registry import history_of
 from howcome.domain.sources import SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError
 from howcome.ingest.reader_memory import kept
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.clients.records import ReaderState
-    from howcome.clients.unfold import Status
+    from howcome.clients.sources import Status
     from howcome.domain.events import Event
     from howcome.ingest.pipeline import Ingester
 
@@ -36,7 +36,7 @@ class FilePass:
         self._ingester, self._head, self._window, self._report = ingester, head, window, report
         self._on_progress = on_progress
         self.state = state.copy()
-        self._reader = READERS[state.client]
+        self._reader = history_of(state.client).read_record
         self._reader_state = memory
         self._fallback_session = ingester.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []

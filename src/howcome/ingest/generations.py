@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from howcome.clients.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, digest_of
-from howcome.clients.unfold import is_there
+from howcome.clients.sources import is_there
 from howcome.domain.sources import SourceState
 
 TYPE_CHECKING = False

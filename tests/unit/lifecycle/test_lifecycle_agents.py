@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
 
+from howcome.clients.registry import client_of
 from howcome.errors import LifecycleError, UsageError
-from howcome.present.hook_dialects import DIALECTS
-from howcome.present.hook_handlers import HANDLERS
 from howcome.present.lifecycle import (
     AGENTS,
     EVENT_TIMEOUTS,
@@ -188,8 +187,9 @@ def test_every_hook_that_is_installed_has_somebody_to_answer_it(home: Path) -> N
     assert home.is_dir()
     for agent in AGENTS:
         entries = [entry for part in parts_of(Owner(agent)) for entry in part.entries if entry.kind == "hook"]
-        answered = HANDLERS if agent == "claude-code" else DIALECTS.get(agent, {})
-        assert {entry.path[-1] for entry in entries} <= set(answered)
+        client = client_of(agent)
+        assert client is not None
+        assert {entry.path[-1] for entry in entries} <= set(client.hooks)
 
 
 def test_codex_gets_a_table_and_hooks(home: Path) -> None:
