@@ -141,6 +141,12 @@ class Wiring:
     tool_hooks_since: tuple[int, ...] = ()
     """The first version that knows hooks of the type `mcp_tool`; an older one drops the whole file for one."""
 
+    project_variable = ""
+    """What names the project's folder in the environment of the MCP server that it starts."""
+
+    session_variable = ""
+    """What names the session there."""
+
     def folder(self) -> Path:
         """The folder of its settings.
 

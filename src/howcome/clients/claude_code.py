@@ -99,6 +99,8 @@ class _Wiring(Wiring):
     off_switch = "disableAllHooks"
     why_no_hooks = "claude --debug hooks"
     tool_hooks_since = MCP_TOOL_SINCE
+    project_variable = "CLAUDE_PROJECT_DIR"
+    session_variable = "CLAUDE_CODE_SESSION_ID"
 
     def folder(self) -> Path:
         from howcome.clients.wiring import directory

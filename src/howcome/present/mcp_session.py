@@ -6,6 +6,7 @@ import os
 from contextlib import nullcontext
 
 from howcome.clients.decode import clean_text
+from howcome.clients.registry import clients
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, StoreMissingError, UsageError
 from howcome.present.hooks import GUARD, guarded
@@ -44,8 +45,10 @@ class Session:
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
         self._environment = environment
-        self.folder = clean_text(environment.get("CLAUDE_PROJECT_DIR") or folder)  # as transcripts name it
-        self.name = environment.get("CLAUDE_CODE_SESSION_ID", "")
+        wirings = [client.wiring for client in clients()]
+        named = (environment.get(wiring.project_variable) for wiring in wirings)
+        self.folder = clean_text(next(filter(None, named), folder))  # as transcripts name it
+        self.name = next(filter(None, (environment.get(wiring.session_variable) for wiring in wirings)), "")
         self._settings: tuple[object, Settings] | None = None
         self._embedder: SharedEmbedder | None = None
         self._app: App | None = None

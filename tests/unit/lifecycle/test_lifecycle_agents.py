@@ -9,19 +9,17 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
+from tests.unit.lifecycle.wiring import AGENTS, EVENT_TIMEOUTS, files, put, unwire, values, wire
 
+from howcome.clients.claude_code import READ_ONLY_TOOLS, client_version, require_form
 from howcome.clients.registry import client_of
 from howcome.errors import LifecycleError, UsageError
 from howcome.present.lifecycle import (
-    AGENTS,
-    EVENT_TIMEOUTS,
     Owner,
     install,
     parts_of,
 )
 from howcome.present.lifecycle.agents import inspect, recorded_owners
-from howcome.present.lifecycle.claude_code import READ_ONLY_TOOLS, client_version, require_form
 from howcome.present.lifecycle.commands import hook_interpreter, is_hook, is_server
 
 OTHERS: dict[str, dict[str, bytes]] = {
