@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import corpus
-from howcome.capture.discover import named_transcripts
+from howcome.clients.discover import named_transcripts
 from howcome.present import lifecycle
 from timing import Cost, Report, Stopwatch, core_for_measuring, measure
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.processes import COMMAND, HOOK
 
-from howcome.capture.records import without_own_blocks
+from howcome.clients.records import without_own_blocks
 from howcome.present.mcp_session import FAILED
 
 if TYPE_CHECKING:

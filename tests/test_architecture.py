@@ -13,7 +13,9 @@ import click
 import pytest
 
 from howcome import __version__
+from howcome.clients.registry import client_of, names
 from howcome.present.cli import cli
+from howcome.present.hook_handlers import HANDLERS
 from howcome.present.mcp_tools import TOOLS
 from howcome.present.reference import reference
 from howcome.settings import FIELDS
@@ -155,6 +157,37 @@ def test_a_hook_loads_nothing_third_party() -> None:
 def test_the_lower_rooms_load_no_dependency(module: str) -> None:
     """The package's root, its rules and its façade cost nothing third-party to import."""
     assert {name.split(".")[0] for name in loaded_by(module)} <= sys.stdlib_module_names | {"howcome"}
+
+
+@pytest.mark.parametrize("agent", names())
+def test_a_client_is_cheap_to_import(agent: str) -> None:
+    """A hook imports its own agent's object: no other agent's, no reader, nothing dear."""
+    own = f"howcome.clients.{agent.replace('-', '_')}"
+    loaded = set(loaded_by(own))
+    ours = {name for name in loaded if name.split(".")[0] == "howcome"}
+    room = {f"howcome.clients.{name}" for name in ("base", "sources")}
+    assert ours <= {"howcome", "howcome.clients", "howcome.errors", own} | room
+    assert not {"re", "json", "datetime", "dataclasses", "typing", "pathlib", "importlib", "hashlib"} & loaded
+    client = client_of(agent)
+    assert client is not None
+    assert client.name == agent
+    for hook in client.hooks.values():
+        assert hook.handler in HANDLERS
+        assert hook.deadline_setting in {field.name for field in FIELDS}
+
+
+def test_agents_are_named_by_their_objects_only() -> None:
+    """Outside of `clients/` no code says an agent's name, or imports what is one agent's."""
+    modules = tuple(f"howcome.clients.{agent.replace('-', '_')}" for agent in names())
+    for path in MODULES:
+        if path.parent == PACKAGE / "clients":
+            continue
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                imported = (node.module, *(f"{node.module}.{one.name}" for one in node.names))
+                assert not [name for name in imported if name.startswith(modules)], path
+            if isinstance(node, ast.Constant):
+                assert node.value not in names(), (path, node.lineno)
 
 
 def tracked_files() -> list[Path]:

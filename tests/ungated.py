@@ -11,7 +11,7 @@ from tests.builders import Claude, Codex, write
 from tests.hashing import HashingEmbedder
 
 from howcome.app import App
-from howcome.capture.spool import keep_refused
+from howcome.clients.spool import keep_refused
 from howcome.domain.memories import NewMemory
 from howcome.ingest.gate import Gate
 from howcome.settings import read_settings

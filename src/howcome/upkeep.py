@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     ReadExport = Callable[[str], Iterable[tuple[int, object]]]
     from howcome.app import App
-    from howcome.capture.discover import Found
+    from howcome.clients.discover import Found
     from howcome.settings import Settings
 
 __all__ = ["back_up", "mend_database", "put_back"]

@@ -22,7 +22,7 @@ from tests.hashing import HashingEmbedder
 from tests.processes import LIMIT_S, answer_of, ask, assert_silent, failures, hook, payload, run
 
 from howcome.app import open_app
-from howcome.capture import spool
+from howcome.clients import spool
 from howcome.domain.stored import Scope
 from howcome.ingest.remember import Memories
 from howcome.present.checks import storage

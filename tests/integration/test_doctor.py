@@ -772,7 +772,7 @@ AS_SOMEBODY_ELSE = """
 import os, sys
 from howcome.present.cli import main
 import howcome.present.commands.importing, howcome.present.commands.remembering, howcome.store.sqlite
-import howcome.capture.spool, howcome.ingest.remember, howcome.ingest.pipeline  # while they can be read
+import howcome.clients.spool, howcome.ingest.remember, howcome.ingest.pipeline  # while they can be read
 if os.geteuid() == 0:
     for folder, _, names in os.walk(os.environ["HOME"]):
         for name in ("", *names):

@@ -92,7 +92,7 @@ def test_kills_at_any_instant_lose_and_double_nothing(tmp_path: Path, store_fold
 WORKER = """
 import os, sys, time
 from howcome.app import open_app
-from howcome.capture.discover import Found
+from howcome.clients.discover import Found
 from howcome.domain.stored import Scope
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
@@ -144,7 +144,7 @@ def test_eight_processes_share_a_store(tmp_path: Path, store_folder: Path) -> No
 OPENER = """
 import os, sys
 from howcome.app import open_app
-from howcome.capture.discover import Found
+from howcome.clients.discover import Found
 from howcome.settings import read_settings
 settings = read_settings(os.environ)
 print("ready", flush=True)

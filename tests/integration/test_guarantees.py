@@ -14,7 +14,7 @@ from tests.builders import Claude, write
 from tests.processes import ask, payload, run
 
 from howcome.app import App, open_app
-from howcome.capture.discover import named_transcripts
+from howcome.clients.discover import named_transcripts
 from howcome.errors import SettingsError
 from howcome.settings import read_settings
 

@@ -15,10 +15,11 @@ from tests.checks import assert_accounted, timeline
 from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, hook, python
 from tests.warm import server, socket_of
 
-from howcome.present.hook_dialects import DIALECTS
-from howcome.present.hook_handlers import HANDLERS
+from howcome.clients.registry import DEFAULT, clients
 from howcome.store.sqlite import SqliteStore
 
+DIALECTS = {client.name: client.hooks for client in clients() if client.hooks}
+CLAUDE_CODES = DIALECTS.pop(DEFAULT)
 CWD = "/home/mara/harbour"
 PROMPT = "why does berth1 fail again?"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -144,7 +145,7 @@ def test_cursor_may_always_go_on(fields: dict[str, Any], store_folder: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["Claude Code's", "Cursor's"])
-@pytest.mark.parametrize("event", HANDLERS)
+@pytest.mark.parametrize("event", CLAUDE_CODES)
 def test_cursor_running_claude_codes_hooks_is_left_alone(event: str, name: str, past: Path, store_folder: Path) -> None:
     """It can run the commands in `.claude/settings.json`: nothing is said, nothing stored, whatever names it uses."""
     theirs = {"UserPromptSubmit": "beforeSubmitPrompt", "SessionStart": "sessionStart", "Stop": "stop"}

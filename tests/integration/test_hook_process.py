@@ -15,7 +15,10 @@ from tests.checks import assert_accounted, timeline
 from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LAUNCH, LIMIT_S, answer_of, assert_silent, payload
 from tests.processes import started_hook as hook
 
+from howcome.clients.registry import names
 from howcome.store.sqlite import SqliteStore
+
+EVENT = "UserPromptSubmit"
 
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "empty PATH": {"PATH": ""}, "C locale": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"},
@@ -171,7 +174,7 @@ def report(code):
     os.write(saved, "\\n".join(sorted(sys.modules)).encode())
     os._real_exit(0)
 os._real_exit, os._exit = os._exit, report
-sys.argv = [{str(LAUNCH)!r}, "UserPromptSubmit"]
+sys.argv = [{str(LAUNCH)!r}, *sys.argv[1:]]
 with open(sys.argv[0]) as script:
     exec(compile(script.read(), sys.argv[0], "exec"), {{"__name__": "__main__", "__file__": sys.argv[0]}})
 """
@@ -182,14 +185,31 @@ EXPENSIVE = {
 }  # fmt: skip
 
 
+def loaded_by(data: bytes, *arguments: str) -> set[str]:
+    """The modules of a hook's process that said something of berth1."""
+    words = [sys.executable, "-I", "-S", "-E", "-c", MODULES, *arguments]
+    done = subprocess.run(words, input=data, capture_output=True, check=False, timeout=LIMIT_S)
+    assert b"berth1" in done.stdout, done.stderr
+    return set(done.stderr.decode().split("\n"))
+
+
 def test_a_prompt_pays_for_no_expensive_import(past: Path) -> None:
     """A prompt that is answered has loaded apsw, tantivy and the cheap half of the standard library."""
-    data = payload("UserPromptSubmit", past, "running", prompt="why does berth1 fail again?")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-E", "-c", MODULES], input=data, capture_output=True, check=False, timeout=LIMIT_S
-    )
-    assert b"berth1" in done.stdout, done.stderr
-    loaded = set(done.stderr.decode().split("\n"))
+    loaded = loaded_by(payload("UserPromptSubmit", past, "running", prompt="why does berth1 fail again?"), EVENT)
     assert loaded & EXPENSIVE == set()
     third_party = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"howcome", "__main__"}
     assert third_party == {"apsw", "tantivy"}
+
+
+@pytest.mark.parametrize(("agent", "event"), [("claude-code", EVENT), ("codex", EVENT), ("gemini", "BeforeAgent")])
+def test_a_prompt_pays_for_no_other_agent(past: Path, home: Path, agent: str, event: str) -> None:
+    """Its own object is all that is imported of clients, though the prompt points at its transcript's last words."""
+    folders = {"claude-code": ".claude/projects/p", "codex": ".codex/sessions", "gemini": ".gemini/tmp/p/chats"}
+    path = home / folders[agent] / "running.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(past.read_bytes())
+    data = payload(event, path, "running", prompt="why does berth1 fail again? do that")
+    loaded = loaded_by(data, event, "--agent", agent)
+    assert ("howcome.clients.claude_code_tail" in loaded) == (agent == "claude-code")
+    modules = {name.replace("-", "_") for name in names()}
+    assert modules & {name.removeprefix("howcome.clients.") for name in loaded} == {agent.replace("-", "_")}

@@ -11,7 +11,7 @@ from tests.builders import Claude, Codex, lines, write
 from tests.checks import account, assert_accounted, assert_whole, keys, memberships, timeline
 from tests.conftest import Ingest
 
-from howcome.capture.files import HEAD_BYTES
+from howcome.clients.files import HEAD_BYTES
 from howcome.errors import TranscriptError
 from howcome.ingest.exclusion import Places
 from howcome.store.sqlite import SqliteStore

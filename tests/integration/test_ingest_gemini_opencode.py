@@ -14,9 +14,9 @@ from tests.conftest import Ingest
 from tests.histories import GEMINI_SESSION, START_MS, Gemini, OpenCode, gemini_project
 from tests.processes import ask
 
-from howcome.capture import gemini
-from howcome.capture.discover import known_transcripts, named_transcripts, sniff
-from howcome.capture.unfold import is_plain
+from howcome.clients import gemini_records as gemini
+from howcome.clients.discover import known_transcripts, named_transcripts, sniff
+from howcome.clients.sources import is_plain
 from howcome.errors import TranscriptError
 from howcome.store.sqlite import SqliteStore
 

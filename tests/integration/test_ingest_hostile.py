@@ -14,7 +14,7 @@ from tests.builders import SESSION, Claude, Codex, Record, lines, write
 from tests.checks import account, assert_accounted, assert_whole, timeline
 from tests.conftest import Ingest
 
-from howcome.capture.files import MAX_LINE_BYTES
+from howcome.clients.files import MAX_LINE_BYTES
 from howcome.errors import TranscriptError
 from howcome.store.sqlite import SqliteStore
 

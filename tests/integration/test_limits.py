@@ -100,7 +100,7 @@ def test_under_a_limit_every_hook_is_silent(name: str, limit: int, past: Path, m
 HEALING = """
 import resource, sys
 from howcome.app import open_app
-from howcome.capture.discover import Found
+from howcome.clients.discover import Found
 from howcome.errors import IndexDamagedError, MachineError
 from howcome.settings import read_settings
 import os

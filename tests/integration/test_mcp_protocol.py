@@ -20,7 +20,7 @@ from tests.mcp_server import INSTALLED, TYPED, McpServer, python_server
 from tests.processes import ask
 from tests.warm import eventually
 
-from howcome.capture.records import without_own_blocks
+from howcome.clients.records import without_own_blocks
 from howcome.present.mcp import MAX_LINE_BYTES, PROTOCOLS
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else

@@ -12,7 +12,7 @@ from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
 from tests.processes import ask, run
 
-from howcome.capture.records import without_own_blocks
+from howcome.clients.records import without_own_blocks
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 HERE = {"CLAUDE_PROJECT_DIR": "/home/dev/tidepool"}

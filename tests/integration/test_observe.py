@@ -21,7 +21,7 @@ from tests.checks import assert_accounted, assert_indexed, timeline
 from tests.processes import COMMAND, python, run
 from tests.warm import eventually
 
-from howcome.capture import observed, spool
+from howcome.clients import observed, spool
 from howcome.domain import events
 from howcome.domain.sources import Batch
 from howcome.errors import StoreError
@@ -389,7 +389,7 @@ CRASHES = """
 import json, os, sys
 from pathlib import Path
 from tests.integration.test_observe import ingester_of, left, move, said, take
-from howcome.capture import spool
+from howcome.clients import spool
 from howcome.store.sqlite import SqliteStore
 from howcome.store.sqlite_batches import BatchWriter
 from howcome.store.sqlite_log import SqliteEventLog

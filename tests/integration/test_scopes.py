@@ -11,7 +11,7 @@ import pytest
 from tests.builders import Claude, Codex, write
 
 from howcome.app import App, open_app
-from howcome.capture.discover import named_transcripts
+from howcome.clients.discover import named_transcripts
 from howcome.domain import events
 from howcome.domain.stored import Scope
 from howcome.errors import NotFoundError, UsageError

@@ -12,7 +12,7 @@ from tests.builders import Claude, write
 from tests.processes import ask, run
 
 from howcome.app import open_app
-from howcome.capture import spool
+from howcome.clients import spool
 from howcome.present.worker import take_lock
 from howcome.settings import read_settings
 

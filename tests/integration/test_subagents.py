@@ -12,7 +12,7 @@ import pytest
 from tests.builders import CWD, Claude, write
 
 from howcome.app import open_app
-from howcome.capture.discover import known_transcripts
+from howcome.clients.discover import known_transcripts
 from howcome.settings import read_settings
 from howcome.store import sqlite
 

@@ -8,7 +8,7 @@ import pytest
 from tests.contract.toys import ToyIndex, ToyLog, open_toys
 
 from howcome.app import App
-from howcome.capture.discover import named_transcripts
+from howcome.clients.discover import named_transcripts
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 

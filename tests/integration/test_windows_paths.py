@@ -9,7 +9,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import ask
 
-from howcome.capture.projects import project_root
+from howcome.clients.projects import project_root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from tests.processes import WITHOUT_OVERRIDE, assert_silent, failures, hook, pay
 from tests.repositories import build, edges, git, write_tree
 from tests.warm import LIMIT_S, end, eventually, holder, server, socket_of, wait_until_it_knows, works
 
-from howcome.capture import spool
+from howcome.clients import spool
 from howcome.present.patience import Patience
 from howcome.present.warm_server import WarmServer
 from howcome.present.worker import take_lock, worker_state

@@ -6,8 +6,8 @@ import pytest
 from tests.builders import CWD, SESSION, Claude, Record, moment, record_uuid, tool_use
 from tests.cost import costs_less
 
-from howcome.capture.claude_code import persons_words, read_record
-from howcome.capture.records import MAX_PENDING_CALLS, ReaderState, describe_media, parse_time_ms, without_own_blocks
+from howcome.clients.claude_code_records import persons_words, read_record
+from howcome.clients.records import MAX_PENDING_CALLS, ReaderState, describe_media, parse_time_ms, without_own_blocks
 from howcome.domain.events import Event
 
 OWN = '<howcome-memory nonce="4f2a">\nfrom earlier sessions: the crane queue\n</howcome-memory-4f2a>'

@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.builders import CWD, Codex, Record, moment
 
-from howcome.capture.codex import read_record
-from howcome.capture.records import ReaderState
+from howcome.clients.codex_records import read_record
+from howcome.clients.records import ReaderState
 from howcome.domain.events import Event
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howcome.capture.decode import MAX_DEPTH, clean_text, decode_record
+from howcome.clients.decode import MAX_DEPTH, clean_text, decode_record
 from howcome.errors import RecordError
 
 DECODERS = pytest.mark.parametrize("fast", [msgspec.json.decode, None], ids=["fast", "plain"])

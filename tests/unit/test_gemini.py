@@ -10,9 +10,9 @@ import pytest
 from tests.builders import CWD, Record, moment, write
 from tests.histories import GEMINI_SESSION, Gemini, call, gemini_project
 
-from howcome.capture import gemini
-from howcome.capture.gemini import read_record
-from howcome.capture.records import ReaderState
+from howcome.clients import gemini_records as gemini
+from howcome.clients.gemini_records import read_record
+from howcome.clients.records import ReaderState
 from howcome.domain.events import Event
 from howcome.errors import TranscriptError
 

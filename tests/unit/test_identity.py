@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.test_projects import git
 
-from howcome.capture.repository import read_repository, remote_of
+from howcome.clients.repository import read_repository, remote_of
 from howcome.domain.identity import DOUBT, OTHER, SAME, Repository, compare, normal_remote
 
 URL = "github.com/mara/harbour"

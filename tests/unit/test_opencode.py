@@ -10,9 +10,10 @@ import pytest
 from tests.builders import CWD, Record
 from tests.histories import START_MS, OpenCode
 
-from howcome.capture import opencode_store
-from howcome.capture.opencode import read_record
-from howcome.capture.records import ReaderState
+from howcome.clients import opencode_store
+from howcome.clients.opencode_records import read_record
+from howcome.clients.records import ReaderState
+from howcome.clients.sources import split_member
 from howcome.domain.events import Event
 from howcome.errors import TranscriptError
 
@@ -325,4 +326,4 @@ def test_an_empty_log_beside_the_database_is_no_change(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_session_within_a_database_is_told_by_its_name(path: str, member: tuple[str, str] | None) -> None:
     """And no other path is taken for one."""
-    assert opencode_store.split_member(path) == member
+    assert split_member(path) == member

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cost import costs_less
 
-from howcome.capture.projects import fold_worktree, is_inside, project_root
+from howcome.clients.projects import fold_worktree, is_inside, project_root
 from howcome.ingest.exclusion import Places
 
 

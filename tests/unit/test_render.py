@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howcome.capture.records import without_own_blocks
+from howcome.clients.records import without_own_blocks
 from howcome.domain.memories import Memory
 from howcome.domain.stored import Reminder, StoredEvent
 from howcome.present.context import render_context

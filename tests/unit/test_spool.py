@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.processes import WITH_SMALL_FILES, python
 
-from howcome.capture import spool
-from howcome.capture.decode import decode_record
-from howcome.capture.observed import check_observation, read_observation
+from howcome.clients import spool
+from howcome.clients.decode import decode_record
+from howcome.clients.observed import check_observation, read_observation
 from howcome.domain import events
 from howcome.errors import StoreError, StoreLockedError, UsageError
 
@@ -94,7 +94,7 @@ def test_without_room_all_or_nothing_is_kept(tmp_path: Path) -> None:
     """Where the file may not grow, what was there stays whole, nothing of the rest is there, and the caller is told."""
     script = """
 import sys
-from howcome.capture import spool
+from howcome.clients import spool
 from howcome.errors import StoreError
 kept = 0
 for number in range(100):
@@ -124,14 +124,14 @@ def test_a_large_file_becomes_a_batch(tmp_path: Path) -> None:
 
 APPENDER = """
 import sys
-from howcome.capture import spool
+from howcome.clients import spool
 for number in range(int(sys.argv[3])):
     text = "x" * (number % 700)
     spool.append(sys.argv[1], [{"id": f"{sys.argv[2]}.{number}.{part}", "text": text} for part in (0, 1)])
 """
 CLAIMER = """
 import os, sys
-from howcome.capture import spool
+from howcome.clients import spool
 from howcome.errors import StoreLockedError
 while True:
     try:
@@ -167,7 +167,7 @@ def test_appends_and_claims_at_once_lose_and_tear_nothing(tmp_path: Path) -> Non
 
 HOLDER = """
 import sys, time
-from howcome.capture import spool
+from howcome.clients import spool
 with spool.locked(sys.argv[1], 5):
     print("held", flush=True)
     time.sleep(600)
@@ -193,7 +193,7 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
 
 def test_the_key_is_made_once(tmp_path: Path) -> None:
     """Many processes ask for it at once: one key, 0600; half a key is made whole."""
-    script = "import sys; from howcome.capture.spool import key_of; print(key_of(sys.argv[1]).hex())"
+    script = "import sys; from howcome.clients.spool import key_of; print(key_of(sys.argv[1]).hex())"
     askers = [subprocess.Popen(python(script, tmp_path), stdout=subprocess.PIPE) for _ in range(6)]
     assert len({asker.communicate(timeout=60)[0] for asker in askers}) == 1
     (tmp_path / "spool" / "key").write_bytes(b"half")
@@ -212,7 +212,7 @@ def test_a_spool_that_cannot_be_made_is_an_error_with_its_place(tmp_path: Path) 
 def test_appending_loads_the_standard_librarys_cheap_half(tmp_path: Path) -> None:
     """It is called by agents' hooks: nothing of ours but the spool, nothing dear."""
     script = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from howcome.capture import spool;"
+        "import sys; sys.path.insert(0, sys.argv[2]); from howcome.clients import spool;"
         ' spool.append(sys.argv[1], [{"text": "x"}]); print(*sorted(sys.modules))'
     )
     words = [sys.executable, "-I", "-S", "-c", script, str(tmp_path), str(Path(spool.__file__).parents[2])]
@@ -220,7 +220,7 @@ def test_appending_loads_the_standard_librarys_cheap_half(tmp_path: Path) -> Non
     loaded = set(done.stdout.split())
     assert not loaded & {"typing", "dataclasses", "pathlib", "hashlib", "logging", "subprocess", "datetime", "click"}
     assert {name for name in loaded if name.startswith("howcome")} == {
-        "howcome", "howcome.capture", "howcome.capture.spool", "howcome.errors",
+        "howcome", "howcome.clients", "howcome.clients.spool", "howcome.errors",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from howcome.app.indexing import Indexing
-    from howcome.capture.discover import Found as Transcript
+    from howcome.clients.discover import Found as Transcript
     from howcome.ingest.pipeline import Ingester
     from howcome.ingest.reports import FileReport
     from howcome.ingest.spool import SpoolReport
@@ -71,7 +71,7 @@ class Ingesting:
         Raises:
             StoreError: the spool cannot be read or written; nothing is lost.
         """
-        from howcome.capture.spool import dead_letters, is_empty
+        from howcome.clients.spool import dead_letters, is_empty
 
         home = self._settings.home
         if is_empty(home) and not dead_letters(home):  # mostly so, and what comes next is dear to import

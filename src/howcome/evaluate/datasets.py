@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from howcome.capture.records import parse_time_ms
+from howcome.clients.records import parse_time_ms
 from howcome.errors import UsageError
 from howcome.evaluate.conversations import Conversation, Turn, write_conversations, written_ms
 

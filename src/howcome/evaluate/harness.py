@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howcome.app import App, open_app
-from howcome.capture.discover import named_transcripts
+from howcome.clients.discover import named_transcripts
 from howcome.domain import events
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Found, Scope, StoredEvent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from howcome.capture.discover import known_transcripts, sniff, with_subagents
-from howcome.capture.roots import is_clients
+from howcome.clients.discover import known_transcripts, sniff, with_subagents
+from howcome.clients.roots import is_clients
 from howcome.errors import TranscriptError
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.capture.discover import FIELDS
+from howcome.clients.registry import history_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ def fast_decoder(client: str) -> Callable[[bytes], object] | None:
         import msgspec
     except ImportError:  # the standard library's decoder gives the same records, more slowly
         return None
-    if client not in FIELDS:
+    wanted = history_of(client).fields
+    if not wanted:
         return msgspec.json.decode
     from typing import Any, TypedDict
 
@@ -23,5 +24,5 @@ def fast_decoder(client: str) -> Callable[[bytes], object] | None:
         kinds = {name: shape(dict.fromkeys(inner, ())) if inner else Any for name, inner in fields.items()}
         return TypedDict("shape", kinds, total=False)  # type: ignore[operator]
 
-    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(FIELDS[client])).decode
+    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(wanted)).decode
     return decode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.capture.projects import fold_worktree, is_inside, is_repository, project_root
+from howcome.clients.projects import fold_worktree, is_inside, is_repository, project_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

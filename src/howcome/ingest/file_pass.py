@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 
-from howcome.capture.decode import OVERSIZE, TOO_DEEP, TORN, clean_text
-from howcome.capture.discover import READERS
-from howcome.capture.files import TAIL_BYTES, Line, digest_of
+from howcome.clients.decode import OVERSIZE, TOO_DEEP, TORN, clean_text
+from howcome.clients.files import TAIL_BYTES, Line, digest_of
+from howcome.clients.registry import history_of
 from howcome.domain.sources import SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError
 from howcome.ingest.reader_memory import kept
@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from howcome.capture.records import ReaderState
-    from howcome.capture.unfold import Status
+    from howcome.clients.records import ReaderState
+    from howcome.clients.sources import Status
     from howcome.domain.events import Event
     from howcome.ingest.writer import RecordWriter
 
@@ -36,7 +36,7 @@ class FilePass:
         self._writer, self._head, self._window, self._report = writer, head, window, report
         self._on_progress = on_progress
         self.state = state.copy()
-        self._reader = READERS[state.client]
+        self._reader = history_of(state.client).read_record
         self._reader_state = memory
         self._fallback_session = writer.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []

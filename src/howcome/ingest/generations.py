@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from howcome.capture.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, digest_of
-from howcome.capture.unfold import is_there
+from howcome.clients.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, digest_of
+from howcome.clients.sources import is_there
 from howcome.domain.sources import SourceState
 
 TYPE_CHECKING = False

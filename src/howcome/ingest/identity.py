@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from howcome.capture.projects import is_repository
-from howcome.capture.repository import read_repository, remote_of
+from howcome.clients.projects import is_repository
+from howcome.clients.repository import read_repository, remote_of
 from howcome.domain.identity import OTHER, SAME, compare
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ import re
 from hashlib import blake2b
 from itertools import islice
 
-from howcome.capture.decode import clean_text
-from howcome.capture.projects import MAX_PATH_CHARS
+from howcome.clients.decode import clean_text
+from howcome.clients.projects import MAX_PATH_CHARS
 from howcome.domain import events, memories
 from howcome.domain.memories import Claims, NewMemory
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain import memories
 from howcome.domain.events import squeeze
 from howcome.errors import NotFoundError, UsageError

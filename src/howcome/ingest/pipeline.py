@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import time
 
-from howcome.capture.files import Line, LineReader
-from howcome.capture.unfold import holds_sessions, is_plain, open_lines, sessions_in, status_of
+from howcome.clients.files import Line, LineReader
+from howcome.clients.registry import history_of
+from howcome.clients.sources import is_plain
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
 from howcome.ingest.file_pass import FilePass
@@ -26,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from howcome.capture.unfold import Status
+    from howcome.clients.sources import Status
 
 TORN_IDLE_MS = 24 * 3600 * 1000
 """An unfinished last line of a file that nobody has touched for a day will not be finished."""
@@ -47,7 +48,7 @@ class Ingester(RecordWriter):
 
         Args:
             path: The transcript.
-            client: Whose format it is (a key of READERS).
+            client: Whose format it is (a name of `clients/registry`).
             deadline: `time.monotonic()` after which the pass stops at the next record (of a packed file: batch); the
                 cursor keeps its place. What stops has read something, so that passes without any time left come to an
                 end too.
@@ -61,7 +62,7 @@ class Ingester(RecordWriter):
         """
         report = report or FileReport()
         self._is_ended_then = is_ended_then and deadline is not None
-        read = self._pass_over_sessions if holds_sessions(path, client) else self._pass
+        read = self._pass_over_sessions if history_of(client).holds_sessions(path) else self._pass
         for _ in range(MAX_RETRIES):
             try:
                 read(path, client, report, deadline, on_progress)
@@ -88,14 +89,15 @@ class Ingester(RecordWriter):
         on_progress: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
         """A database of many sessions: each is a source, and the database's own row only says when all were read."""
-        status = status_of(path, client)
+        history = history_of(client)
+        status = history.status(path)
         state = self._known(path, client)
         if state is not None and self._is_read(state, status):
             report.is_complete = True
             return
         state, failed = state or SourceState(path, client), None
         state.size_bytes, state.mtime_ns, state.tail_bytes = status.size_bytes, status.mtime_ns, 0
-        sessions = sessions_in(path)
+        sessions = history.sessions_in(path)
         if deadline is not None:  # time is short: what is newest is asked for first
             sessions.reverse()
         for session, session_status in sessions:
@@ -123,13 +125,13 @@ class Ingester(RecordWriter):
         self, path: str, client: str, report: FileReport, deadline: float | None,
         on_progress: Callable[[int], None] | None, status: Status | None = None,
     ) -> None:  # fmt: skip
-        is_session, status = status is not None, status or status_of(path, client)
+        is_session, status = status is not None, status or history_of(client).status(path)
         state = self._known(path, client)
         if state is not None and self._is_read(state, status):
             report.is_complete = True
             return
         is_idle = self._is_idle(status)
-        with open_lines(path, client, is_idle=is_idle) as stream:
+        with history_of(client).open_lines(path, is_idle=is_idle) as stream:
             state, head, window = position(self._store, state, path, client, stream)
             reader = LineReader(stream, state.offset)
             memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
@@ -181,7 +183,8 @@ class Ingester(RecordWriter):
             return False
         if not state.tail_bytes:
             return True
-        return not self._is_idle(status) and (is_plain(state.path) or holds_sessions(state.path, state.client))
+        is_whole = is_plain(state.path) or history_of(state.client).holds_sessions(state.path)
+        return is_whole and not self._is_idle(status)
 
     def _is_idle(self, status: Status) -> bool:
         return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from howcome.capture.discover import READERS
-from howcome.capture.files import LineReader
-from howcome.capture.records import ReaderState
-from howcome.capture.unfold import place_of
+from howcome.clients.files import LineReader
+from howcome.clients.records import ReaderState
+from howcome.clients.registry import history_of
 from howcome.errors import RecordError
 
 TYPE_CHECKING = False
@@ -29,7 +28,7 @@ def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
 
 def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState:
     """A reader's state without a look into its file: what was withheld is as at the beginning."""
-    return ReaderState(values if values and WITHHELD not in values else place_of(path, client))
+    return ReaderState(values if values and WITHHELD not in values else history_of(client).place_of(path))
 
 
 def remembered(
@@ -46,7 +45,7 @@ def remembered(
             break
         try:
             if line.data and not line.data.isspace():
-                READERS[client](decode(line.data, client), state)
+                history_of(client).read_record(decode(line.data, client), state)
         except (RecordError, RecursionError):
             continue
     stream.seek(offset)

@@ -14,8 +14,8 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from howcome.capture import spool
-from howcome.capture.records import ReaderState
+from howcome.clients import spool
+from howcome.clients.records import ReaderState
 from howcome.domain import events
 from howcome.errors import StoreError
 from howcome.files import replacing, settle

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 
-from howcome.capture.decode import clean_text
-from howcome.capture.projects import project_root
+from howcome.clients.decode import clean_text
+from howcome.clients.projects import project_root
 from howcome.domain import events, memories
 from howcome.domain.events import squeeze
 from howcome.domain.memories import NewMemory

@@ -67,9 +67,7 @@ _CARET_COLOUR = re.compile(r"(?:\^\[\[[0-9;]{0,40}m)++")
 _CODED = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|x([2-7][0-9a-fA-F]))")
 _PERCENT = re.compile(r"%(?:25){0,2}(?:0[9aAdD]|[2-7][0-9a-fA-F])")
 # In an encoded form a plus sign is a blank: a word with both, from its beginning.
-_FORM = re.compile(
-    rf"(?<![^\s\"'<>])(?=[^\s\"'<>+]*+\+)(?=[^\s\"'<>]*?{_PERCENT.pattern})[^\s\"'<>]++", re.ASCII
-)
+_FORM = re.compile(rf"(?<![^\s\"'<>])(?=[^\s\"'<>+]*+\+)(?=[^\s\"'<>]*?{_PERCENT.pattern})[^\s\"'<>]++", re.ASCII)
 # Whether there is one: most texts have plus signs and percent signs in words of their own.
 _IS_FORM = re.compile(
     rf"\+[^\s\"'<>+]*?{_PERCENT.pattern}|{_PERCENT.pattern}(?:[^\s\"'<>+%]|(?!{_PERCENT.pattern})%)*+\+", re.ASCII

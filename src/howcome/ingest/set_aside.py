@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from howcome.capture.files import digest_of
-from howcome.capture.unfold import open_lines
+from howcome.clients.files import digest_of
+from howcome.clients.registry import history_of
 from howcome.errors import TranscriptError
 from howcome.ingest.generations import read_fully
 
@@ -44,7 +44,7 @@ def _found_again(store: Store, path: str, offset: int, size_bytes: int) -> bytes
     if state is None:
         return None
     try:
-        with open_lines(path, state.client) as stream:
+        with history_of(state.client).open_lines(path) as stream:
             stream.seek(offset)
             return read_fully(stream, size_bytes).removesuffix(b"\n")
     except (TranscriptError, OSError, EOFError):

@@ -11,10 +11,10 @@ import json
 import os
 import time
 
-from howcome.capture import spool
-from howcome.capture.decode import decode_record
-from howcome.capture.files import MAX_LINE_BYTES, digest_of, open_transcript
-from howcome.capture.observed import check_observation, read_observation
+from howcome.clients import spool
+from howcome.clients.decode import decode_record
+from howcome.clients.files import MAX_LINE_BYTES, digest_of, open_transcript
+from howcome.clients.observed import check_observation, read_observation
 from howcome.domain.sources import Batch, NewRecord, SourceState
 from howcome.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from howcome.ingest.exclusion import Places
@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from howcome.capture.observed import Observation
-    from howcome.capture.spool import DeadLetter
+    from howcome.clients.observed import Observation
+    from howcome.clients.spool import DeadLetter
     from howcome.domain.events import Event
     from howcome.domain.sources import NewEvent
     from howcome.ingest.pipeline import Ingester

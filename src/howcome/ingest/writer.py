@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.capture.decode import decode_record
+from howcome.clients.decode import decode_record
 from howcome.ingest.decoders import fast_decoder
 from howcome.ingest.prepare import Preparer
 

@@ -1,22 +1,29 @@
-"""What a hook event is answered: one function an event, the same through every door (process, socket, MCP tool)."""
+"""What hook events are answered: handlers for all agents, the same through every door (process, socket, MCP tool).
+
+Which of them answers an agent's event, and how its answer looks, is said by the agent's object (`clients/`).
+"""
 
 from __future__ import annotations
 
+import os
 import time
+
+from howcome.clients import base
+from howcome.clients.base import text_of
+from howcome.clients.registry import DEFAULT, client_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from howcome.app import App
+    from howcome.clients.base import Client, Payload
     from howcome.domain.stored import Reminder
     from howcome.present.shared_embedder import SharedEmbedder
     from howcome.settings import Settings
 
-    Payload = Mapping[str, object]
-    Handler = Callable[[Payload, Settings, float], "Reply"]
+    Handler = Callable[["Asked"], "Reply"]
 
-CLAUDE_CODE = "claude-code"
 MIN_PROMPT_CHARS = 4
 MEET_S = 0.3
 """How long git may be asked for the first commits of a repository that is new here, when a session begins."""
@@ -47,8 +54,28 @@ class Reply:
             self._app.close()
 
 
+class Asked:
+    """One event as a handler sees it: whose, with what in the common fields, under which settings, until when.
+
+    The embedder is the process's, where there is one.
+    """
+
+    __slots__ = ("client", "deadline", "embedder", "payload", "settings")
+
+    def __init__(
+        self, client: Client, payload: Payload, settings: Settings, deadline: float,
+        embedder: SharedEmbedder | None = None,
+    ) -> None:  # fmt: skip
+        self.client, self.payload, self.settings = client, payload, settings
+        self.deadline, self.embedder = deadline, embedder
+
+    def text(self, name: str) -> str:
+        """A field of the payload that is a text; '' for any other."""
+        return text_of(self.payload, name)
+
+
 def answer(
-    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE,
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
     embedder: SharedEmbedder | None = None,
 ) -> str:  # fmt: skip
     """What an event is answered, recorded as said; '' for nothing.
@@ -58,7 +85,7 @@ def answer(
         payload: What the agent sent with it.
         settings: Of this run.
         deadline: `time.monotonic()` by which the answer is wanted.
-        agent: Who asks: `claude-code`, or a key of `hook_dialects.DIALECTS`.
+        agent: Who asks, by the name of its client.
         embedder: The process's, where there is one that lives on; a prompt is answered by words alone without it.
     """
     reply = prepare(event, payload, settings, deadline, agent, embedder)
@@ -67,78 +94,40 @@ def answer(
 
 
 def prepare(
-    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = CLAUDE_CODE,
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
     embedder: SharedEmbedder | None = None,
 ) -> Reply:  # fmt: skip
     """As `answer`, but nothing is recorded yet, and the store is still open."""
-    if agent != CLAUDE_CODE:
-        from howcome.present.hook_dialects import prepare_foreign
-
-        return prepare_foreign(event, payload, settings, deadline, agent, embedder)
-    if event not in HANDLERS or payload.get("hook_event_name") != event or is_from_cursor(payload):
+    client = client_of(agent)
+    hook = client.hooks.get(event) if client else None
+    heard = client.heard(event, payload) if client and hook else None
+    if client is None or hook is None or heard is None:
         return Reply()
-    reply = handled(HANDLERS[event][0], payload, settings, deadline, embedder)
-    if reply.context:
-        reply.text = as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": reply.context}})
+    reply = HANDLERS[hook.handler](Asked(client, heard, settings, deadline, embedder))
+    reply.text = hook.shape(event, reply.context)
     return reply
 
 
-def handled(
-    handler: Handler, payload: Payload, settings: Settings, deadline: float, embedder: SharedEmbedder | None
-) -> Reply:
-    """What a handler replies; of all of them only recall has a use for an embedder."""
-    if handler is recall:
-        return recall(payload, settings, deadline, embedder)
-    return handler(payload, settings, deadline)
-
-
-def deadline_setting(event: str, agent: str = CLAUDE_CODE) -> str:
-    """The setting that bounds the answer to an event; '' for an event that nobody handles."""
-    if agent == CLAUDE_CODE:
-        return HANDLERS[event][1] if event in HANDLERS else ""
-    from howcome.present.hook_dialects import DIALECTS
-
-    row = DIALECTS.get(agent, {}).get(event)
-    return row.deadline_setting if row else ""
-
-
-def as_json(answer: Mapping[str, object]) -> str:
-    """An answer as agents read it."""
-    import json
-
-    return json.dumps(answer, ensure_ascii=False)
-
-
-def is_from_cursor(payload: Payload) -> bool:
-    """Whether Cursor sent it: it can run the hooks in Claude Code's settings too, with payloads of its own."""
-    return "cursor_version" in payload or "conversation_id" in payload
-
-
-def text_of(payload: Payload, name: str) -> str:
-    """A field of a payload that is a text; '' for any other."""
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def recall(payload: Payload, settings: Settings, deadline: float, embedder: SharedEmbedder | None = None) -> Reply:
-    """UserPromptSubmit: what earlier sessions say about this prompt, or nothing."""
-    prompt = text_of(payload, "prompt").strip()
+def recall(asked: Asked) -> Reply:
+    """A prompt is typed: what earlier sessions say about this prompt, or nothing."""
+    prompt = asked.text("prompt").strip()
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
         return Reply()
     from howcome.app import open_for_recall
-    from howcome.capture.roots import is_clients
-    from howcome.capture.tail import recent_text
+    from howcome.clients.roots import is_clients
     from howcome.present.context import render_context
 
-    app = open_for_recall(settings, deadline, None if embedder is None else embedder.for_prompts(settings))
+    settings, embedder = asked.settings, asked.embedder
+    app = open_for_recall(settings, asked.deadline, None if embedder is None else embedder.for_prompts(settings))
     if app is None:
         return Reply()
-    session, path = text_of(payload, "session_id"), text_of(payload, "transcript_path")
+    session, path, history = asked.text("session_id"), asked.text("transcript_path"), asked.client.history
 
     def recent() -> str:
-        return recent_text(path) if is_clients(path, settings.transcript_folders) else ""
+        is_read = history is not None and is_clients(path, settings.transcript_folders, asked.client.name)
+        return history.recent_text(path) if history and is_read else ""
 
-    found = app.search.recall(prompt, cwd=text_of(payload, "cwd"), session=session, recent=recent)
+    found = app.search.recall(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
     context, said = render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said)
 
@@ -149,47 +138,74 @@ def _is_command(prompt: str) -> bool:
     return first.startswith("/") and not set(first[1:]) & set("/.~")
 
 
-def capture(payload: Payload, settings: Settings, deadline: float) -> Reply:
-    """Stop, SubagentStop, PreCompact, SessionEnd: what this session's transcripts hold that the store does not."""
+def capture(asked: Asked) -> Reply:
+    """A turn or a session ends: what this session's transcripts hold that the store does not."""
     from howcome.app import open_for_ingest
 
-    paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := text_of(payload, name))]
-    with open_for_ingest(settings) as app:
-        _note_refused(app, payload, app.ingest.session(paths, deadline - 0.1 * (deadline - time.monotonic())))
+    paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := asked.text(name))]
+    with open_for_ingest(asked.settings) as app:
+        end = asked.deadline - 0.1 * (asked.deadline - time.monotonic())
+        _note_refused(app, asked, app.ingest.session(paths, end))
     return Reply()
 
 
-def _note_refused(app: App, payload: Payload, refused: int) -> None:
+def _note_refused(app: App, asked: Asked, refused: int) -> None:
     """A path that was not read is said by `doctor`; the path itself is whoever's words, and is not kept."""
     if refused:
         from howcome.present.guarded import REFUSED, note
 
-        note(app.settings.home, f"{text_of(payload, 'hook_event_name')[:40]} {REFUSED}")
+        note(app.settings.home, f"{asked.text('hook_event_name')[:40]} {REFUSED}")
 
 
-def catch_up(payload: Payload, settings: Settings, deadline: float) -> Reply:
-    """SessionStart: every transcript with unread bytes (kills, crashes, history from before the install).
+def catch_up(asked: Asked) -> Reply:
+    """A session begins: every transcript with unread bytes (kills, crashes, history from before the install).
 
     A repository in which there was no session yet is looked at once: it may be a known one that was moved.
     """
     from howcome.app import open_for_ingest
 
-    with open_for_ingest(settings) as app:
-        end = deadline - 0.2 * (deadline - time.monotonic())
+    with open_for_ingest(asked.settings) as app:
+        end = _with_time_to_index(asked)
         limit_s = min(MEET_S, (end - time.monotonic()) / 4)
-        app.projects.meet(text_of(payload, "cwd"), limit_s)
+        app.projects.meet(asked.text("cwd"), limit_s)
         app.ingest.spool(end)
-        _note_refused(app, payload, app.ingest.session([text_of(payload, "transcript_path")], end, and_others=True))
+        _note_refused(app, asked, app.ingest.session([asked.text("transcript_path")], end, and_others=True))
         app.health.back_up_memories()
     return Reply()
 
 
-HANDLERS: dict[str, tuple[Handler, str]] = {
-    "UserPromptSubmit": (recall, "prompt_deadline_ms"),
-    "SessionStart": (catch_up, "start_deadline_ms"),
-    "SessionEnd": (capture, "start_deadline_ms"),
-    "PreCompact": (capture, "ingest_deadline_ms"),
-    "Stop": (capture, "ingest_deadline_ms"),
-    "SubagentStop": (capture, "ingest_deadline_ms"),
-}
-"""Claude Code's event → what answers it, and the setting that bounds it."""
+def _with_time_to_index(asked: Asked) -> float:
+    return asked.deadline - 0.2 * (asked.deadline - time.monotonic())
+
+
+def capture_or_catch_up(asked: Asked) -> Reply:
+    """A turn or a session ends: what its transcript holds; where none is named, every transcript with unread bytes."""
+    return (capture if os.path.isfile(asked.text("transcript_path")) else catch_up)(asked)
+
+
+def observe(asked: Asked) -> Reply:
+    """An agent without transcripts says something: what it says, into the spool; redacted, the store stays closed."""
+    from howcome.ingest.spool import take_in
+
+    if what := asked.client.observation(asked.payload):
+        said = {"agent": asked.client.name, "ts": time.time_ns() // 1_000_000, **what}
+        take_in(asked.settings, [(1, said)])
+    return Reply()
+
+
+def take_spool(asked: Asked) -> Reply:
+    """A turn or a session of such an agent ends: what was observed, into the store."""
+    from howcome.app import open_for_ingest
+
+    with open_for_ingest(asked.settings) as app:
+        end = _with_time_to_index(asked)
+        app.ingest.spool(end)
+        app.index.catch_up(end)
+    return Reply()
+
+
+HANDLERS: dict[str, Handler] = {
+    base.RECALL: recall, base.CAPTURE: capture, base.CATCH_UP: catch_up,
+    base.CAPTURE_OR_CATCH_UP: capture_or_catch_up, base.OBSERVE: observe, base.TAKE_SPOOL: take_spool,
+}  # fmt: skip
+"""Handlers by the names that rows of hooks have for them."""

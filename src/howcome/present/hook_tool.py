@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 
+from howcome.clients.registry import DEFAULT, hook_of
 from howcome.present.guarded import guarded
-from howcome.present.hook_handlers import CLAUDE_CODE, answer, deadline_setting
+from howcome.present.hook_handlers import answer
 from howcome.present.hooks import MAX_PAYLOAD_BYTES
 from howcome.settings import ACTIVE
 
@@ -26,18 +27,18 @@ def hook_tool(arguments: Mapping[str, object], settings: Settings, embedder: Sha
 
     Args:
         arguments: The payload's fields, `hook_event_name` among them, as the client substituted them; `agent` when it
-            is not Claude Code.
+            is not the default one.
         settings: Of the server.
         embedder: Of the server.
     """
-    event, agent = arguments.get("hook_event_name"), arguments.get("agent", CLAUDE_CODE)
+    event, agent = arguments.get("hook_event_name"), arguments.get("agent", DEFAULT)
     if not isinstance(event, str) or not isinstance(agent, str) or settings.disable or os.environ.get(ACTIVE):
         return ""
-    setting = deadline_setting(event, agent)
+    hook = hook_of(agent, event)
     payload = {name: value for name, value in arguments.items() if _is_given(value)}
-    if not setting or sum(len(value) for value in payload.values() if isinstance(value, str)) > MAX_PAYLOAD_BYTES:
+    if hook is None or sum(len(value) for value in payload.values() if isinstance(value, str)) > MAX_PAYLOAD_BYTES:
         return ""
-    deadline = time.monotonic() + getattr(settings, setting) / 1000
+    deadline = time.monotonic() + getattr(settings, hook.deadline_setting) / 1000
     return guarded(event, lambda: answer(event, payload, settings, deadline, agent, embedder), settings.home) or ""
 
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from howcome.present.hook_handlers import Payload
+    from howcome.clients.base import Hook, Payload
     from howcome.settings import Settings
 
 PROMPT_SETTING = "prompt_deadline_ms"
@@ -38,20 +38,21 @@ def main(arguments: list[str]) -> int:
 
 
 def _parsed(arguments: list[str]) -> tuple[str, str]:
-    """The event and the agent; the event is '' when the arguments cannot be understood."""
+    """The event and the agent ('' where none is named); the event is '' when the arguments cannot be understood."""
     match arguments:
         case [event] if not event.startswith("-"):
-            return event, "claude-code"
+            return event, ""
         case [event, "--agent", agent] if not event.startswith("-"):
             return event, agent
     return "", ""
 
 
 def _serve(event: str, agent: str) -> None:
-    from howcome.present.hook_handlers import deadline_setting
+    from howcome.clients.registry import DEFAULT, hook_of
 
-    setting = deadline_setting(event, agent)
-    if not setting:
+    agent = agent or DEFAULT
+    hook = hook_of(agent, event)
+    if hook is None:
         return
     from howcome.settings import ACTIVE, read_settings
 
@@ -59,12 +60,12 @@ def _serve(event: str, agent: str) -> None:
     is_guarded = os.environ.get(ACTIVE)
     settings = None if is_guarded else read_settings(os.environ)
     if settings is None or settings.disable:
-        _write(_silence(event, agent))
+        _write(hook.shape(event, "").encode())  # some agents want a JSON value from every hook
         return
-    deadline = time.monotonic() + getattr(settings, setting) / 1000
-    is_prompt = setting == PROMPT_SETTING
+    deadline = time.monotonic() + getattr(settings, hook.deadline_setting) / 1000
+    is_prompt = hook.deadline_setting == PROMPT_SETTING
     _thread.start_new_thread(_end_at, (deadline, settings.home, event, is_prompt))
-    _write(_answer(event, agent, settings, deadline))
+    _write(_answer(event, agent, hook, settings, deadline))
     if is_prompt:
         tally(settings.home, IN_TIME)
 
@@ -72,15 +73,6 @@ def _serve(event: str, agent: str) -> None:
 def _write(answer: bytes) -> None:
     while answer:
         answer = answer[os.write(1, answer) :]
-
-
-def _silence(event: str, agent: str) -> bytes:
-    """What a hook that does nothing answers: some agents want a JSON value from every hook."""
-    if agent == "claude-code":
-        return b""
-    from howcome.present.hook_dialects import DIALECTS
-
-    return DIALECTS[agent][event].shape(event, "").encode()
 
 
 def _end_at(deadline: float, home: str, event: str, is_prompt: bool) -> None:
@@ -92,11 +84,11 @@ def _end_at(deadline: float, home: str, event: str, is_prompt: bool) -> None:
     os._exit(0)
 
 
-def _answer(event: str, agent: str, settings: Settings, deadline: float) -> bytes:
+def _answer(event: str, agent: str, hook: Hook, settings: Settings, deadline: float) -> bytes:
     """The warm process's answer, where there is one and the event is worth asking; else this process's own."""
     from howcome.present import warm_client
 
-    may_ask = event in warm_client.EVENTS and os.path.exists(os.path.join(settings.home, warm_client.SOCKET_NAME))
+    may_ask = warm_client.is_worth_asking(hook) and os.path.exists(os.path.join(settings.home, warm_client.SOCKET_NAME))
     for data in _readings():
         if may_ask:
             may_ask = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.errors import UsageError
 
 TYPE_CHECKING = False

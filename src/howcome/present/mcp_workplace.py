@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
+from howcome.clients.registry import clients
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
 from howcome.store.place import has_database
@@ -34,8 +35,10 @@ class Workplace:
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
         self.environment = environment
-        self.folder = clean_text(environment.get("CLAUDE_PROJECT_DIR") or folder)  # as transcripts name it
-        self.name = environment.get("CLAUDE_CODE_SESSION_ID", "")
+        wirings = [client.wiring for client in clients()]
+        named = (environment.get(wiring.project_variable) for wiring in wirings)
+        self.folder = clean_text(next(filter(None, named), folder))  # as transcripts name it
+        self.name = next(filter(None, (environment.get(wiring.session_variable) for wiring in wirings)), "")
         self._settings: tuple[object, Settings] | None = None
         self._embedder: SharedEmbedder | None = None
         self.opened: App | None = None
@@ -100,7 +103,7 @@ class Workplace:
         """
         if self.environment.get("CLAUDE_PROJECT_DIR"):
             return False
-        from howcome.capture.projects import is_repository
+        from howcome.clients.projects import is_repository
 
         folder = os.path.realpath(self.folder)
         if folder == os.sep:

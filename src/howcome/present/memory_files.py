@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
-from howcome.capture.decode import decode_record
+from howcome.clients.decode import decode_record
 from howcome.errors import HowcomeError, RecordError, UsageError
 from howcome.files import write_whole
 from howcome.present.render import json_line

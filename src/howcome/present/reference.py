@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from howcome.clients.registry import DEFAULT, clients
 from howcome.present.cli import cli
 from howcome.present.hook_handlers import HANDLERS
-from howcome.present.lifecycle import EVENT_TIMEOUTS
 from howcome.present.mcp_tools import TOOLS
 from howcome.settings import FIELDS
 
@@ -76,9 +76,10 @@ def reference() -> str:
         parts.append(f"| `{field.variable}` | `{field.name}` | {written} | {field.help} |\n")
     parts.append("\n## Hooks\n\n| event | what howcome does | ends by (setting) | client's limit |\n")
     parts.append("|---|---|---|---|\n")
-    for event, (handler, deadline) in HANDLERS.items():
-        does = (handler.__doc__ or "").partition(":")[2].strip().split("\n")[0].rstrip(".")
-        parts.append(f"| `{event}` | {does} | `{deadline}` | {EVENT_TIMEOUTS[event]} s |\n")
+    hooks = next(client.hooks for client in clients() if client.name == DEFAULT)
+    for event, hook in hooks.items():
+        does = (HANDLERS[hook.handler].__doc__ or "").partition(":")[2].strip().split("\n")[0].rstrip(".")
+        parts.append(f"| `{event}` | {does} | `{hook.deadline_setting}` | {hook.timeout} s |\n")
     parts.append(_tools())
     parts.append(_COMMANDS)
     context = click.Context(cli, info_name="howcome", max_content_width=100, terminal_width=100)

@@ -14,17 +14,17 @@ import sys
 import time
 
 from howcome import __version__
+from howcome.clients.base import RECALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Callable
 
+    from howcome.clients.base import Hook
+
 PROTOCOL = 1
 SOCKET_NAME = "worker.sock"
-EVENTS = frozenset(("UserPromptSubmit", "BeforeAgent"))
-"""Events worth asking: those whose answer a person waits for."""
-
 EMBED = "embed"
 """Stands for the event when another server wants the vector of a text (`asked_embedder`)."""
 
@@ -43,6 +43,11 @@ _MAX_PATH_BYTES = 103
 """macOS's limit for a socket's name; Linux has 107."""
 
 _PREFIX = "HOWCOME_"
+
+
+def is_worth_asking(hook: Hook | None) -> bool:
+    """Whether a person waits for the answer to an event."""
+    return hook is not None and hook.handler == RECALL
 
 
 def ask(home: str, event: str, agent: str, payload: bytes, limit_s: float) -> bytes | None:

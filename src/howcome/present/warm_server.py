@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 
 from howcome import __version__
+from howcome.clients.registry import hook_of
 from howcome.errors import ProviderError
 from howcome.present import warm_client
 from howcome.present.guarded import guarded
@@ -151,7 +152,7 @@ def _read_request(connection: connection_type, deadline: float) -> tuple[str, st
     if len(words) != 7 or words[:3] != ["howcome", str(warm_client.PROTOCOL), __version__]:
         return None
     event, agent, variables_bytes, payload_bytes = words[3], words[4], int(words[5]), int(words[6])
-    if event not in warm_client.EVENTS and event != warm_client.EMBED:
+    if event != warm_client.EMBED and not warm_client.is_worth_asking(hook_of(agent, event)):
         return None
     if not 0 <= variables_bytes <= warm_client.MAX_VARIABLES_BYTES:
         return None

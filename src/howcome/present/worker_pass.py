@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 
 from howcome.app import open_app
-from howcome.capture.discover import known_transcripts
+from howcome.clients.discover import known_transcripts
 from howcome.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
 from howcome.present.shared_embedder import SharedEmbedder
 from howcome.providers.embed_name import model_name
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app import App
-    from howcome.capture.discover import Found
+    from howcome.clients.discover import Found
     from howcome.present.patience import Patience
     from howcome.settings import Settings
 

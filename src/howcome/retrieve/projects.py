@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.capture.projects import is_repository, project_root
+from howcome.clients.projects import is_repository, project_root
 from howcome.domain.events import squeeze
 from howcome.errors import UsageError
 

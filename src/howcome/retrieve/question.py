@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
 from howcome.domain.stored import Filter, Found
 from howcome.domain.text import best_passage

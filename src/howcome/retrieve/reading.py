@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
 from howcome.domain.events import squeeze
 from howcome.domain.stored import ID_PREFIX

@@ -5,7 +5,7 @@ Only what a person or the agent said is ever pushed, and memories that were kept
 
 from __future__ import annotations
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain import events
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder

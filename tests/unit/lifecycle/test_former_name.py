@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.processes import run
 from tests.unit.lifecycle.test_lifecycle_agents import OTHERS
-from tests.unit.lifecycle.wiring import files, put, unwire, wire
+from tests.unit.lifecycle.wiring import AGENTS, files, put, unwire, wire
 
-from howcome.present.lifecycle import AGENTS, Owner, former
+from howcome.present.lifecycle import Owner, former
 from howcome.present.lifecycle.atomic_files import digest
 from howcome.present.lifecycle.install_record import Records
 

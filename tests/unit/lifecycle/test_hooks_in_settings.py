@@ -16,19 +16,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
+from howcome.clients.wiring import Entry
 from howcome.errors import LifecycleError
-from howcome.present.lifecycle import EVENT_TIMEOUTS, FileReport, Owner, engine, hook_command
+from howcome.present.lifecycle import FileReport, Owner, engine, hook_command
 from howcome.present.lifecycle.atomic_files import FileChangedError, read_snapshot, remove_file, replace_file
-from howcome.present.lifecycle.install_record import Entry
 from howcome.present.lifecycle.json_entries import JsonEntries
 from howcome.present.lifecycle.parts import Merged
 
 INSTALL = (
-    "from howcome.present.lifecycle import Owner, engine\n"
-    "from howcome.present.lifecycle.claude_code import hooks\n"
+    "from howcome.present.lifecycle import Owner, engine, parts_of\n"
     "from howcome.present.lifecycle.parts import Merged\n"
-    "HOOKS = tuple(hooks('command'))\n"
+    "HOOKS = tuple(one for part in parts_of(Owner('claude-code')) for one in part.entries if one.kind == 'hook')\n"
     "def install(config, state):\n"
     "    engine.install(Owner('claude-code'), [Merged(config / 'settings.json', HOOKS)], state)\n"
 )
@@ -763,7 +763,8 @@ def test_hostile_directory_names_survive_the_shell(place: Place, tmp_path: Path,
     """The command, read back from the settings and run by `sh -c`, reaches the launcher and the right home."""
     package = tmp_path / name / "howcome"
     (package / "present").mkdir(parents=True)
-    shutil.copytree(SOURCE / "howcome" / "present" / "lifecycle", package / "present" / "lifecycle")
+    for room in ("clients", "present/lifecycle"):
+        shutil.copytree(SOURCE / "howcome" / room, package / room)
     for module in ("__init__.py", "errors.py", "files.py", "present/__init__.py"):
         (package / module).write_bytes((SOURCE / "howcome" / module).read_bytes())
     (package / "present" / "launch.py").write_text(

@@ -9,20 +9,17 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
+from tests.unit.lifecycle.wiring import AGENTS, EVENT_TIMEOUTS, files, put, unwire, values, wire
 
+from howcome.clients.claude_code import READ_ONLY_TOOLS, client_version, require_form
+from howcome.clients.registry import client_of
 from howcome.errors import LifecycleError, UsageError
-from howcome.present.hook_dialects import DIALECTS
-from howcome.present.hook_handlers import HANDLERS
 from howcome.present.lifecycle import (
-    AGENTS,
-    EVENT_TIMEOUTS,
     Owner,
     install,
     parts_of,
 )
 from howcome.present.lifecycle.agents import inspect, recorded_owners
-from howcome.present.lifecycle.claude_code import READ_ONLY_TOOLS, client_version, require_form
 from howcome.present.lifecycle.commands import hook_interpreter, is_hook, is_server
 
 OTHERS: dict[str, dict[str, bytes]] = {
@@ -111,7 +108,7 @@ def test_claude_code_gets_hooks_server_permissions_skill_and_commands(home: Path
 
 def test_assets_name_only_tools_that_there_are() -> None:
     """A tool that may be called without asking is read-only, in commands too; a skill stays short."""
-    assets = Path(__file__).parents[3] / "src/howcome/present/lifecycle/assets"
+    assets = Path(__file__).parents[3] / "src/howcome/clients/assets"
     for asset in assets.rglob("*.md"):
         text = asset.read_text()
         allowed = [line for line in text.splitlines() if line.startswith("allowed-tools:")]
@@ -188,8 +185,9 @@ def test_every_hook_that_is_installed_has_somebody_to_answer_it(home: Path) -> N
     assert home.is_dir()
     for agent in AGENTS:
         entries = [entry for part in parts_of(Owner(agent)) for entry in part.entries if entry.kind == "hook"]
-        answered = HANDLERS if agent == "claude-code" else DIALECTS.get(agent, {})
-        assert {entry.path[-1] for entry in entries} <= set(answered)
+        client = client_of(agent)
+        assert client is not None
+        assert {entry.path[-1] for entry in entries} <= set(client.hooks)
 
 
 def test_codex_gets_a_table_and_hooks(home: Path) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.builders import Claude, write
+from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
 from howcome.errors import LifecycleError, UsageError
 from howcome.present.commands.lifecycle import init, uninstall, upgrade
-from howcome.present.lifecycle import EVENT_TIMEOUTS, inspect
+from howcome.present.lifecycle import inspect
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from howcome.clients.wiring import SERVER_ENTRY, Entry
 from howcome.errors import LifecycleError
 from howcome.present.lifecycle import Owner, engine
-from howcome.present.lifecycle.install_record import Entry
-from howcome.present.lifecycle.json_entries import SERVER_ENTRY, JsonEntries
+from howcome.present.lifecycle.json_entries import JsonEntries
 from howcome.present.lifecycle.json_text import Container, JsonText
 from howcome.present.lifecycle.parts import Merged
 

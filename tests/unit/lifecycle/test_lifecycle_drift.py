@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
+from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS, files, put, unwire, values, wire
 
-from howcome.present.lifecycle import EVENT_TIMEOUTS, Owner, install, parts_of
+from howcome.present.lifecycle import Owner, install, parts_of
 from howcome.present.lifecycle.agents import inspect, recorded_owners
 from howcome.present.lifecycle.atomic_files import digest
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from howcome.clients.wiring import TABLE, Entry
 from howcome.errors import LifecycleError
 from howcome.present.lifecycle import Owner, engine
-from howcome.present.lifecycle.install_record import Entry
 from howcome.present.lifecycle.parts import Merged
-from howcome.present.lifecycle.toml_entries import TABLE, TomlEntries
+from howcome.present.lifecycle.toml_entries import TomlEntries
 
 OWNER = Owner("codex")
 OURS = {"command": "/usr/bin/python", "args": ["-I", "/x y/howcome/present/launch.py", "mcp"]}

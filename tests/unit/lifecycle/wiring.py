@@ -7,8 +7,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from howcome.clients.registry import DEFAULT, client_of, names
 from howcome.present.lifecycle import FileReport, Owner, install, parts_of, uninstall, wired_parts
 from howcome.present.lifecycle.json_text import JsonText
+
+AGENTS = names()
+CLAUDE_CODE = client_of(DEFAULT)
+assert CLAUDE_CODE is not None
+EVENT_TIMEOUTS = {event: hook.timeout for event, hook in CLAUDE_CODE.hooks.items()}
+"""Every hook event that is installed for Claude Code, with its timeout."""
 
 
 def put(home: Path, files: dict[str, bytes]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from howcome.capture.decode import clean_text
+from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
 from howcome.domain.candidates import MAX_TEXT_CHARS, REPEATED, SECRET, Candidate, least_trusted
 from howcome.domain.distil_batches import ADD, DELETE, NOOP, UPDATE, MemoryChange

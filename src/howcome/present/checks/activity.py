@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import calendar
 import fcntl
-import json
 import os
 import time
 
-from howcome.capture import claude_code
-from howcome.capture.discover import Found
-from howcome.capture.spool import dead_letters, spool_counts
+from howcome.clients.registry import clients
+from howcome.clients.spool import dead_letters, spool_counts
 from howcome.errors import StoreError
 from howcome.present.checks.base import Finding, Level, Machine, counted, quoted
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
@@ -26,9 +24,6 @@ STALE_SPOOL_S = 3600
 """Every hook and the worker claim what is spooled: what is still there after an hour is stuck."""
 
 NEWEST_TRANSCRIPTS = 5
-TAIL_BYTES = 1 << 20
-"""Where the last Stop hook of a session is looked for; a turn of 2.1.329 writes some 100 KB after it."""
-
 LAUNCHER = "howcome/present/launch.py"
 """By this part of a hook's command it is known as one of ours."""
 
@@ -80,34 +75,16 @@ def _logged_s(line: str) -> float:
 def last_hook_ms(machine: Machine) -> int:
     """When a hook of ours last ran for certain, in UTC milliseconds; 0 when nothing tells.
 
-    Claude Code itself notes in its transcript which Stop hooks it ran, and a hook that fails writes to the log: so no
-    hook has to write down that it was there.
+    What agents note in their transcripts, and the log to which a hook writes that fails: so no hook has to write down
+    that it was there.
     """
     logged = max((_logged_s(line) for line in last_lines(os.path.join(machine.home, HOOK_LOG_NAME))), default=0.0)
-    newest = [found for found in machine.transcripts if found.client == claude_code.CLIENT][-NEWEST_TRANSCRIPTS:]
-    return max(round(logged * 1000), *(_stop_hook_ms(found) for found in newest), 0)
-
-
-def _stop_hook_ms(found: Found) -> int:
-    try:
-        with open(found.path, "rb") as stream:
-            stream.seek(max(0, found.size_bytes - TAIL_BYTES))
-            lines = stream.read().splitlines()
-    except OSError:
-        return 0
-    for line in reversed(lines):
-        if b'"stop_hook_summary"' in line and LAUNCHER.encode() in line:
-            return _record_ms(line)
-    return 0
-
-
-def _record_ms(line: bytes) -> int:
-    from datetime import datetime
-
-    try:
-        return round(datetime.fromisoformat(json.loads(line)["timestamp"]).timestamp() * 1000)
-    except (ValueError, LookupError, TypeError):
-        return 0
+    noted = [
+        client.wiring.hook_noted_ms(found.path, found.size_bytes, LAUNCHER)
+        for client in clients()
+        for found in [found for found in machine.transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
+    ]
+    return max(round(logged * 1000), *noted, 0)
 
 
 def check_spool(machine: Machine) -> list[Finding]:

@@ -6,14 +6,17 @@ import os
 import time
 from collections.abc import Iterable
 
-from howcome.capture.discover import Found
+from howcome.app import App
+from howcome.clients.base import Client
+from howcome.clients.discover import Found
+from howcome.clients.registry import DEFAULT, clients
+from howcome.clients.wiring import SERVER
 from howcome.present import lifecycle
 from howcome.present.checks.activity import last_hook_ms
 from howcome.present.checks.base import Finding, Level, Machine, counted, edit, quoted
-from howcome.present.checks.programs import client_version, is_too_old_for_tools
+from howcome.present.checks.programs import client_version, numbers
 from howcome.present.checks.storage import QUIET_S, unread_transcripts
 from howcome.present.checks.wiring import disabling_files, read_wirings, remedy_of
-from howcome.present.lifecycle.commands import DEFAULT_AGENT, SERVER
 from howcome.present.lifecycle.engine import PartState, inspect
 from howcome.present.render import iso_time
 
@@ -34,7 +37,7 @@ def check_connections(_: Machine) -> list[Finding]:
     owners = lifecycle.recorded_owners() or [wiring.owner for wiring in read_wirings() if wiring.is_connected]
     if owners:
         return [finding for owner in owners for finding in _check_owner(owner)]
-    invalid = [finding for finding in _check_owner(lifecycle.Owner(DEFAULT_AGENT)) if "cannot be read" in finding.what]
+    invalid = [finding for finding in _check_owner(lifecycle.Owner(DEFAULT)) if "cannot be read" in finding.what]
     return invalid or [Finding("error", "agents", "no agent is connected to its memory", "howcome init")]
 
 
@@ -117,39 +120,47 @@ def check_former(machine: Machine) -> list[Finding]:
 
 
 def check_switched_off(machine: Machine) -> list[Finding]:
-    """Nothing in Claude Code's settings keeps hooks from running here."""
+    """Nothing in an agent's settings keeps hooks from running here."""
     return [
-        Finding("error", "agents", f"{path} says `disableAllHooks`", f'in {path}: "disableAllHooks": false')
-        for path in disabling_files(machine, os.getcwd())
+        Finding("error", "agents", f"{path} says `{setting}`", f'in {path}: "{setting}": false')
+        for path, setting in disabling_files(machine, os.getcwd())
     ]
 
 
 def check_tool_hooks(machine: Machine) -> list[Finding]:
-    """A hook of type mcp_tool makes an older Claude Code drop the whole settings file."""
-    wired = [wiring for wiring in read_wirings() if wiring.tool_events]
-    version = client_version(machine, "claude") if wired else ""
-    if not is_too_old_for_tools(version):
-        return []
-    what = f"claude-code {version} knows no mcp_tool hooks: it drops the whole settings file"
-    return [Finding("error", "agents", what, f"{remedy_of(wiring.owner)} --hook-form command") for wiring in wired]
+    """A hook of type mcp_tool makes an older client drop the whole settings file."""
+    findings = []
+    for wiring in read_wirings():
+        agent = lifecycle.agent_of(wiring.owner)
+        since = agent.wiring.tool_hooks_since
+        version = client_version(machine, agent.wiring.programs[0]) if wiring.tool_events and since else ""
+        if version and numbers(version) < since:
+            what = f"{agent.name} {version} knows no mcp_tool hooks: it drops the whole settings file"
+            findings.append(Finding("error", "agents", what, f"{remedy_of(wiring.owner)} --hook-form command"))
+    return findings
 
 
 def check_alive(machine: Machine) -> list[Finding]:
     """Hooks ran: sessions that ended after the install are read."""
-    wired = [wiring for wiring in read_wirings() if wiring.agent == DEFAULT_AGENT and wiring.settings]
-    if not wired or machine.app is None:
+    asked = {client.name: client for client in clients() if client.wiring.why_no_hooks}
+    wired = {wiring.agent: wiring for wiring in reversed(read_wirings()) if wiring.agent in asked and wiring.settings}
+    if machine.app is None:
         return []
-    age_s = time.time() - os.stat(wired[0].settings).st_mtime
-    since = [found for found in machine.transcripts if found.client == DEFAULT_AGENT and _age_s(found) < age_s]
-    unread = {found.path for found, _ in unread_transcripts(machine.app, machine)}
+    return [_is_alive(machine, machine.app, asked[agent], wiring.settings) for agent, wiring in wired.items()]
+
+
+def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Finding:
+    age_s = time.time() - os.stat(settings).st_mtime
+    since = [found for found in machine.transcripts if found.client == agent.name and _age_s(found) < age_s]
+    unread = {found.path for found, _ in unread_transcripts(app, machine)}
     missed = [found for found in since if found.path in unread and _age_s(found) > QUIET_S]
     if len(missed) >= MISSED_SESSIONS:
         what = f"{counted(len(missed), 'session')} ended since the hooks are there, and none read them"
-        remedy = "claude --debug hooks  # says why it runs none; then howcome import"
-        return [Finding("warning", "hook", what, remedy)]
+        remedy = f"{agent.wiring.why_no_hooks}  # says why it runs none; then howcome import"
+        return Finding("warning", "hook", what, remedy)
     last = iso_time(last_hook_ms(machine) or None)
     what = f"last seen {last}" if last else f"{counted(len(since), 'session')} since they were installed, none missed"
-    return [Finding("ok", "hook", what)]
+    return Finding("ok", "hook", what)
 
 
 def _age_s(found: Found) -> float:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 from howcome.app import App, open_app
-from howcome.capture.discover import Found, known_transcripts
+from howcome.clients.discover import Found, known_transcripts
 from howcome.errors import SettingsError, StoreError
 from howcome.settings import ACTIVE, FIELDS, Settings, home_folder, read_settings
 from howcome.store.place import database_path

@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 
 from howcome import __version__
-from howcome.present import lifecycle
+from howcome.clients.registry import clients
 from howcome.present.checks.base import Done, Finding, Machine, quoted
 from howcome.present.checks.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
 from howcome.present.guarded import LOG_NAME
@@ -22,8 +22,6 @@ LEAST_SQLITE = (3, 51, 3)
 HOOK_LIMIT_S = 10
 SERVER_LIMIT_S = 5
 VERSION_LIMIT_S = 5
-CLIENTS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
-"""Program → agent. Cursor's program may open a window."""
 
 PARTS = {
     "re2": ("google-re2", "secrets are found by `re`: the same ones, some 30 times slower"),
@@ -189,15 +187,15 @@ def check_versions(machine: Machine) -> list[Finding]:
     sqlite = apsw.sqlite_lib_version()
     here = f"howcome {__version__}, Python {sys.version.split()[0]}, SQLite {sqlite}, tantivy {_installed('tantivy')}"
     findings = [Finding("ok", "versions", here)]
-    if _numbers(sqlite) < LEAST_SQLITE:
+    if numbers(sqlite) < LEAST_SQLITE:
         least = ".".join(map(str, LEAST_SQLITE))
         what = f"SQLite {sqlite} may damage a store with several writers; {least} is the least"
         remedy = quoted(sys.executable, "-m", "pip", "install", "-U", "apsw")
         findings = [Finding("error", "versions", what, remedy)]
-    for program, agent in CLIENTS.items():
-        said = client_version(machine, program)
+    for client in clients():
+        said = client_version(machine, client.wiring.programs[0]) if client.wiring.says_version else ""
         if said:
-            findings.append(Finding("ok", "versions", f"{agent} {said}"))
+            findings.append(Finding("ok", "versions", f"{client.name} {said}"))
     return findings
 
 
@@ -214,12 +212,8 @@ def client_version(machine: Machine, program: str, limit_s: float = VERSION_LIMI
     return found[0] if found else ""
 
 
-def is_too_old_for_tools(version: str) -> bool:
-    """Whether a Claude Code of this version drops a settings file with an mcp_tool hook."""
-    return bool(version) and _numbers(version) < lifecycle.MCP_TOOL_SINCE
-
-
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """A version to be compared."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from howcome.app import App
-from howcome.capture.discover import Found
+from howcome.clients.discover import Found
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
 from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from howcome.clients.registry import DEFAULT, clients, names
+from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
 from howcome.present import lifecycle
 from howcome.present.checks.activity import LAUNCHER
 from howcome.present.checks.base import Machine, edit, quoted
 from howcome.present.lifecycle.atomic_files import decoded
-from howcome.present.lifecycle.commands import DEFAULT_AGENT, SERVER, is_server
-from howcome.present.lifecycle.json_entries import SERVER_ENTRY
-from howcome.present.lifecycle.json_text import value_at
+from howcome.present.lifecycle.commands import is_server
+from howcome.present.lifecycle.json_text import JsonText, value_at
 from howcome.present.lifecycle.parts import Merged
-from howcome.present.lifecycle.toml_entries import TABLE
-
-MANAGED_SETTINGS = ("/etc/claude-code/managed-settings.json",)
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Wiring:
 
 def remedy_of(owner: lifecycle.Owner) -> str:
     """What writes an agent's entries as they should be."""
-    agent = "" if owner.agent == DEFAULT_AGENT else f" --agent {owner.agent}"
+    agent = "" if owner.agent == DEFAULT else f" --agent {owner.agent}"
     if owner.scope == "project":
         return f"cd {quoted(owner.root)} && howcome init{agent} --scope project"
     return f"howcome init{agent}"
@@ -73,7 +70,7 @@ def server_remedy(wiring: Wiring) -> str:
 
 def read_wirings() -> list[Wiring]:
     """Every agent in the user's scope and in those where it was installed, as far as its files can be read."""
-    users = [lifecycle.Owner(agent) for agent in lifecycle.AGENTS]
+    users = [lifecycle.Owner(agent) for agent in names()]
     owners = {(owner.agent, owner.scope, owner.root): owner for owner in (*users, *lifecycle.recorded_owners())}
     return [_read(owner) for owner in owners.values()]
 
@@ -158,17 +155,22 @@ def launch_of(command: str) -> Launch | None:
     return Launch(variables, tuple(words[first : place + 1])) if first < place else None
 
 
-def disabling_files(machine: Machine, folder: str) -> list[str]:
-    """Settings files in effect in a folder that switch every hook off."""
-    claude = machine.environment.get("CLAUDE_CONFIG_DIR") or os.path.join(machine.user_home, ".claude")
-    local = (os.path.join(folder, ".claude", name) for name in ("settings.json", "settings.local.json"))
-    found = []
-    for path in dict.fromkeys((*MANAGED_SETTINGS, os.path.join(claude, "settings.json"), *local)):
-        try:
-            with open(path, "rb") as stream:
-                document = json.loads(decoded(stream.read())[1])
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(document, dict) and document.get("disableAllHooks") is True:
-            found.append(path)
-    return found
+def disabling_files(machine: Machine, folder: str) -> list[tuple[str, str]]:
+    """Settings files in effect in a folder that switch every hook of an agent off, and the setting that does."""
+    return [
+        (path, client.wiring.off_switch)
+        for client in clients()
+        for path in client.wiring.settings_in_effect(machine.user_home, machine.environment, folder)
+        if says(path, client.wiring.off_switch)
+    ]
+
+
+def says(path: str, setting: str) -> bool:
+    """Whether a settings file says that something is true; not for one that cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            text = JsonText(decoded(stream.read())[1], comments=path.endswith(".jsonc")).plain
+        values = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and values.get(setting) is True

@@ -6,10 +6,12 @@ import sys
 
 import click
 
+from howcome.clients.registry import DEFAULT
+
 
 @click.command(short_help="Answer an agent's hook (payload on stdin).")
 @click.argument("event")
-@click.option("--agent", default="claude-code", show_default=True, help="Whose hook it is.")
+@click.option("--agent", default=DEFAULT, show_default=True, help="Whose hook it is.")
 def hook(event: str, agent: str) -> None:
     """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout; always exit code 0.
 

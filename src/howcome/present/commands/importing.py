@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from howcome.app import App, open_app
-from howcome.capture.discover import READERS, Found, known_transcripts, named_transcripts
+from howcome.clients.discover import Found, known_transcripts, named_transcripts
+from howcome.clients.registry import histories
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.commands.progress import tqdm
 from howcome.present.render import json_line
@@ -29,7 +30,7 @@ _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 
 @click.command("import", short_help="Read transcripts into the store.")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--agent", type=click.Choice(sorted(READERS)), help="Take the files for this agent's.")
+@click.option("--agent", type=click.Choice(sorted(histories())), help="Take the files for this agent's.")
 @click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")

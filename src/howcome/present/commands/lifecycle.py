@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,14 +11,17 @@ from typing import TypeVar
 import click
 
 from howcome.app import open_app
-from howcome.capture.projects import project_root
+from howcome.clients.projects import project_root
+from howcome.clients.registry import DEFAULT, clients, names
+from howcome.clients.wiring import HOOK_FORMS
 from howcome.errors import HowcomeError, LifecycleError, UsageError
 from howcome.present import lifecycle
 from howcome.present.checks.base import counted, in_units
+from howcome.present.checks.wiring import says
 from howcome.present.commands.asking import confirm
 from howcome.present.commands.importing import print_import_report, read_transcripts
 from howcome.present.commands.redacting import print_redacted, redact_store
-from howcome.present.lifecycle import FileReport, Owner, claude_code
+from howcome.present.lifecycle import FileReport, Owner
 from howcome.present.lifecycle.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 from howcome.present.own_files import RECORDS
 from howcome.present.render import json_line
@@ -49,7 +51,7 @@ def _common(command: _Command) -> _Command:
 
 
 def _agents(default: str) -> Callable[[_Command], _Command]:
-    choice = click.Choice([*lifecycle.AGENTS, "all"])
+    choice = click.Choice([*names(), "all"])
     return click.option("--agent", "agents", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
 
 
@@ -58,7 +60,7 @@ def _agents(default: str) -> Callable[[_Command], _Command]:
     epilog="\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
     "  howcome init --scope project --no-import --dry-run",
 )
-@_agents("claude-code; all = every agent found on this machine")
+@_agents(f"{DEFAULT}; all = every agent found on this machine")
 @click.option(
     "--scope",
     type=click.Choice(["user", "project"]),
@@ -68,7 +70,7 @@ def _agents(default: str) -> Callable[[_Command], _Command]:
 )
 @click.option(
     "--hook-form",
-    type=click.Choice(claude_code.HOOK_FORMS),
+    type=click.Choice(HOOK_FORMS),
     default="auto",
     show_default=True,
     help="How Claude Code's prompt hook is answered: by a command, or by the running MCP server (2.1.118+).",
@@ -95,8 +97,7 @@ def init(
     files. Everything else in them stays as it is, and `howcome uninstall` puts them back byte for byte. Running it
     again changes nothing.
     """
-    if hook_form == "mcp":
-        claude_code.require_form(hook_form, lifecycle.client_version())
+    _require_form(hook_form)
     options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
     root = project_root(os.getcwd()) if scope == "project" else ""
     owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
@@ -108,7 +109,7 @@ def init(
         return
     confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
     reports = [*lifecycle.former.disconnect(owners), *_install(owners, home, force=force)]
-    notes = _notes(reports, root)
+    notes = _notes(reports, owners)
     if not as_json:
         _say_installed(reports, notes)
     imported = None if no_import else _first_import(owners, as_json=as_json)
@@ -118,7 +119,7 @@ def init(
     echo()
     echo("Now try:")
     for owner in owners:
-        echo(f"  {lifecycle.AGENTS[owner.agent].title}: {lifecycle.AGENTS[owner.agent].hint(scope)}")
+        echo(f"  {lifecycle.title_of(owner)}: {lifecycle.agent_of(owner).wiring.hint(scope)}")
     echo('  howcome search "a word from an earlier session"')
     echo("  howcome status")
 
@@ -212,10 +213,10 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
 
 def _chosen(agents: Sequence[str]) -> list[str]:
     if "all" not in agents:
-        return list(dict.fromkeys(agents)) or [claude_code.AGENT]
-    found = [name for name, agent in lifecycle.AGENTS.items() if agent.found()]
+        return list(dict.fromkeys(agents)) or [DEFAULT]
+    found = [client.name for client in clients() if client.wiring.is_here()]
     if not found:
-        raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(lifecycle.AGENTS)}")
+        raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
     return found
 
 
@@ -227,10 +228,15 @@ def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_ru
     ]
 
 
+def _require_form(form: str) -> None:
+    """Refuse a form of hooks that the default client, whose option it is, may not know."""
+    lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(form)
+
+
 def _portable(owner: Owner) -> Owner:
     """An owner whose hooks the client on PATH knows: the form `mcp` gives way where that is not sure."""
     try:
-        claude_code.require_form(owner.options.get("hook_form", "auto"), lifecycle.client_version())
+        _require_form(owner.options.get("hook_form", "auto"))
     except LifecycleError:
         return replace(owner, options={**owner.options, "hook_form": "auto"})
     return owner
@@ -267,7 +273,7 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None
 def _connected(agents: Sequence[str]) -> list[Owner]:
     """Who is to be disconnected: by the records; without any record, whoever is named, else Claude Code."""
     owners = lifecycle.recorded_owners(None if not agents or "all" in agents else agents, with_gone=True)
-    named = [agent for agent in agents if agent != "all"] or ([] if owners else [claude_code.AGENT])
+    named = [agent for agent in agents if agent != "all"] or ([] if owners else [DEFAULT])
     return owners + [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
 
 
@@ -276,34 +282,26 @@ def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
     return [question] if any(report.outcome not in _UNCHANGED for report in planned) else []
 
 
-def _notes(reports: Sequence[FileReport], root: str) -> list[str]:
+def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
     """What the user should know about the files that were written."""
-    notes = []
+    notes, wirings = [], {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners}
     for report in reports:
+        switch = wirings[report.agent].off_switch if report.agent in wirings else ""
         if report.outcome == "kept":
             notes.append(f"{_shown(report.path)} has words of yours, so it stays as it is (--force replaces it).")
-        if report.agent == claude_code.AGENT and report.path.suffix == ".json" and _are_hooks_off(report.path):
-            notes.append(f"{_shown(report.path)} says `disableAllHooks`, so the agent will not run the hooks.")
-    if root:
-        local = Path(root) / ".claude" / "settings.local.json"
-        notes.append(f"Keep {_shown(local)} out of git: it names this machine.")
+        if switch and report.path.suffix in (".json", ".jsonc") and says(str(report.path), switch):
+            notes.append(f"{_shown(report.path)} says `{switch}`, so the agent will not run the hooks.")
+    local = [wirings[owner.agent].local_file(owner.root) for owner in owners if owner.root]
+    notes += [f"Keep {_shown(path)} out of git: it names this machine." for path in local if path]
     return notes
 
 
 def _elsewhere(owner: Owner, path: Path) -> str:
     """Why an install is not refreshed."""
     return (
-        f"{_shown(path)} is not where {lifecycle.AGENTS[owner.agent].title} looks now. To refresh it, set the variable"
+        f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. To refresh it, set the variable"
         " that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
     )
-
-
-def _are_hooks_off(path: Path) -> bool:
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(settings, dict) and settings.get("disableAllHooks") is True
 
 
 # ---------------------------------------------------------------- words

@@ -9,9 +9,9 @@ from typing import NoReturn
 import click
 
 from howcome.app import open_app
-from howcome.capture.decode import decode_record, plain_decoder
-from howcome.capture.observed import EXAMPLE
-from howcome.capture.spool import dead_letters, discard_dead, is_empty, spool_counts
+from howcome.clients.decode import decode_record, plain_decoder
+from howcome.clients.observed import EXAMPLE
+from howcome.clients.spool import dead_letters, discard_dead, is_empty, spool_counts
 from howcome.errors import RecordError, UsageError
 from howcome.ingest.spool import Intake, SpoolReport, take_in
 from howcome.present.commands.asking import confirm

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from howcome.app import App, open_app
-from howcome.capture.spool import spool_counts
+from howcome.clients.spool import spool_counts
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
 from howcome.present.checks.activity import last_hook_ms, last_lines

@@ -1,14 +1,13 @@
 """Connecting agents to their memory, and disconnecting them without a trace.
 
 Settings files belong to their users. So they are edited as text: entries are inserted and cut, everything else keeps
-its bytes. `agents` says what is put where, `engine` puts it there and takes it out, `install_record` keeps what was
-there before, and the rest knows one kind of file or entry each.
+its bytes. The agents' objects (`clients/`) say what is put where, `engine` puts it there and takes it out,
+`install_record` keeps what was there before, and the rest knows one kind of file or entry each.
 """
 
 from howcome.present.lifecycle import former
 from howcome.present.lifecycle.agents import (
-    AGENTS,
-    Agent,
+    agent_of,
     elsewhere,
     inspect,
     other_owners,
@@ -17,7 +16,6 @@ from howcome.present.lifecycle.agents import (
     title_of,
     wired_parts,
 )
-from howcome.present.lifecycle.claude_code import EVENT_TIMEOUTS, MCP_TOOL_EVENTS, MCP_TOOL_SINCE, client_version
 from howcome.present.lifecycle.commands import (
     hook_command,
     hook_interpreter,
@@ -28,15 +26,10 @@ from howcome.present.lifecycle.engine import FileReport, PartState, install, uni
 from howcome.present.lifecycle.install_record import Owner
 
 __all__ = [
-    "AGENTS",
-    "EVENT_TIMEOUTS",
-    "MCP_TOOL_EVENTS",
-    "MCP_TOOL_SINCE",
-    "Agent",
     "FileReport",
     "Owner",
     "PartState",
-    "client_version",
+    "agent_of",
     "elsewhere",
     "former",
     "hook_command",

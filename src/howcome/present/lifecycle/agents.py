@@ -1,73 +1,34 @@
-"""The agents table: what each agent is called, what wires it, and what its user should try then."""
+"""What the agents' objects say of their wiring (`clients/`), as parts of files that the engine edits."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
+from howcome.clients.base import Client
+from howcome.clients.registry import DEFAULT, client_of
+from howcome.clients.wiring import TABLE, Form, OwnFile
 from howcome.errors import UsageError
-from howcome.present.lifecycle import claude_code, other_agents
-from howcome.present.lifecycle.commands import howcome_home
+from howcome.present.lifecycle.commands import howcome_home, install_for
 from howcome.present.lifecycle.engine import PartState
 from howcome.present.lifecycle.engine import inspect as inspect_parts
 from howcome.present.lifecycle.install_record import Owner, Record, Records, owned_by
 from howcome.present.lifecycle.json_entries import JsonEntries
-from howcome.present.lifecycle.parts import Merged, Part, Whole
-from howcome.present.lifecycle.toml_entries import TABLE, TomlEntries
+from howcome.present.lifecycle.parts import Format, Merged, Part, Whole
+from howcome.present.lifecycle.toml_entries import TomlEntries
 
 
-@dataclass(frozen=True)
-class Agent:
-    """One agent that howcome can be connected to.
+def agent_of(owner: Owner) -> Client:
+    """The agent that something is wired for.
 
-    Attributes:
-        title: Its name for people.
-        parts: What wires it: (scope, project root, options) → parts.
-        found: Whether it is on this machine.
-        try_this: What to do after `init`.
-        scopes: The scopes it can be wired for.
-        try_too: What else can be done in the user's scope.
+    Raises:
+        UsageError: It is not known here.
     """
-
-    title: str
-    parts: Callable[[str, str, Mapping[str, str]], list[Part]]
-    found: Callable[[], bool]
-    try_this: str
-    scopes: tuple[str, ...] = ("user",)
-    try_too: str = ""
-
-    def hint(self, scope: str) -> str:
-        """What to do after `init` for a scope: the slash commands are the user's, and no project's."""
-        return self.try_this + (self.try_too if scope == "user" else "")
-
-
-AGENTS: Mapping[str, Agent] = {
-    claude_code.AGENT: Agent(
-        "Claude Code",
-        claude_code.parts,
-        claude_code.found,
-        "start `claude` in a project and ask: what did we decide last week?",
-        ("user", "project"),
-        " Or type /howcome:recall",
-    ),
-    "codex": Agent(
-        "Codex CLI",
-        other_agents.codex_parts,
-        other_agents.codex_found,
-        "start `codex`, type /hooks and trust howcome's (Codex runs no hook before that); /mcp lists the tools",
-    ),
-    "gemini": Agent(
-        "Gemini CLI", other_agents.gemini_parts, other_agents.gemini_found, "start `gemini`; /mcp lists the tools"
-    ),
-    "cursor": Agent(
-        "Cursor", other_agents.cursor_parts, other_agents.cursor_found, "restart Cursor; its settings list the server"
-    ),
-    "opencode": Agent(
-        "OpenCode", other_agents.opencode_parts, other_agents.opencode_found, "start `opencode` and ask what it knows"
-    ),
-}
+    client = client_of(owner.agent)
+    if client is None:
+        raise UsageError(f"{owner.agent}: this howcome knows no such agent")
+    return client
 
 
 def parts_of(owner: Owner) -> list[Part]:
@@ -76,18 +37,28 @@ def parts_of(owner: Owner) -> list[Part]:
     Raises:
         UsageError: The agent cannot be wired in that scope.
     """
-    agent = AGENTS[owner.agent]
-    if owner.scope not in agent.scopes:
+    agent = agent_of(owner)
+    if owner.scope not in agent.wiring.scopes:
         raise UsageError(
             f"{agent.title} has no settings of a project that are the user's own; leave --scope {owner.scope} out"
         )
-    return agent.parts(owner.scope, owner.root, owner.options)
+    files = agent.wiring.files(install_for(owner.agent), owner.scope, owner.root, owner.options)
+    return [
+        Whole(file.path, file.content, file.what)
+        if isinstance(file, OwnFile) else Merged(file.path, file.entries, _format(agent, file.form))
+        for file in files
+    ]  # fmt: skip
+
+
+def _format(agent: Client | None, form: Form) -> Format:
+    is_grouped = agent is None or agent.wiring.is_grouped
+    return TomlEntries() if form == "toml" else JsonEntries(comments=form == "jsonc", grouped=is_grouped)
 
 
 def recorded_owners(agents: Sequence[str] | None = None, *, with_gone: bool = False) -> list[Owner]:
     """For whom something is installed, by the records; projects that are gone since only `with_gone`."""
     owners = owned_by(Records(howcome_home()).all(), agents)
-    known = [owner for owner in owners if owner.agent in AGENTS and owner.scope in AGENTS[owner.agent].scopes]
+    known = [owner for owner in owners if (agent := client_of(owner.agent)) and owner.scope in agent.wiring.scopes]
     return [owner for owner in known if with_gone or not owner.root or os.path.isdir(owner.root)]
 
 
@@ -98,7 +69,8 @@ def other_owners(owners: Sequence[Owner]) -> list[Owner]:
 
 def title_of(owner: Owner) -> str:
     """An owner's name for people; the word of the record when a newer howcome wrote it."""
-    return AGENTS[owner.agent].title if owner.agent in AGENTS else owner.agent
+    agent = client_of(owner.agent)
+    return agent.title if agent else owner.agent
 
 
 def inspect(agents: Sequence[str] | None = None) -> list[PartState]:
@@ -106,7 +78,7 @@ def inspect(agents: Sequence[str] | None = None) -> list[PartState]:
 
     Without any record, what `howcome init` would have installed is looked for: lost records show what is there.
     """
-    owners = recorded_owners(agents) or ([Owner(claude_code.AGENT)] if agents in (None, [claude_code.AGENT]) else [])
+    owners = recorded_owners(agents) or ([Owner(DEFAULT)] if agents in (None, [DEFAULT]) else [])
     return [state for owner in owners for state in inspect_parts(owner, parts_of(owner), howcome_home())]
 
 
@@ -133,6 +105,5 @@ def recorded_part(owner: Owner, record: Record) -> Part:
     entries = record.entries(owner)
     if not entries:
         return Whole(Path(record.path), b"", "file")
-    is_toml = any(entry.kind == TABLE for entry in entries)
-    form = TomlEntries() if is_toml else JsonEntries(comments=True, grouped=owner.agent != "cursor")
-    return Merged(Path(record.path), entries, form)
+    form: Form = "toml" if any(entry.kind == TABLE for entry in entries) else "jsonc"
+    return Merged(Path(record.path), entries, _format(client_of(owner.agent), form))

@@ -8,12 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from howcome.errors import LifecycleError
+from howcome.clients.registry import DEFAULT
+from howcome.clients.wiring import SERVER, Install, directory
 
-DEFAULT_AGENT = "claude-code"
-SERVER = "howcome"
-SERVERS = (SERVER, "recollect")  # the former name
-"""The name of the MCP server in every agent's settings."""
+SERVERS = (SERVER, "recollect")
+"""The name of the MCP server in every agent's settings, and the former one."""
 
 _LAUNCHER = "howcome/present/launch.py"
 _LAUNCHERS = (_LAUNCHER, "recollect/present/launch.py")
@@ -24,12 +23,17 @@ _HARMLESS = ["2>/dev/null", "||", "true"]
 """Python exits 2 when its script is gone, and 2 blocks the user's prompt; this end makes a leftover hook harmless."""
 
 
-def hook_command(event: str, agent: str = DEFAULT_AGENT) -> str:
+def hook_command(event: str, agent: str = DEFAULT) -> str:
     """The shell command of one hook: quick to start, always exit 0, harmless once howcome is gone."""
-    words = [*_launcher(), event, *([] if agent == DEFAULT_AGENT else ["--agent", agent])]
+    words = [*_launcher(), event, *([] if agent == DEFAULT else ["--agent", agent])]
     home = server_environment().get("HOWCOME_HOME")
     command = " ".join([shlex.join(words), *_HARMLESS])
     return command if home is None else f"HOWCOME_HOME={shlex.quote(home)} {command}"
+
+
+def install_for(agent: str) -> Install:
+    """How an agent starts this install."""
+    return Install(lambda event: hook_command(event, agent), server_words(), server_environment())
 
 
 def server_words() -> list[str]:
@@ -47,18 +51,6 @@ def server_environment() -> dict[str, str]:
 def howcome_home() -> Path:
     """The directory that holds everything howcome keeps."""
     return directory("HOWCOME_HOME", "~/.howcome")
-
-
-def directory(variable: str, default: str) -> Path:
-    """The directory that a variable names, or the default one.
-
-    Raises:
-        LifecycleError: The home directory is not known.
-    """
-    try:
-        return Path(os.environ.get(variable) or default).expanduser().absolute()
-    except RuntimeError as error:  # neither $HOME nor an entry in the user database
-        raise LifecycleError(f"Your home directory is not known: set HOME, or {variable}.") from error
 
 
 def is_hook(command: str, event: str | None = None) -> bool:

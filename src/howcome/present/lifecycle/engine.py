@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from howcome.clients.wiring import Entry
 from howcome.errors import LifecycleError
 from howcome.files import remove_leftovers
 from howcome.present.lifecycle.atomic_files import (
@@ -27,7 +28,7 @@ from howcome.present.lifecycle.atomic_files import (
     replace_file,
     require_writable,
 )
-from howcome.present.lifecycle.install_record import Entry, Owner, Record, Records, State
+from howcome.present.lifecycle.install_record import Owner, Record, Records, State
 from howcome.present.lifecycle.parts import KINDS, Merged, Part, Whole
 
 Outcome = Literal["created", "changed", "unchanged", "kept", "replaced", "restored", "removed", "edited", "nothing"]

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from howcome.clients.wiring import directory
 from howcome.present.lifecycle.agents import recorded_part
-from howcome.present.lifecycle.commands import directory, howcome_home
+from howcome.present.lifecycle.commands import howcome_home
 from howcome.present.lifecycle.engine import FileReport, uninstall
 from howcome.present.lifecycle.install_record import Owner, Records, owned_by
 

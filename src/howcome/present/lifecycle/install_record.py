@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from howcome.clients.registry import DEFAULT
+from howcome.clients.wiring import HOOK, Entry
 from howcome.files import write_whole
 from howcome.present.lifecycle.atomic_files import PRIVATE_DIRECTORY, digest, read_snapshot
 
@@ -27,20 +29,6 @@ _FIRST_VERSION = 1
 State = Literal["ok", "missing", "edited", "outdated", "invalid", "foreign"]
 """How something of ours stands in a file. Edited: its user changed it, and it works; outdated: it does not start this
 howcome, or is of an earlier version; invalid: the file cannot be read; foreign: somebody else's is in its place."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One thing of ours in a file: its kind, its path of keys, and the value that was written there."""
-
-    kind: str
-    path: tuple[str, ...]
-    value: object
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """What makes two entries the same entry: an element of a list is what it says, all else is where it stands."""
-        return (self.kind, *self.path, *([self.value] if isinstance(self.value, str) else []))
 
 
 @dataclass(frozen=True)
@@ -215,7 +203,7 @@ def _decoded(fields: dict[str, object], original: bytes | None) -> Record:
 
 def _of_first_version(fields: dict[str, object], original: bytes | None) -> Record:
     commands = fields.pop("commands")
-    entries = tuple(Entry("hook", ("hooks",), {"type": "command", "command": command}) for command in commands)  # type: ignore[attr-defined]
-    fields |= {"path": fields.pop("settings"), "owners": {Owner("claude-code"): entries}}
+    entries = tuple(Entry(HOOK, ("hooks",), {"type": "command", "command": command}) for command in commands)  # type: ignore[attr-defined]
+    fields |= {"path": fields.pop("settings"), "owners": {Owner(DEFAULT): entries}}
     lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     return Record(original=original, **{**fields, **lists})  # type: ignore[arg-type]  # a wrong shape raises

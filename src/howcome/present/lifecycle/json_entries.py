@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from json import JSONDecodeError
 
+from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, Entry
 from howcome.present.lifecycle.commands import SERVERS, is_hook, is_server
-from howcome.present.lifecycle.install_record import Entry, State
+from howcome.present.lifecycle.install_record import State
 from howcome.present.lifecycle.json_text import Container, Item, JsonText, value_at
-
-HOOK, SERVER_ENTRY, ALLOWED, NEEDED = "hook", "server", "allowed", "needed"
-"""Kinds of entries: a hook in groups or plainly in its event's list (`path` = hooks, event), a server (`path` ends with
-its name), an element of a list, and a member that the file must have whoever uses it."""
 
 _IDENTITY = ("type", "command", "args", "server", "tool", "input")
 """What makes an entry start this howcome; all else is its user's to change."""

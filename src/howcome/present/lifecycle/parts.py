@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, TABLE, Entry
 from howcome.present.lifecycle.atomic_files import decoded, digest
-from howcome.present.lifecycle.install_record import Entry, Record, State
-from howcome.present.lifecycle.json_entries import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, JsonEntries
-from howcome.present.lifecycle.toml_entries import TABLE
+from howcome.present.lifecycle.install_record import Record, State
+from howcome.present.lifecycle.json_entries import JsonEntries
 
 KINDS = {HOOK: "hooks", SERVER_ENTRY: "MCP server", TABLE: "MCP server", ALLOWED: "permissions", NEEDED: "version"}
 """How each kind of entry is called to a user."""

@@ -13,11 +13,11 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from howcome.clients.wiring import Entry
 from howcome.present.lifecycle.commands import is_server
-from howcome.present.lifecycle.install_record import Entry, State
+from howcome.present.lifecycle.install_record import State
 from howcome.present.lifecycle.json_text import value_at
 
-TABLE = "table"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"(?m)^[ \t]*\[")
 

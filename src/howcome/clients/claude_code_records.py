@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from howcome.capture.records import (
+from howcome.clients.records import (
     ReaderState,
     describe_media,
     exit_code,
@@ -22,22 +22,9 @@ from howcome.domain.events import Event, call_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.capture.records import Record
+    from howcome.clients.records import Record
 
 CLIENT = "claude-code"
-SUBAGENTS = "/subagents/"
-"""Below a folder named as the session's file: its subagents' transcripts."""
-
-FIELDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys((
-        "type", "subtype", "uuid", "sessionId", "session_id", "timestamp", "cwd", "gitBranch", "agentId", "isSidechain",
-        "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "origin", "turnOrigin",
-        "compactMetadata", "microcompactMetadata",
-    ), ()),
-    "message": ("content", "model"),
-}  # fmt: skip
-"""Every field of a record that is read here (and of an object among them, its fields). A decoder may skip all others:
-half of a transcript is the structured copy of tool results, which nobody reads."""
 
 _INTERNAL_TOOLS = frozenset({
     "Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep",

@@ -16,9 +16,9 @@ import json
 import os
 from contextlib import contextmanager
 
-from howcome.capture.decode import decode_record
-from howcome.capture.files import check_ours, read_whole
-from howcome.capture.roots import DATABASE_SUFFIXES
+from howcome.clients.decode import decode_record
+from howcome.clients.files import check_ours, read_whole
+from howcome.clients.sources import is_database
 from howcome.errors import RecordError, TranscriptError
 
 TYPE_CHECKING = False
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from howcome.capture.records import Record
+    from howcome.clients.records import Record
 
     Row = tuple[str, str | bytes]
     """A message or part: its id, and its JSON."""
 
-SQLITE_MAGIC = b"SQLite format 3\0"
 BUSY_S = 0.25
 """Readers wait only for a database that is not in WAL mode, or for its recovery."""
 
@@ -61,21 +60,10 @@ def transcripts(root: str) -> Iterator[str]:
             yield from (path for name in sorted(files) if is_session_file(path := os.path.join(folder, name)))
 
 
-def is_database(path: str) -> bool:
-    """Whether this is the name of a database: not of its log or a copy."""
-    return path.endswith(DATABASE_SUFFIXES)
-
-
 def is_session_file(path: str) -> bool:
     """Whether this is the name of an older session file."""
     parent = os.path.basename(os.path.dirname(os.path.dirname(path)))
     return parent == "session" and path.endswith(".json")
-
-
-def split_member(path: str) -> tuple[str, str] | None:
-    """The database and the session of `<database>#<session>`; None for any other path."""
-    database, _, session = path.rpartition("#")
-    return (database, session) if is_database(database) and "/" not in session else None
 
 
 def database_state(path: str) -> tuple[int, int]:

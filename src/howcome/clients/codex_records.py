@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import re
 
-from howcome.capture.decode import decode_embedded
-from howcome.capture.records import ReaderState, exit_code, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.decode import decode_embedded
+from howcome.clients.records import ReaderState, exit_code, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.capture.records import Record
+    from howcome.clients.records import Record
 
 CLIENT = "codex"
 MAX_EXIT_CODE = 2**32

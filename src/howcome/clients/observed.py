@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from howcome.capture.decode import clean
-from howcome.capture.records import parse_time_ms, without_own_blocks
+from howcome.clients.decode import clean
+from howcome.clients.records import parse_time_ms, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, UsageError

@@ -5,32 +5,20 @@ from __future__ import annotations
 import json
 import os
 
-from howcome.capture import claude_code, codex, gemini, opencode, opencode_store
-from howcome.capture.decode import decode_record
-from howcome.capture.files import READ_ERRORS, open_transcript
-from howcome.capture.roots import client_roots
-from howcome.capture.unfold import status_of
+from howcome.clients.decode import decode_record
+from howcome.clients.files import READ_ERRORS, open_transcript
+from howcome.clients.registry import DEFAULT, histories, history_of
+from howcome.clients.sources import LINES
 from howcome.errors import RecordError, TranscriptError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from howcome.capture.records import Reader
-
-READERS: Mapping[str, Reader] = {
-    claude_code.CLIENT: claude_code.read_record,
-    codex.CLIENT: codex.read_record,
-    gemini.CLIENT: gemini.read_record,
-    opencode.CLIENT: opencode.read_record,
-}
-"""Client → its reader. A new client is one file and one row here."""
-
-FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {claude_code.CLIENT: claude_code.FIELDS}
-"""Client → the only fields of its records (and their own) that its reader looks at, where it says so."""
+SUBAGENTS = "/subagents/"
+"""Below a folder named as a session's file: its subagents' transcripts."""
 
 SNIFF_BYTES = 256 << 10
-_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 class Found:
@@ -55,10 +43,10 @@ def known_transcripts(
     """
     found = [
         item
-        for client, roots in client_roots(home, environment).items()
+        for client, history in histories().items()
         if agent in (None, client)
-        for root in roots
-        for path in _LISTINGS.get(client, _files_of_lines)(root)
+        for root in history.roots(home, environment)
+        for path in history.transcripts(root)
         for item in _entry(path, client)
     ]
     return _in_order(found, newest_first=newest_first)
@@ -76,7 +64,7 @@ def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Fo
         if os.path.isdir(real):
             found += _walk(real, agent)
         elif os.path.exists(real):
-            found += _entry(real, agent or sniff(real) or claude_code.CLIENT)
+            found += _entry(real, agent or sniff(real) or DEFAULT)
         else:
             raise UsageError(f"{path}: no such file or folder; name transcripts, or folders of them")
     return _in_order(found)
@@ -87,54 +75,30 @@ def _in_order(found: Iterable[Found], *, newest_first: bool = False) -> list[Fou
     unique = {item.path: item for item in found}
     families: dict[str, list[Found]] = {}
     for item in sorted(unique.values(), key=lambda item: (item.mtime_ns, item.path)):
-        head, mark, _ = item.path.rpartition(claude_code.SUBAGENTS)
-        parent = next((path for end in _SUFFIXES if (path := head + end) in unique), item.path) if mark else item.path
+        head, mark, _ = item.path.rpartition(SUBAGENTS)
+        parent = next((path for end in LINES if (path := head + end) in unique), item.path) if mark else item.path
         families.setdefault(parent, []).append(item)
     ordered = sorted(families.items(), key=lambda pair: (unique[pair[0]].mtime_ns, pair[0]), reverse=newest_first)
     return [item for parent, items in ordered for item in sorted(items, key=lambda item: item.path != parent)]
 
 
-def _files_of_lines(root: str) -> Iterator[str]:
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
-
-
-_LISTINGS: Mapping[str, Callable[[str], Iterator[str]]] = {
-    gemini.CLIENT: gemini.transcripts,
-    opencode.CLIENT: opencode_store.transcripts,
-}
-"""Client → the paths of its transcripts below one of its roots, where they are not simply all files of lines."""
-
-
 def _walk(root: str, client: str | None) -> list[Found]:
     """The transcripts in a folder that somebody named, wherever in it they are."""
     found: list[Found] = []
+    wanted = [history_of(client)] if client else list(histories().values())
     for folder, folders, names in os.walk(root):
         folders.sort()
         for name in sorted(names):
             path = os.path.join(folder, name)
-            if _may_be(path, client):
+            if any(history.may_be(path) for history in wanted):
                 known = client or sniff(path)
                 found += _entry(path, known) if known else []
     return found
 
 
-def _may_be(path: str, client: str | None) -> bool:
-    """Whether a file's name is one that the client (or any) gives to transcripts."""
-    name = os.path.basename(path)
-    if client in (None, opencode.CLIENT) and (
-        opencode_store.is_session_file(path) or (name.startswith("opencode") and opencode_store.is_database(name))
-    ):
-        return True
-    if client in (None, gemini.CLIENT) and gemini.is_recording(name):
-        return True
-    return client != opencode.CLIENT and name.endswith(_SUFFIXES)
-
-
 def _entry(path: str, client: str) -> list[Found]:
     try:
-        status = status_of(path, client)
+        status = history_of(client).status(path)
     except TranscriptError:  # gone between listing and looking, or nothing that is read
         return []
     return [Found(path, client, status.size_bytes, status.mtime_ns)]
@@ -156,28 +120,26 @@ def with_subagents(paths: Iterable[str]) -> list[str]:
 def sniff(path: str) -> str | None:
     """Which client wrote a file, from its first records; None when it is JSON Lines of something else.
 
-    A file in which nothing can be decoded is taken for Claude Code's, so that its lines are accounted for.
+    A file in which nothing can be decoded is taken for the default client's, so that its lines are accounted for.
     """
     try:
         with open_transcript(path) as stream:
             head = stream.read(SNIFF_BYTES)
     except (*READ_ERRORS, TranscriptError):
-        return claude_code.CLIENT
-    if head.startswith(opencode_store.SQLITE_MAGIC) or opencode_store.is_session_file(path):
-        return opencode.CLIENT
-    if path.endswith(".json"):  # one document: all of it need not be in what was read
-        return gemini.CLIENT if b'"projectHash"' in head else None
-    lines, decoded = head.splitlines(), False
-    for line in lines[:50]:
+        return DEFAULT
+    known = histories()
+    known[DEFAULT] = known.pop(DEFAULT)  # asked last: what it takes for its own is anybody's
+    writer = next((client for client, history in known.items() if history.wrote_document(path, head)), None)
+    if writer or path.endswith(".json"):  # one document, of which no line is a record
+        return writer
+    is_decoded = False
+    for line in head.splitlines()[:50]:
         try:
             record = decode_record(line, json.loads)
         except RecordError:
             continue
-        decoded = True
-        if "payload" in record or "record_type" in record or record.get("type") == "session_meta":
-            return codex.CLIENT
-        if "projectHash" in record or "$set" in record:
-            return gemini.CLIENT
-        if "sessionId" in record or "uuid" in record:
-            return claude_code.CLIENT
-    return None if decoded else claude_code.CLIENT
+        is_decoded = True
+        writer = next((client for client, history in known.items() if history.wrote_record(record)), None)
+        if writer:
+            return writer
+    return None if is_decoded else DEFAULT

@@ -11,8 +11,8 @@ import json
 import os
 import re
 
-from howcome.capture.decode import decode_record
-from howcome.capture.records import describe_media, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.decode import decode_record
+from howcome.clients.records import describe_media, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, TranscriptError
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from howcome.capture.records import ReaderState, Record
+    from howcome.clients.records import ReaderState, Record
 
 CLIENT = "gemini"
 CHATS = "chats"

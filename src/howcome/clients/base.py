@@ -1,0 +1,280 @@
+"""What an agent is to howcome, as one object: its history, its hooks, its wiring.
+
+A prompt's hook imports its own agent's module and this one: nothing dear is imported here (AGENTS.md, invariant 8), and
+what a client needs for anything else it imports where it needs it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.sources import Status
+    from howcome.clients.wiring import Install, Wired
+    from howcome.domain.events import Event
+
+    Payload = Mapping[str, object]
+    Shape = Callable[[str, str], str]
+    """An event and what is to be said → what the hook writes."""
+
+RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL = (
+    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool",
+)  # fmt: skip
+"""Who answers an event, by their names in `present/hook_handlers`."""
+
+PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
+"""The settings that bound an answer."""
+
+_CURSORS = ("cursor_version", "conversation_id")
+"""Fields by which a payload is known as Cursor's: it can run the hooks in other agents' settings too."""
+
+
+class History:
+    """Where a client's transcripts lie, and how they are read. By itself: files of lines, wherever below the roots."""
+
+    fields: Mapping[str, tuple[str, ...]] = {}
+    """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
+
+    def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
+        """The folders (or databases) in which transcripts are kept."""
+        raise NotImplementedError
+
+    def transcripts(self, root: str) -> Iterator[str]:
+        """The paths of the transcripts below a root."""
+        import os
+
+        for folder, folders, names in os.walk(root):
+            folders.sort()
+            paths = (os.path.join(folder, name) for name in sorted(names))
+            yield from (path for path in paths if self.may_be(path))
+
+    def may_be(self, path: str) -> bool:
+        """Whether a file's name is one that the client gives to transcripts."""
+        return path.endswith((".jsonl", ".jsonl.gz"))
+
+    def wrote_document(self, path: str, head: bytes) -> bool:
+        """Whether a file that is not made of lines is the client's; `head` is how it begins."""
+        return False
+
+    def wrote_record(self, record: Record) -> bool:
+        """Whether a line's record is the client's."""
+        return False
+
+    def status(self, path: str) -> Status:
+        """How a source is on disk now, without reading it.
+
+        Raises:
+            TranscriptError: it is not there, or nothing that is read.
+        """
+        from howcome.clients.sources import status_of_file
+
+        return status_of_file(path)
+
+    def holds_sessions(self, path: str) -> bool:
+        """Whether a source is no transcript itself but a database of many."""
+        return False
+
+    def sessions_in(self, path: str) -> list[tuple[str, Status]]:
+        """The sources in a database of many sessions, longest untouched first.
+
+        Raises:
+            TranscriptError: locked, damaged, or nobody's that is known.
+        """
+        raise NotImplementedError
+
+    def open_lines(self, path: str, *, is_idle: bool = False) -> BinaryIO:
+        """A source as a stream of lines, whatever it is on disk.
+
+        Args:
+            path: The source.
+            is_idle: Nobody has touched it for so long that what is not finished will not be any more.
+
+        Raises:
+            TranscriptError: it cannot be read (yet).
+        """
+        from howcome.clients.files import open_transcript
+
+        return open_transcript(path)
+
+    def place_of(self, path: str) -> dict[str, str]:
+        """What a source's place says that its records do not, as values of a reader's state."""
+        return {}
+
+    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
+        """The events of one record, [] when it is ignored by rule, None when its type is unknown."""
+        raise NotImplementedError
+
+    def recent_text(self, path: str) -> str:
+        """The last words of a running transcript, for prompts that only point at them."""
+        return ""
+
+
+class Wiring:
+    """How an agent is connected to its memory, and what is asked about that."""
+
+    programs: Sequence[str] = ()
+    """Its programs on PATH, the one that says its version first."""
+
+    says_version = True
+    """Whether that program only says its version when it is asked for it."""
+
+    scopes: Sequence[str] = ("user",)
+    is_grouped = True
+    """Whether hooks stand in groups (`{"matcher", "hooks": [...]}`), not plainly in their event's list."""
+
+    try_this = ""
+    """What to do after `init`."""
+
+    try_too = ""
+    """What else can be done in the user's scope."""
+
+    off_switch = ""
+    """The setting that switches every hook off when it is true."""
+
+    why_no_hooks = ""
+    """The command that says why the agent runs none; `doctor` looks whether it did only where there is one."""
+
+    tool_hooks_since: tuple[int, ...] = ()
+    """The first version that knows hooks of the type `mcp_tool`; an older one drops the whole file for one."""
+
+    project_variable = ""
+    """What names the project's folder in the environment of the MCP server that it starts."""
+
+    session_variable = ""
+    """What names the session there."""
+
+    def folder(self) -> Path:
+        """The folder of its settings.
+
+        Raises:
+            LifecycleError: the home folder is not known.
+        """
+        raise NotImplementedError
+
+    def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
+        """What is put where for a scope (`root` is the project's) and some options of `init`."""
+        raise NotImplementedError
+
+    def is_here(self) -> bool:
+        """Whether the agent is on this machine."""
+        import shutil
+
+        return self.folder().is_dir() or any(shutil.which(program) for program in self.programs)
+
+    def hint(self, scope: str) -> str:
+        """What to do after `init` for a scope: what is the user's is no project's."""
+        return self.try_this + (self.try_too if scope == "user" else "")
+
+    def require_form(self, form: str) -> None:
+        """Refuse a form of hooks (an option of `init`) that the agent on PATH may not know.
+
+        Raises:
+            LifecycleError: it says what to do instead.
+        """
+
+    def local_file(self, root: str) -> Path | None:
+        """The file of a project that names this machine, and has no place in its repository."""
+        return None
+
+    def settings_in_effect(self, home: str, environment: Mapping[str, str], folder: str) -> list[str]:
+        """The settings files that count in a folder, where `off_switch` is looked for."""
+        return []
+
+    def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
+        """When a transcript last notes that a hook with `command` in its own ran, in UTC ms; 0: it does not."""
+        return 0
+
+
+class Hook:
+    """How one event of an agent is served.
+
+    Args:
+        handler: Who answers it: RECALL, CAPTURE, …
+        deadline_setting: The setting that bounds the answer.
+        timeout: What the agent's settings say, in the agent's own unit; None where they say nothing.
+        shape: How the answer looks.
+        is_wired: Whether `init` installs it; all are answered.
+    """
+
+    __slots__ = ("deadline_setting", "handler", "is_wired", "shape", "timeout")
+
+    def __init__(
+        self, handler: str, deadline_setting: str, *, timeout: int | None = None, shape: Shape | None = None,
+        is_wired: bool = True,
+    ) -> None:  # fmt: skip
+        self.handler, self.deadline_setting, self.timeout = handler, deadline_setting, timeout
+        self.shape, self.is_wired = shape or as_context, is_wired
+
+
+class Client:
+    """One agent.
+
+    Args:
+        name: Its name in commands, in the store and in `--agent`.
+        title: Its name for people.
+        wiring: How it is connected.
+        history: Where its transcripts are; None for an agent that leaves none, whose hooks are observed.
+        hooks: Its event → how that is served, in the order in which `init` writes them.
+    """
+
+    def __init__(
+        self, name: str, title: str, *, wiring: Wiring, history: History | None = None,
+        hooks: Mapping[str, Hook] | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.title, self.wiring, self.history = name, title, wiring, history
+        self.hooks: Mapping[str, Hook] = hooks or {}
+
+    def wired_hooks(self) -> dict[str, Hook]:
+        """The events that `init` installs."""
+        return {event: hook for event, hook in self.hooks.items() if hook.is_wired}
+
+    def heard(self, event: str, payload: Payload) -> Payload | None:
+        """A payload by the common names of its fields; None for one that is not this agent's, or of another event.
+
+        They are `hook_event_name`, `session_id`, `transcript_path`, `cwd` and `prompt`.
+        """
+        return payload if payload.get("hook_event_name") == event and not is_cursors(payload) else None
+
+    def observation(self, payload: Payload) -> dict[str, object]:
+        """What a payload says, as an observation (`observed.check_observation`); {} for nothing."""
+        return {}
+
+
+def is_cursors(payload: Payload) -> bool:
+    """Whether Cursor sent a payload."""
+    return any(name in payload for name in _CURSORS)
+
+
+def text_of(payload: Payload, name: str) -> str:
+    """A field of a payload that is a text; '' for any other."""
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def as_json(answer: Mapping[str, object]) -> str:
+    """An answer as agents read it."""
+    import json
+
+    return json.dumps(answer, ensure_ascii=False)
+
+
+# -- the shapes of answers -------------------------------------------------------------------------------------------
+def as_context(event: str, context: str) -> str:
+    """Nothing, or the context under the event's name."""
+    if not context:
+        return ""
+    return as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
+
+
+def always_json(event: str, context: str) -> str:
+    """The same, but an empty object for nothing."""
+    return as_context(event, context) or "{}"
+
+
+def nothing(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature
+    """An event that nothing can be said to."""
+    return "{}"

@@ -1,0 +1,255 @@
+"""Claude Code: transcripts of lines, hooks, the MCP server, permissions, a skill and slash commands.
+
+User scope covers every project, subdirectory and worktree. Project scope uses the two places that are the user's own
+and are read in that project only: `.claude/settings.local.json` and the project's part of `.claude.json`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from howcome.clients.base import CAPTURE, CATCH_UP, INGEST, PROMPT, RECALL, START, Client, History, Hook, Wiring
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.wiring import Entry, Install, Wired
+    from howcome.domain.events import Event
+
+HOOKS = {
+    "SessionStart": Hook(CATCH_UP, START, timeout=20),
+    "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5),
+    "PreCompact": Hook(CAPTURE, INGEST, timeout=20),
+    "Stop": Hook(CAPTURE, INGEST, timeout=20),
+    "SubagentStop": Hook(CAPTURE, INGEST, timeout=20),
+    "SessionEnd": Hook(CAPTURE, START, timeout=20),  # without one in the settings, all SessionEnd hooks share 1.5 s
+}
+"""Timeouts in seconds. All events are known to every supported client: one that a client does not know makes it drop
+the whole file."""
+
+READ_ONLY_TOOLS = (
+    "search_memory",
+    "get_context",
+    "get_memories",
+    "replay_session",
+    "get_timeline",
+    "expand_memory",
+    "list_stale",
+    "memory_status",
+)
+"""Tools that change nothing, which the client may call without asking; the others ask each time."""
+
+MCP_TOOL_EVENTS = frozenset(("UserPromptSubmit",))
+"""Events that the form `mcp` answers through the running MCP server. Never SessionStart: the client has no server
+then, and says so on its user's screen."""
+
+MCP_TOOL_SINCE = (2, 1, 118)
+
+MCP_TOOL_FIELDS = ("hook_event_name", "session_id", "transcript_path", "cwd", "prompt")
+"""Fields of the payload that are passed on. Each has to be named (there is no way to pass the payload whole); one that
+is missing arrives as an empty string; quotes, newlines and `${…}` inside a value arrive as they are."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((
+        "type", "subtype", "uuid", "sessionId", "session_id", "timestamp", "cwd", "gitBranch", "agentId", "isSidechain",
+        "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "origin", "turnOrigin",
+        "compactMetadata", "microcompactMetadata",
+    ), ()),
+    "message": ("content", "model"),
+}  # fmt: skip
+"""Every field of a record that `claude_code_records` reads (and of an object among them, its fields). A decoder may
+skip all others: half of a transcript is the structured copy of tool results, which nobody reads."""
+
+MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
+TAIL_BYTES = 1 << 20
+"""Where the last Stop hook of a session is looked for; a turn of 2.1.329 writes some 100 KB after it."""
+
+_VERSION_SECONDS = 5
+_SKILL = "temporal-recall"
+
+
+class _History(History):
+    fields = FIELDS
+
+    def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
+        return [os.path.join(environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects")]
+
+    def wrote_record(self, record: Record) -> bool:
+        return "sessionId" in record or "uuid" in record
+
+    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
+        from howcome.clients.claude_code_records import read_record
+
+        return read_record(record, state)
+
+    def recent_text(self, path: str) -> str:
+        from howcome.clients.claude_code_tail import recent_text
+
+        return recent_text(path)
+
+
+class _Wiring(Wiring):
+    programs = ("claude",)
+    scopes = ("user", "project")
+    try_this = "start `claude` in a project and ask: what did we decide last week?"
+    try_too = " Or type /howcome:recall"
+    off_switch = "disableAllHooks"
+    why_no_hooks = "claude --debug hooks"
+    tool_hooks_since = MCP_TOOL_SINCE
+    project_variable = "CLAUDE_PROJECT_DIR"
+    session_variable = "CLAUDE_CODE_SESSION_ID"
+
+    def folder(self) -> Path:
+        from howcome.clients.wiring import directory
+
+        return directory("CLAUDE_CONFIG_DIR", "~/.claude")
+
+    def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
+        from howcome.clients.wiring import SettingsFile
+
+        permissions = [] if options.get("permissions") == "no" else _permitted()
+        entries = (*_hooks(install, options.get("hook_form", "auto")), *permissions)
+        local = self.local_file(root) if scope == "project" else None
+        if local:
+            server = _server(install, "projects", root, "mcpServers")
+            return [SettingsFile(local, entries), SettingsFile(self._state(), (server,))]
+        server = _server(install, "mcpServers")
+        settings = [SettingsFile(self.folder() / "settings.json", entries), SettingsFile(self._state(), (server,))]
+        return [*settings, *_own_files(self.folder())]
+
+    def local_file(self, root: str) -> Path | None:
+        from pathlib import Path
+
+        return Path(root) / ".claude" / "settings.local.json" if root else None
+
+    def _state(self) -> Path:
+        """The file in which the client keeps its own state and the user's MCP servers."""
+        from howcome.clients.wiring import directory
+
+        older = self.folder() / ".config.json"  # the client prefers it where it exists
+        return older if older.exists() else directory("CLAUDE_CONFIG_DIR", "~") / ".claude.json"
+
+    def require_form(self, form: str) -> None:
+        if form == "mcp":
+            require_form(form, client_version())
+
+    def settings_in_effect(self, home: str, environment: Mapping[str, str], folder: str) -> list[str]:
+        own = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
+        local = (os.path.join(folder, ".claude", name) for name in ("settings.json", "settings.local.json"))
+        return list(dict.fromkeys((MANAGED_SETTINGS, os.path.join(own, "settings.json"), *local)))
+
+    def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
+        """The client notes which Stop hooks it ran: so no hook has to write down that it was there."""
+        try:
+            with open(path, "rb") as stream:
+                stream.seek(max(0, size_bytes - TAIL_BYTES))
+                lines = stream.read().splitlines()
+        except OSError:
+            return 0
+        for line in reversed(lines):
+            if b'"stop_hook_summary"' in line and command.encode() in line:
+                return _record_ms(line)
+        return 0
+
+
+def _record_ms(line: bytes) -> int:
+    import json
+    from datetime import datetime
+
+    try:
+        return round(datetime.fromisoformat(json.loads(line)["timestamp"]).timestamp() * 1000)
+    except (ValueError, LookupError, TypeError):
+        return 0
+
+
+# -- what is wired ---------------------------------------------------------------------------------------------------
+def _hooks(install: Install, form: str) -> list[Entry]:
+    """One handler for each event."""
+    from howcome.clients.wiring import HOOK, SERVER, Entry
+
+    fields = {name: f"${{{name}}}" for name in MCP_TOOL_FIELDS}
+    tool = {"type": "mcp_tool", "server": SERVER, "tool": "hook", "input": fields}
+    entries = install.hooks(HOOKS)
+    for number, (event, hook) in enumerate(HOOKS.items()):
+        if form == "mcp" and event in MCP_TOOL_EVENTS:
+            entries[number] = Entry(HOOK, ("hooks", event), {**tool, "timeout": hook.timeout})
+    return entries
+
+
+def _permitted() -> list[Entry]:
+    """What needs no question: the tools that change nothing, and opening the skill that says how to use them."""
+    from howcome.clients.wiring import ALLOWED, SERVER, Entry
+
+    rules = [*(f"mcp__{SERVER}__{tool}" for tool in READ_ONLY_TOOLS), f"Skill({_SKILL})"]
+    return [Entry(ALLOWED, ("permissions", "allow"), rule) for rule in rules]
+
+
+def _server(install: Install, *path: str) -> Entry:
+    from howcome.clients.wiring import SERVER, SERVER_ENTRY, Entry
+
+    command, *arguments = install.server_words
+    value = {"type": "stdio", "command": command, "args": arguments, "env": dict(install.server_environment)}
+    return Entry(SERVER_ENTRY, (*path, SERVER), value)
+
+
+def _own_files(folder: Path) -> list[Wired]:
+    from importlib import resources
+
+    from howcome.clients.wiring import SERVER, OwnFile
+
+    assets = resources.files("howcome.clients") / "assets"
+    skill = (assets / "SKILL.md").read_bytes()
+    found: list[Wired] = [OwnFile(folder / "skills" / _SKILL / "SKILL.md", skill, f"skill {_SKILL}")]
+    for command in sorted((assets / "commands").iterdir(), key=lambda file: file.name):
+        if command.name.endswith(".md"):
+            name = f"/{SERVER}:{command.name.removesuffix('.md')}"
+            found.append(OwnFile(folder / "commands" / SERVER / command.name, command.read_bytes(), name))
+    return found
+
+
+# -- the client's version --------------------------------------------------------------------------------------------
+def client_version() -> tuple[int, ...] | None:
+    """The version of the `claude` on PATH; None when there is none, or it does not say."""
+    import re
+    import shutil
+    import subprocess
+
+    executable = shutil.which("claude")
+    if executable is None:
+        return None
+    try:
+        done = subprocess.run(
+            [executable, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.match(rb"\s*(\d+)\.(\d+)\.(\d+)", done.stdout)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def require_form(form: str, version: tuple[int, ...] | None) -> None:
+    """Refuse a hook form that the client on PATH may not know.
+
+    Raises:
+        LifecycleError: It says what to do instead.
+    """
+    from howcome.errors import LifecycleError
+
+    if form != "mcp" or (version is not None and version >= MCP_TOOL_SINCE):
+        return
+    least = ".".join(map(str, MCP_TOOL_SINCE))
+    seen = "no `claude` on PATH says its version" if version is None else f"this is {'.'.join(map(str, version))}"
+    raise LifecycleError(
+        f"Hooks through MCP need Claude Code {least} or newer, and {seen}. An older client would drop its whole"
+        " settings file. Update the client, or use --hook-form command. Nothing was written."
+    )
+
+
+CLIENT = Client("claude-code", "Claude Code", history=_History(), hooks=HOOKS, wiring=_Wiring())

@@ -1,0 +1,76 @@
+"""Codex CLI: rollouts of lines; a table in config.toml and hooks in hooks.json.
+
+Built from its public sources and formats. It is wired for the user only: its project files are meant to be committed,
+so a path of this machine has no place in them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from howcome.clients.base import (
+    CAPTURE_OR_CATCH_UP,
+    CATCH_UP,
+    INGEST,
+    PROMPT,
+    RECALL,
+    START,
+    Client,
+    History,
+    Hook,
+    Wiring,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.wiring import Install, Wired
+    from howcome.domain.events import Event
+
+
+class _History(History):
+    def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
+        own = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
+        return [os.path.join(own, "sessions"), os.path.join(own, "archived_sessions")]
+
+    def wrote_record(self, record: Record) -> bool:
+        return "payload" in record or "record_type" in record or record.get("type") == "session_meta"
+
+    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
+        from howcome.clients.codex_records import read_record
+
+        return read_record(record, state)
+
+
+class _Wiring(Wiring):
+    programs = ("codex",)
+    try_this = "start `codex`, type /hooks and trust howcome's (Codex runs no hook before that); /mcp lists the tools"
+
+    def folder(self) -> Path:
+        from howcome.clients.wiring import directory
+
+        return directory("CODEX_HOME", "~/.codex")
+
+    def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
+        from howcome.clients.wiring import TABLE, SettingsFile
+
+        return [  # its servers get a few variables only, so the table says what they need
+            SettingsFile(self.folder() / "config.toml", (install.server("mcp_servers", kind=TABLE),), "toml"),
+            SettingsFile(self.folder() / "hooks.json", tuple(install.hooks(CLIENT.wired_hooks()))),
+        ]
+
+
+CLIENT = Client(
+    "codex", "Codex CLI", history=_History(), wiring=_Wiring(),
+    hooks={  # timeouts in seconds; `transcript_path` may be null
+        "SessionStart": Hook(CATCH_UP, START, timeout=20),
+        "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5),
+        "Stop": Hook(CAPTURE_OR_CATCH_UP, INGEST, timeout=20),
+        # The file keeps what is compacted, and earlier clients do not know these.
+        "PreCompact": Hook(CAPTURE_OR_CATCH_UP, INGEST, is_wired=False),
+        "SubagentStop": Hook(CAPTURE_OR_CATCH_UP, INGEST, is_wired=False),
+    },
+)  # fmt: skip

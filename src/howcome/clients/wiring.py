@@ -1,0 +1,107 @@
+"""What an agent's wiring is made of: entries in files that are its user's, and whole files of ours, as plain data.
+
+`present/lifecycle` writes them, looks for them and takes them out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from howcome.clients.base import Hook
+from howcome.errors import LifecycleError
+
+SERVER = "howcome"
+"""The name of the MCP server in every agent's settings."""
+
+HOOK, SERVER_ENTRY, ALLOWED, NEEDED, TABLE = "hook", "server", "allowed", "needed", "table"
+"""Kinds of entries: a hook in groups or plainly in its event's list (`path` = hooks, event), a server (`path` ends with
+its name), an element of a list, a member that the file must have whoever uses it, and a table of a TOML file (`path` =
+the keys of its header)."""
+
+HOOK_FORMS = ("auto", "command", "mcp")
+"""How hooks are answered, as `init` is told: by a command, or by the running MCP server."""
+
+Form = Literal["json", "jsonc", "toml"]
+"""What a settings file is; `jsonc` is JSON whose reader allows comments and trailing commas."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing of ours in a file: its kind, its path of keys, and the value that was written there."""
+
+    kind: str
+    path: tuple[str, ...]
+    value: object
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What makes two entries the same entry: an element of a list is what it says, all else is where it stands."""
+        return (self.kind, *self.path, *([self.value] if isinstance(self.value, str) else []))
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """A file of the user's, and what of ours stands in it."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+    form: Form = "json"
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file that is ours from its first byte to its last; `what` names it to a user."""
+
+    path: Path
+    content: bytes
+    what: str
+
+
+Wired = SettingsFile | OwnFile
+
+
+@dataclass(frozen=True)
+class Install:
+    """How an agent starts this install of howcome.
+
+    Attributes:
+        hook_command: An event → the shell command of its hook.
+        server_words: The command line of the MCP server.
+        server_environment: What the server's environment must say.
+    """
+
+    hook_command: Callable[[str], str]
+    server_words: Sequence[str]
+    server_environment: Mapping[str, str]
+
+    def hooks(self, hooks: Mapping[str, Hook]) -> list[Entry]:
+        """Hooks in the shape that most agents read."""
+        handler = {"type": "command"}
+        return [
+            Entry(HOOK, ("hooks", event), {**handler, "command": self.hook_command(event), "timeout": hook.timeout})
+            for event, hook in hooks.items()
+        ]
+
+    def server(self, *path: str, kind: str = SERVER_ENTRY) -> Entry:
+        """The MCP server in the shape that most agents read, in the object at `path`."""
+        command, *arguments = self.server_words
+        value: dict[str, object] = {"command": command, "args": arguments}
+        if self.server_environment:
+            value["env"] = dict(self.server_environment)
+        return Entry(kind, (*path, SERVER), value)
+
+
+def directory(variable: str, default: str) -> Path:
+    """The directory that a variable names, or the default one.
+
+    Raises:
+        LifecycleError: The home directory is not known.
+    """
+    try:
+        return Path(os.environ.get(variable) or default).expanduser().absolute()
+    except RuntimeError as error:  # neither $HOME nor an entry in the user database
+        raise LifecycleError(f"Your home directory is not known: set HOME, or {variable}.") from error
