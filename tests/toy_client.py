@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from howcome.clients.base import Client, History, Hook, Wiring
+from howcome.clients.base import Client, History, Wiring
+from howcome.clients.hook import Hook
 from howcome.clients.records import ReaderState, parse_time_ms
 from howcome.clients.wiring import HOOK, SERVER, SERVER_ENTRY, Entry, Install, SettingsFile, Wired
 from howcome.domain.events import ASSISTANT_TEXT, ORIGIN_ASSISTANT, ORIGIN_USER, USER_PROMPT, Event

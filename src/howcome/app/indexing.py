@@ -141,4 +141,4 @@ class Indexing:
         """What there is of vectors on disk, one a model; no model is loaded."""
         from howcome.store.vector_folders import vector_folders
 
-        return vector_folders(os.path.join(self._settings.home, "index"), self._store)
+        return vector_folders(os.path.join(self._settings.home, "index"), self._store.log)

@@ -6,31 +6,19 @@ what a client needs for anything else it imports where it needs it.
 
 from __future__ import annotations
 
+from howcome.clients.hook import is_cursors
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
+    from howcome.clients.hook import Hook, Payload
     from howcome.clients.records import ReaderState, Record
     from howcome.clients.sources import Status
     from howcome.clients.wiring import Install, Wired
     from howcome.domain.events import Event
-
-    Payload = Mapping[str, object]
-    Shape = Callable[[str, str], str]
-    """An event and what is to be said → what the hook writes."""
-
-RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL = (
-    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool",
-)  # fmt: skip
-"""Who answers an event, by their names in `present/hook_handlers`."""
-
-PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
-"""The settings that bound an answer."""
-
-_CURSORS = ("cursor_version", "conversation_id")
-"""Fields by which a payload is known as Cursor's: it can run the hooks in other agents' settings too."""
 
 
 class History:
@@ -189,27 +177,6 @@ class Wiring:
         return 0
 
 
-class Hook:
-    """How one event of an agent is served.
-
-    Args:
-        handler: Who answers it: RECALL, CAPTURE, …
-        deadline_setting: The setting that bounds the answer.
-        timeout: What the agent's settings say, in the agent's own unit; None where they say nothing.
-        shape: How the answer looks.
-        is_wired: Whether `init` installs it; all are answered.
-    """
-
-    __slots__ = ("deadline_setting", "handler", "is_wired", "shape", "timeout")
-
-    def __init__(
-        self, handler: str, deadline_setting: str, *, timeout: int | None = None, shape: Shape | None = None,
-        is_wired: bool = True,
-    ) -> None:  # fmt: skip
-        self.handler, self.deadline_setting, self.timeout = handler, deadline_setting, timeout
-        self.shape, self.is_wired = shape or as_context, is_wired
-
-
 class Client:
     """One agent.
 
@@ -242,39 +209,3 @@ class Client:
     def observation(self, payload: Payload) -> dict[str, object]:
         """What a payload says, as an observation (`observed.check_observation`); {} for nothing."""
         return {}
-
-
-def is_cursors(payload: Payload) -> bool:
-    """Whether Cursor sent a payload."""
-    return any(name in payload for name in _CURSORS)
-
-
-def text_of(payload: Payload, name: str) -> str:
-    """A field of a payload that is a text; '' for any other."""
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def as_json(answer: Mapping[str, object]) -> str:
-    """An answer as agents read it."""
-    import json
-
-    return json.dumps(answer, ensure_ascii=False)
-
-
-# -- the shapes of answers -------------------------------------------------------------------------------------------
-def as_context(event: str, context: str) -> str:
-    """Nothing, or the context under the event's name."""
-    if not context:
-        return ""
-    return as_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
-
-
-def always_json(event: str, context: str) -> str:
-    """The same, but an empty object for nothing."""
-    return as_context(event, context) or "{}"
-
-
-def nothing(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature
-    """An event that nothing can be said to."""
-    return "{}"

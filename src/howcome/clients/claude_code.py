@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.base import CAPTURE, CATCH_UP, INGEST, PROMPT, RECALL, START, Client, History, Hook, Wiring
+from howcome.clients.base import Client, History, Wiring
+from howcome.clients.hook import CAPTURE, CATCH_UP, INGEST, PROMPT, RECALL, START, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

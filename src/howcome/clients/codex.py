@@ -8,18 +8,8 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.base import (
-    CAPTURE_OR_CATCH_UP,
-    CATCH_UP,
-    INGEST,
-    PROMPT,
-    RECALL,
-    START,
-    Client,
-    History,
-    Hook,
-    Wiring,
-)
+from howcome.clients.base import Client, History, Wiring
+from howcome.clients.hook import CAPTURE_OR_CATCH_UP, CATCH_UP, INGEST, PROMPT, RECALL, START, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

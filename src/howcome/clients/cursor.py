@@ -5,27 +5,15 @@ Its own are the names of events and fields, and the answers. Built from its publ
 
 from __future__ import annotations
 
-from howcome.clients.base import (
-    INGEST,
-    OBSERVE,
-    PROMPT,
-    START,
-    TAKE_SPOOL,
-    Client,
-    Hook,
-    Wiring,
-    as_json,
-    is_cursors,
-    nothing,
-    text_of,
-)
+from howcome.clients.base import Client, Wiring
+from howcome.clients.hook import INGEST, OBSERVE, PROMPT, START, TAKE_SPOOL, Hook, as_json, is_cursors, nothing, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from howcome.clients.base import Payload
+    from howcome.clients.hook import Payload
     from howcome.clients.wiring import Install, Wired
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.clients.base import Client, History, Hook
+    from howcome.clients.base import Client, History
+    from howcome.clients.hook import Hook
 
 DEFAULT = "claude-code"
 """Who is meant where nobody is named."""

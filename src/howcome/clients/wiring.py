@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from howcome.clients.base import Hook
+from howcome.clients.hook import Hook
 from howcome.errors import LifecycleError
 
 SERVER = "howcome"

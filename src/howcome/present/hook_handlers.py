@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import time
 
-from howcome.clients import base
-from howcome.clients.base import text_of
+from howcome.clients import hook as base
+from howcome.clients.hook import text_of
 from howcome.clients.registry import DEFAULT, client_of
 
 TYPE_CHECKING = False
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from howcome.app import App
-    from howcome.clients.base import Client, Payload
+    from howcome.clients.base import Client
+    from howcome.clients.hook import Payload
     from howcome.domain.stored import Reminder
     from howcome.present.shared_embedder import SharedEmbedder
     from howcome.settings import Settings

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from howcome.clients.base import Hook, Payload
+    from howcome.clients.hook import Hook, Payload
     from howcome.settings import Settings
 
 PROMPT_SETTING = "prompt_deadline_ms"

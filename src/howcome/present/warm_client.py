@@ -14,14 +14,14 @@ import sys
 import time
 
 from howcome import __version__
-from howcome.clients.base import RECALL
+from howcome.clients.hook import RECALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Callable
 
-    from howcome.clients.base import Hook
+    from howcome.clients.hook import Hook
 
 PROTOCOL = 1
 SOCKET_NAME = "worker.sock"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from howcome.store.code_graph import CodeGraph
     from howcome.store.distil_batch_rows import DistilBatchRows
     from howcome.store.event_log import EventLog
+    from howcome.store.gate import Gate
     from howcome.store.memory_rows import (
         Candidates,
         KeptMemories,
@@ -35,20 +36,6 @@ if TYPE_CHECKING:
 
     FloatVector: TypeAlias = NDArray[np.float32]
     FloatMatrix: TypeAlias = NDArray[np.float32]
-
-
-class Gate(Protocol):
-    """What every text goes through before it rests; `version` says by which rules."""
-
-    version: int
-
-    def text(self, text: str) -> str:
-        """A text as it may rest; one that rests already stays as it is."""
-        ...
-
-    def value(self, value: object) -> object:
-        """Decoded JSON as it may rest."""
-        ...
 
 
 class Store(Protocol):

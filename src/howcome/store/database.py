@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from howcome.store.base import Gate
+    from howcome.store.gate import Gate
     from howcome.store.gated import GatedConnection
 
 

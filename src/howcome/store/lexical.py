@@ -23,11 +23,12 @@ from tantivy import Occur, Query
 from howcome.domain import bm25, events
 from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
 from howcome.domain.term_weights import DID_BOOST
-from howcome.domain.text import GENERIC_WORDS, STOP_WORDS, with_extra_terms
+from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.store.binding import guarded
 from howcome.store.index_files import make_folders, require_safe
 from howcome.store.lexical_counts import ScopeCounts
 from howcome.store.lexical_filter import all_of, any_number, asked_of, sifted, within
+from howcome.store.memory_terms import analyzer
 from howcome.store.stamp import give_up, is_stamped
 
 TYPE_CHECKING = False
@@ -56,19 +57,6 @@ SPARE = 1.25
 """Kinds and origins are sifted from the best hits of all kinds: in a query of nothing but words Tantivy skips what
 cannot be among the best, in one that also asks for kinds it scores every row. At 1,000,000 events that is 1.1 ms, not
 3.6, for the same answers. So many hits are looked at, SPARE times what should do; where they do not, all rows are."""
-
-
-def analyzer() -> tantivy.TextAnalyzer:
-    """How words become terms, in every index: lower case, no stop words, stemmed."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    for step in (
-        tantivy.Filter.remove_long(60),
-        tantivy.Filter.lowercase(),
-        tantivy.Filter.custom_stopword(sorted(STOP_WORDS)),
-        tantivy.Filter.stemmer("english"),
-    ):
-        builder = builder.filter(step)
-    return builder.build()
 
 
 def _names_analyzer() -> tantivy.TextAnalyzer:

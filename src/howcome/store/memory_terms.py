@@ -9,7 +9,7 @@ import json
 
 import apsw
 
-from howcome.domain.text import with_extra_terms
+from howcome.domain.text import STOP_WORDS, with_extra_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 NAME = "memory_terms"
 ALL = ""
 """Stands for all terms of a memory; no term of a text is empty."""
+
+
+def analyzer() -> tantivy.TextAnalyzer:
+    """How words become terms, in every index: lower case, no stop words, stemmed."""
+    import tantivy  # dear, and most connections write no memory
+
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    for step in (
+        tantivy.Filter.remove_long(60),
+        tantivy.Filter.lowercase(),
+        tantivy.Filter.custom_stopword(sorted(STOP_WORDS)),
+        tantivy.Filter.stemmer("english"),
+    ):
+        builder = builder.filter(step)
+    return builder.build()
 
 
 class MemoryTerms:
@@ -29,8 +44,6 @@ class MemoryTerms:
     def __call__(self, text: bytes) -> str:
         """{term: [how often it is in the text, how many terms that has]} as JSON; {} for a text without any."""
         if self._analyzer is None:
-            from howcome.store.lexical import analyzer
-
             self._analyzer = analyzer()
         terms = self._analyzer.analyze(with_extra_terms(text.decode("utf-8", "replace")))
         counts: dict[str, int] = {ALL: len(terms)} if terms else {}

@@ -30,10 +30,11 @@ from howcome.store.sqlite_sessions import SqliteAccounts, SqliteInjections, Sqli
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.store.answers import Answers
-    from howcome.store.base import Gate, Store
+    from howcome.store.base import Store
     from howcome.store.code_graph import CodeGraph
     from howcome.store.distil_batch_rows import DistilBatchRows
     from howcome.store.event_log import EventLog
+    from howcome.store.gate import Gate
     from howcome.store.memory_rows import (
         Candidates,
         KeptMemories,

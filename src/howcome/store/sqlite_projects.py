@@ -97,9 +97,6 @@ class SqliteProjects:
             execute("INSERT OR IGNORE INTO unreconciled VALUES (?)", (kept,))
             execute("DELETE FROM projects WHERE id = ?", (joined,))
             self._alias(root, kept, now_ms)
-        from howcome.store.vector_projects import move_vectors
-
-        move_vectors(self._db.folder, joined, kept)
 
     def _alias(self, root: str, project_id: int, now_ms: int) -> None:
         self._db.execute(

@@ -9,7 +9,7 @@ from howcome.store.vector_head import FORMAT, HEAD_NAME, checksum_of, data_path,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.store.base import Store
+    from howcome.store.event_log import EventLog
     from howcome.store.vector_head import Head
 
 PREFIX = f"vectors-{FORMAT}-"
@@ -35,9 +35,9 @@ class VectorFolder:
         self.dimensions, self.count, self.turns_behind, self.problem = 0, 0, 0, ""
 
 
-def vector_folders(folder: str, store: Store) -> list[VectorFolder]:
+def vector_folders(folder: str, log: EventLog) -> list[VectorFolder]:
     """Every model's vectors in the folder of a store's indexes, by name."""
-    return [_looked_at(os.path.join(folder, name), name, store) for name in _names(folder)]
+    return [_looked_at(os.path.join(folder, name), name, log) for name in _names(folder)]
 
 
 def give_up_broken(folder: str) -> list[str]:
@@ -83,7 +83,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
+def _looked_at(path: str, name: str, log: EventLog) -> VectorFolder:
     found, last_row = VectorFolder(name, _size_bytes(path)), 0
     try:
         head = read_head(path)
@@ -93,9 +93,9 @@ def _looked_at(path: str, name: str, store: Store) -> VectorFolder:
         head, found.problem = None, "files of it are gone or cut"
     if head is not None:
         found.dimensions = head.dimensions
-        if head.is_of(store.log.mark_at):
+        if head.is_of(log.mark_at):
             found.count, last_row = head.count, head.last_row
-    found.turns_behind = store.log.count_turns_after(last_row)
+    found.turns_behind = log.count_turns_after(last_row)
     return found
 
 
