@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from howcome.clients import hook as base
+from howcome.clients import hook
 from howcome.clients.hook import text_of
 from howcome.clients.registry import DEFAULT, client_of
 
@@ -206,7 +206,7 @@ def take_spool(asked: Asked) -> Reply:
 
 
 HANDLERS: dict[str, Handler] = {
-    base.RECALL: recall, base.CAPTURE: capture, base.CATCH_UP: catch_up,
-    base.CAPTURE_OR_CATCH_UP: capture_or_catch_up, base.OBSERVE: observe, base.TAKE_SPOOL: take_spool,
+    hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: catch_up,
+    hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""
