@@ -23,11 +23,13 @@ demo: $(STAMP)
 test: $(STAMP) check
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
-# Lint, types and import contracts.
+# Lint, format, types, import contracts, and the code's structure in figures.
 check: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.structure
 
 # Speed and size on this machine, as ratios; DATA=folder adds transcripts of yours.
 bench: $(STAMP)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import corpus
+from howcome import wiring as lifecycle
 from howcome.clients.discover import named_transcripts
-from howcome.present import lifecycle
 from timing import Cost, Report, Stopwatch, core_for_measuring, measure
 
 if TYPE_CHECKING:

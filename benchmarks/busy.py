@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
+LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "launch.py"
 HOOK = [sys.executable, "-I", "-S", "-E", str(LAUNCH)]
 PROJECT = "/home/mara/harbour"
 EXCHANGES = 200

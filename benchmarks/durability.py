@@ -22,9 +22,9 @@ import apsw
 
 import corpus
 from bench import MARK, Bench
+from howcome import launch
 from howcome.app import open_app
 from howcome.domain import events
-from howcome.present import launch
 from howcome.settings import read_settings
 from timing import middle
 

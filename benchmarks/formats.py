@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,8 +19,8 @@ from words import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from howcome.index.vector_index import VectorIndex
     from howcome.store.base import Store
-    from howcome.store.vector_index import VectorIndex
     from vectors import Source
 
 INDEX_EVERY_ROWS = 60_000
@@ -120,7 +120,7 @@ def _add(store: Store, preparer: Preparer, session: _Session, now_ms: int) -> di
 
 def add_vectors(store: Store, index: VectorIndex, source: Source) -> int:
     """Writes an invented vector for every turn that has none, as the product writes its own; how many."""
-    from howcome.store.vector_writer import VectorWriter
+    from howcome.index.vector_writer import VectorWriter
 
     added = 0
     with VectorWriter(index) as writer:

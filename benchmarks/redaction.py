@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import corpus
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
 
 if TYPE_CHECKING:
     from bench import Bench

@@ -18,10 +18,10 @@ from growing import add_vectors, grow
 from howcome.app import now_ms, open_app
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope
-from howcome.present.lifecycle.commands import server_words
 from howcome.providers.embed import embedding_status, open_embedder
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
+from howcome.wiring.commands import server_words
 from searching import misspell
 from serving import Served
 from timing import base_command, middle, pinned, share
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from bench import Bench
     from howcome.app import App
+    from howcome.index.vector_index import VectorIndex
     from howcome.providers.base import Embedder
     from howcome.store.base import Store
-    from howcome.store.vector_index import VectorIndex
 
 QUESTIONS = 300
 ROUNDS = 3
@@ -120,7 +120,7 @@ def _largest(store: Store) -> Scope:
 
 
 def _index_of(app: App, embedder: Embedder) -> VectorIndex:
-    from howcome.store.vector_index import VectorIndex
+    from howcome.index.vector_index import VectorIndex
 
     folder = os.path.join(app.settings.home, "index")
     return VectorIndex(folder, embedder.name, embedder.dimensions, app.store.log.mark_at)

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from howcome.evaluate.datasets import find, read_rows
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
 
 LEFT_CHARS = 2
 """What may stay of a secret of more than twelve characters."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench import MARK
-from howcome.present.lifecycle.commands import server_words
+from howcome.wiring.commands import server_words
 from searching import questions
 from timing import base_command, middle, share
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench import Bench
-    from howcome.store.vector_index import VectorIndex
+    from howcome.index.vector_index import VectorIndex
 
 SIZES = {10_000: 3, 100_000: 5, 1_000_000: 45}
 """Rows, and within how many milliseconds 95 of 100 searches must end."""
@@ -46,7 +46,7 @@ def run(bench: Bench) -> None:
         bench.say("numpy is not installed: nothing is searched by meaning")
         return
     with pinned(bench.core):
-        from howcome.store.vector_index import VectorIndex
+        from howcome.index.vector_index import VectorIndex
 
         source, rows = Source(bench.options.seed), 0
         queries = source.vectors(QUESTIONS)
@@ -89,7 +89,7 @@ class Source:
 
 def _grow(index: VectorIndex, source: Source, start: int, stop: int) -> tuple[float, float]:
     """Writes rows up to `stop`, a commit a piece: rows a second, the median commit."""
-    from howcome.store.vector_writer import VectorWriter
+    from howcome.index.vector_writer import VectorWriter
 
     seconds, commits = 0.0, []
     for first in range(start, stop, PIECE):

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hooking import payload_of, ratios, sorted_prompts
-from howcome.present import launch
+from howcome import launch
 from timing import base_command, share
 
 if TYPE_CHECKING:

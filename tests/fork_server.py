@@ -28,7 +28,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "present" / "launch.py"
+LAUNCH = Path(__file__).parents[1] / "src" / "howcome" / "launch.py"
 STREAMS = 3
 """File descriptors that a command begins with: what it reads, says, and complains."""
 

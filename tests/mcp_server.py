@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.processes import COMMAND, HOOK
 
 from howcome.clients.records import without_own_blocks
-from howcome.present.mcp_session import FAILED
+from howcome.mcp.session import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,4 +172,4 @@ class McpServer:
 
 def python_server(script: str) -> list[str]:
     """The words that run a server within a script that does something else first."""
-    return [sys.executable, "-c", script + "\nfrom howcome.present.mcp import main\nraise SystemExit(main())"]
+    return [sys.executable, "-c", script + "\nfrom howcome.mcp.server import main\nraise SystemExit(main())"]

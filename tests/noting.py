@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from howcome.domain.candidates import Candidate, Distilled
-from howcome.ingest.distil.base import LOOKAHEAD
+from howcome.learn.base import LOOKAHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from howcome.ingest.distil.base import Exchange
+    from howcome.learn.base import Exchange
 
 KEEP = re.compile(r"KEEP (\w+)(?: #([\w-]+))?: (.+)")
 UNFINISHED = re.compile(r"UNFINISHED: (.+)")

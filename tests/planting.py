@@ -14,8 +14,8 @@ from tests.processes import hook, payload, run
 from howcome.app import open_app
 from howcome.domain.memories import MAX_AGENT_CHARS
 from howcome.domain.spending import Call, Caps
-from howcome.ingest.gate import Gate
-from howcome.ingest.secrets import RULES, Redactor
+from howcome.redact.gate import Gate
+from howcome.redact.redactor import RULES, Redactor
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:

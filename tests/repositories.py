@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from howcome.ingest.graph.build import GraphBuilder, GraphReport
+from howcome.codegraph.build import GraphBuilder, GraphReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

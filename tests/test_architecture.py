@@ -11,13 +11,14 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.structure import Figure, figures
 
 from howcome import __version__
+from howcome.cli.main import cli
+from howcome.cli.reference import reference
 from howcome.clients.registry import client_of, names
-from howcome.present.cli import cli
-from howcome.present.hook_handlers import HANDLERS
-from howcome.present.mcp_tools import TOOLS
-from howcome.present.reference import reference
+from howcome.hooks.handlers import HANDLERS
+from howcome.mcp.tools import TOOLS
 from howcome.settings import FIELDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,13 +26,6 @@ PACKAGE = ROOT / "src" / "howcome"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
-MAX_METHODS = 12
-MAX_GROUP_METHODS = 20
-"""Of a group of the façade."""
-
-LARGER = {"EventLog": 22, "EventReads": 16, "Memories": 14, "Ingester": 13}
-"""Public methods of classes that have more: the log's port, its reading half, and two that may only shrink."""
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 BY_PATH = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -132,9 +126,9 @@ def loaded_by(module: str) -> dict[str, str]:
 
 def test_a_hook_loads_nothing_third_party() -> None:
     """Importing the hooks' module brings in the standard library's cheap half and nothing else."""
-    loaded = loaded_by("howcome.present.hooks")
+    loaded = loaded_by("howcome.hooks.process")
     ours = {name for name in loaded if name.split(".")[0] == "howcome"}
-    assert ours == {"howcome", "howcome.present", "howcome.present.guarded", "howcome.present.hooks"}
+    assert ours == {"howcome", "howcome.hooks", "howcome.hooks.process", "howcome.present", "howcome.present.guarded"}
     assert {name.split(".")[0] for name in loaded} - {"howcome"} <= sys.stdlib_module_names
     dear = {
         "dataclasses",
@@ -165,7 +159,7 @@ def test_a_client_is_cheap_to_import(agent: str) -> None:
     own = f"howcome.clients.{agent.replace('-', '_')}"
     loaded = set(loaded_by(own))
     ours = {name for name in loaded if name.split(".")[0] == "howcome"}
-    room = {f"howcome.clients.{name}" for name in ("base", "sources")}
+    room = {f"howcome.clients.{name}" for name in ("base", "hook", "sources")}
     assert ours <= {"howcome", "howcome.clients", "howcome.errors", own} | room
     assert not {"re", "json", "datetime", "dataclasses", "typing", "pathlib", "importlib", "hashlib"} & loaded
     client = client_of(agent)
@@ -225,27 +219,10 @@ def test_the_version_is_said_once() -> None:
         assert first == __version__
 
 
-@BY_PATH
-def test_a_class_has_few_methods(path: Path) -> None:
-    """Who needs one of them reads all of them."""
-    most = MAX_GROUP_METHODS if path.parent == PACKAGE / "app" else MAX_METHODS
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.ClassDef):
-            public = [one.name for one in node.body if isinstance(one, Function) and not one.name.startswith("_")]
-            assert len(public) <= LARGER.get(node.name, most), (node.name, public)
-
-
-@BY_PATH
-def test_doors_call_the_facade(path: Path) -> None:
-    """Only the groups of the façade reach the store of an `App`."""
-    if path.parent == PACKAGE / "app":
-        return
-    reached = [
-        node.lineno
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Attribute) and node.attr == "store" and ast.unparse(node.value).endswith("app")
-    ]
-    assert reached == []
+@pytest.mark.parametrize("figure", figures(), ids=lambda figure: figure.name)
+def test_the_structure_is_within_its_limits(figure: Figure) -> None:
+    """What `python -m tests.structure` prints."""
+    assert figure.value <= figure.limit, figure.offenders
 
 
 def commands() -> dict[str, click.Command]:

@@ -13,7 +13,7 @@ from tests.hashing import HashingEmbedder
 from howcome.app import App
 from howcome.clients.spool import keep_refused
 from howcome.domain.memories import NewMemory
-from howcome.ingest.gate import Gate
+from howcome.redact.gate import Gate
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope, Turn
-from howcome.store.vector_index import VectorIndex
-from howcome.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
-from howcome.store.vector_writer import VectorWriter
+from howcome.index.vector_index import VectorIndex
+from howcome.index.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
+from howcome.index.vector_writer import VectorWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

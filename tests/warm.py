@@ -22,7 +22,7 @@ LIMIT_S = 60
 
 SERVER = """
 import os, sys, time
-from howcome.present.worker import Worker
+from howcome.worker.thread import Worker
 from howcome.settings import read_settings
 worker = Worker(read_settings(os.environ), scan_every_s=float(sys.argv[1]))
 worker.start()

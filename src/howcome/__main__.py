@@ -17,15 +17,15 @@ def main() -> int:
     """
     if len(sys.argv) > 1 and sys.argv[1] in ("hook", "mcp") and not {"--help", "-h"} & set(sys.argv):
         if sys.argv[1] == "mcp":
-            from howcome.present.mcp import main as serve
+            from howcome.mcp.server import main as serve
 
             os._exit(serve(sys.argv[2:]))
-        from howcome.present.hooks import main as hook_main
+        from howcome.hooks.process import main as hook_main
 
         os._exit(hook_main(sys.argv[2:]))
     import signal
 
-    from howcome.present.cli import main as cli_main
+    from howcome.cli.main import main as cli_main
     from howcome.present.terminal import hush_libraries
 
     hush_libraries()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from howcome.app import open_app
 from howcome.errors import HowcomeError, StoreError, TranscriptError
-from howcome.ingest.redaction_version import RULES_VERSION
+from howcome.redact.version import RULES_VERSION
 from howcome.store.sqlite_backup import back_up, restore_backup
 from howcome.store.sqlite_salvage import Salvaged, salvage
 
@@ -61,7 +61,7 @@ def mend_database(settings: Settings, transcripts: Iterable[Found], read_export:
 
 
 def _import_backup(app: App, read_export: ReadExport) -> int:
-    from howcome.ingest.memory_backup import newest_backup
+    from howcome.memory.backup import newest_backup
 
     path = newest_backup(app.settings.home)
     try:
@@ -89,7 +89,7 @@ def put_back(settings: Settings, file: str) -> tuple[str, list[str]]:
 def _purged(settings: Settings) -> list[bytes]:
     from howcome.domain.memories import MemoryFilter
     from howcome.domain.stored import Scope
-    from howcome.ingest.memory_export import MAX_LISTED
+    from howcome.memory.export import MAX_LISTED
 
     try:
         with open_app(settings, create=False) as app:

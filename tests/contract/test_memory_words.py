@@ -17,8 +17,8 @@ from howcome.domain.stored import Filter, Scope
 from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.domain.text import with_extra_terms
 from howcome.errors import StoreError
-from howcome.ingest.remember import Memories
-from howcome.store.lexical import analyzer
+from howcome.index.lexical import analyzer
+from howcome.memory.remember import Memories
 from howcome.store.sqlite import SqliteStore, create_database
 from howcome.upkeep import salvage
 
@@ -209,7 +209,7 @@ def test_a_salvaged_store_has_its_words(tmp_path: Path) -> None:
 @given(st.text(max_size=80))
 def test_any_text_can_be_kept(text: str) -> None:
     """Quotes, zeros, backslashes, other scripts: as JSON and back they are the same words."""
-    from howcome.store.gated import GatedConnection
+    from howcome.log.gated import GatedConnection
 
     connection = GatedConnection(":memory:")
     said = terms(text)

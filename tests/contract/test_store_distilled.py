@@ -12,9 +12,9 @@ from tests.noting import NotingDistiller
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import ProviderError
-from howcome.ingest.distil.meaning import Meaning
-from howcome.ingest.distil.run import Distillation, DistilReport
-from howcome.ingest.remember import Memories
+from howcome.learn.meaning import Meaning
+from howcome.learn.run import Distillation, DistilReport
+from howcome.memory.remember import Memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,6 +10,7 @@ import apsw
 import pytest
 from tests.batches import Transcript, find
 
+from howcome import log
 from howcome.domain.code import CodeFile, GraphChange
 from howcome.store import sqlite
 
@@ -113,7 +114,7 @@ def test_two_builds_at_once_leave_one_whole_graph(open_store: Callable[[], Store
 @pytest.mark.parametrize("version", range(1, sqlite.SCHEMA_VERSION))
 def test_every_older_store_becomes_one_of_today(tmp_path: Path, version: int) -> None:
     """Its rows are there and found, and it holds graphs: the store brings itself up when it is opened."""
-    folder = os.path.join(os.path.dirname(sqlite.__file__), "migrations")
+    folder = os.path.join(os.path.dirname(log.__file__), "migrations")
     connection = apsw.Connection(str(tmp_path / "howcome.db"))
     for name in sorted(os.listdir(folder))[:version]:
         with open(os.path.join(folder, name), encoding="utf-8") as script:

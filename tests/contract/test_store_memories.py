@@ -15,7 +15,7 @@ from howcome.domain import memories
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import NotFoundError, OwnerError, UsageError
-from howcome.ingest.remember import Memories
+from howcome.memory.remember import Memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -266,7 +266,7 @@ def test_an_export_comes_back_as_it_was(
     changed: set[int],
 ) -> None:  # fmt: skip
     """Into an empty store: the same values in the same order, under its own mark; a second time: nothing new."""
-    from howcome.ingest.memory_export import MARK
+    from howcome.memory.export import MARK
     from howcome.store.sqlite import SqliteStore
 
     def unmarked(kept: Memories) -> list[dict[str, object]]:

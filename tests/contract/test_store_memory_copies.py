@@ -13,9 +13,9 @@ from tests.batches import equal_weights
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import UsageError
-from howcome.ingest.remember import ImportReport, Memories
+from howcome.log.sqlite_memories import SqliteMemories
+from howcome.memory.remember import ImportReport, Memories
 from howcome.store.sqlite import SqliteStore
-from howcome.store.sqlite_memories import SqliteMemories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ from tests.batches import Transcript
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import StoreLockedError
-from howcome.ingest.remember import Memories
+from howcome.memory.remember import Memories
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

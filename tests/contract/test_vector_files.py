@@ -18,9 +18,9 @@ from tests.vectors import DIMENSIONS, MODEL, clustered, filled, first_answers, o
 
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import IndexDamagedError, StoreError
-from howcome.store.vector_head import FORMAT
-from howcome.store.vector_index import VectorIndex
-from howcome.store.vector_writer import VectorWriter
+from howcome.index.vector_head import FORMAT
+from howcome.index.vector_index import VectorIndex
+from howcome.index.vector_writer import VectorWriter
 
 EVERYTHING = Filter(Scope.everything())
 ROWS = 40

@@ -15,8 +15,8 @@ import pytest
 from tests.processes import LIMIT_S, WITH_SMALL_FILES, WITHOUT_OVERRIDE
 from tests.vectors import DIMENSIONS, filled, first_answers, open_index, turn, write
 
-from howcome.store.vector_index import VectorIndex
-from howcome.store.vector_writer import VectorWriter
+from howcome.index.vector_index import VectorIndex
+from howcome.index.vector_writer import VectorWriter
 
 ROWS = 40
 ROUNDS = 12
@@ -26,7 +26,7 @@ import random, sys
 from pathlib import Path
 import numpy as np
 from tests.vectors import DIMENSIONS, open_index, turn
-from howcome.store.vector_writer import VectorWriter
+from howcome.index.vector_writer import VectorWriter
 
 folder, seed = Path(sys.argv[1]), int(sys.argv[2])
 chance, index = random.Random(seed), open_index(Path(sys.argv[1]))

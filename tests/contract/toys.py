@@ -17,17 +17,17 @@ from howcome.domain.sources import COUNTERS, Batch, NewEvent, SourceState
 from howcome.domain.stored import EXCHANGES, FUZZY, NAMES, Hit, IndexRow, SessionSummary, StoredEvent, Turn, Weights
 from howcome.domain.text import STOP_WORDS, entities, with_extra_terms
 from howcome.errors import CursorMovedError
+from howcome.log.sqlite_reads import unpack
 from howcome.store.sqlite import SqliteStore
-from howcome.store.sqlite_reads import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from howcome.domain.stored import Filter, Scope
+    from howcome.index.search_index import SearchIndex
+    from howcome.log.event_log import Appended, EventLog
     from howcome.store.base import Store
-    from howcome.store.event_log import Appended, EventLog
-    from howcome.store.search_index import SearchIndex
 
 TURNS = tuple(events.KINDS.index(kind) for kind in events.TURN_KINDS)
 PROMPT, ANSWER = events.KINDS.index(events.USER_PROMPT), events.KINDS.index(events.ASSISTANT_TEXT)

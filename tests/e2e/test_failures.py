@@ -83,7 +83,7 @@ def test_a_store_that_cannot_be_written_changes_nothing(filled: Desk, undisturbe
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no interpreter without howcome")
 def test_a_package_that_is_gone_changes_nothing(filled: Desk, undisturbed: Run) -> None:
     """The interpreter starts, and the script that it is given is not there."""
-    change_commands(filled, "/howcome/present/", "/howcome-gone/present/")
+    change_commands(filled, "/howcome/launch.py", "/howcome-gone/launch.py")
     assert_unchanged(work(filled), undisturbed)
 
 

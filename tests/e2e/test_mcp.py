@@ -21,8 +21,8 @@ from tests.client.stub import listen
 from tests.e2e.conftest import LIFE_CYCLE_VERSIONS
 from tests.e2e.desk import injected
 
-from howcome.present.mcp_tools import TOOLS
-from howcome.present.worker import worker_state
+from howcome.mcp.tools import TOOLS
+from howcome.worker.thread import worker_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ import random
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from howcome.ingest.secrets import RULES, Redactor
+from howcome.redact.redactor import RULES, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

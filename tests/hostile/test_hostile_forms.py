@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.hostile.forms import FORMS, floor_of, is_leaked, samples
 
-from howcome.ingest.secrets import RULES, Redactor
+from howcome.redact.redactor import RULES, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import COMMAND, LIMIT_S, WITH_LIMIT, ask, assert_silent, failures, hook, payload, python, run
 
-from howcome.ingest.memory_backup import KEPT, back_up_memories, newest_backup
+from howcome.memory.backup import KEPT, back_up_memories, newest_backup
 from howcome.store.sqlite import SqliteStore
 from howcome.store.sqlite_salvage import damage
 

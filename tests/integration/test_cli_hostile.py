@@ -17,8 +17,8 @@ from tests.builders import Claude, write
 from tests.processes import run
 
 from howcome.app import App, open_app
+from howcome.cli.main import main
 from howcome.domain.stored import Scope
-from howcome.present.cli import main
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 

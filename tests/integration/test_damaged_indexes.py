@@ -22,18 +22,18 @@ from tests.hashing import HashingEmbedder
 from tests.processes import LIMIT_S, answer_of, ask, assert_silent, failures, hook, payload, run
 
 from howcome.app import open_app
+from howcome.cli.main import cli
 from howcome.clients import spool
+from howcome.doctor import storage
+from howcome.doctor.base import Machine
+from howcome.doctor.report import examine
 from howcome.domain.stored import Scope
-from howcome.ingest.remember import Memories
-from howcome.present.checks import storage
-from howcome.present.checks.base import Machine
-from howcome.present.cli import cli
-from howcome.present.doctor import examine
+from howcome.memory.remember import Memories
 from howcome.present.patience import Patience
-from howcome.present.worker_pass import CatchUp
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
+from howcome.worker.passes import CatchUp
 
 FLIPS = int(os.environ.get("HOWCOME_TEST_FLIPS", "24"))
 PARTS = 4

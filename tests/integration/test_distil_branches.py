@@ -30,7 +30,7 @@ SENSELESS = answer(operation("ADD", WAIT, (99,)))
 IMPATIENT = """
 import json, os
 from howcome.app import now_ms, open_app
-from howcome.ingest.distil.model_run import ModelDistillation
+from howcome.learn.model_run import ModelDistillation
 from howcome.providers.llm import open_model
 from howcome.settings import read_settings
 with open_app(read_settings(os.environ)) as app:

@@ -21,9 +21,9 @@ from howcome.domain import ranking
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.ranking import DAY_MS, Facts
 from howcome.domain.stored import Scope
-from howcome.ingest.distil.meaning import Meaning
-from howcome.ingest.distil.run import Distillation
-from howcome.ingest.remember import Memories
+from howcome.learn.meaning import Meaning
+from howcome.learn.run import Distillation
+from howcome.memory.remember import Memories
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from tests.mcp_server import McpServer
 from tests.others import Chat
 from tests.processes import HOOK_FIELDS, ask, hook, payload, run
 
-from howcome.ingest.distil.opening import open_batches
-from howcome.ingest.secrets import RULES
+from howcome.learn.opening import open_batches
+from howcome.redact.redactor import RULES
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:

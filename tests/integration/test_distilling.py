@@ -20,13 +20,13 @@ from howcome.app import now_ms, open_app
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.ranking import DAY_MS
 from howcome.domain.stored import Scope
-from howcome.ingest.distil.run import Distillation
-from howcome.present.mcp_session import Session
+from howcome.learn.run import Distillation
+from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.mcp.session import Session
 from howcome.retrieve.memories import RankedMemory, not_crowding
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
-from howcome.store.sqlite_memory_writing import MemoryWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

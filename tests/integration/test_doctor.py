@@ -21,11 +21,11 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import run
 
+from howcome.doctor import folder, programs, source, storage
+from howcome.doctor import report as doctor
+from howcome.doctor.base import Finding, Machine
+from howcome.doctor.wiring import launch_of
 from howcome.errors import StoreError
-from howcome.present import doctor
-from howcome.present.checks import folder, programs, source, storage
-from howcome.present.checks.base import Finding, Machine
-from howcome.present.checks.wiring import launch_of
 
 LIMIT_S = 60
 OLD_S = 3600
@@ -153,7 +153,7 @@ def packages_gone(patient: Patient) -> None:
     """The interpreter is there, its packages are not: the hook says nothing, and does nothing."""
     launch = launch_of(_command(patient))
     assert launch is not None
-    bare = patient.home / "elsewhere" / "howcome" / "present" / "launch.py"
+    bare = patient.home / "elsewhere" / "howcome" / "launch.py"
     bare.parent.mkdir(parents=True)
     shutil.copy(launch.script, bare)
     other = patient.home / "bare-python"
@@ -200,7 +200,7 @@ def server_stays(patient: Patient) -> None:
 
 def replace_server(patient: Patient, code: str) -> None:
     """Lets the entry start other code."""
-    other = patient.home / "other" / "howcome" / "present" / "launch.py"
+    other = patient.home / "other" / "howcome" / "launch.py"
     other.parent.mkdir(parents=True)
     other.write_text(code)
     arguments = ["-I", "-S", "-E", str(other), "mcp"]
@@ -735,8 +735,8 @@ def test_what_nobody_can_reach_is_a_note(patient: Patient) -> None:
 
 AS_SOMEBODY = """
 import os, sys
-from howcome.present.checks.base import Machine
-from howcome.present.checks.folder import check_folder
+from howcome.doctor.base import Machine
+from howcome.doctor.folder import check_folder
 home = sys.argv[1]
 if os.geteuid() == 0:
     for folder, _, names in os.walk(home):
@@ -770,9 +770,9 @@ def test_a_folder_that_cannot_be_written_is_told_with_the_next_step() -> None:
 
 AS_SOMEBODY_ELSE = """
 import os, sys
-from howcome.present.cli import main
-import howcome.present.commands.importing, howcome.present.commands.remembering, howcome.store.sqlite
-import howcome.clients.spool, howcome.ingest.remember, howcome.ingest.pipeline  # while they can be read
+from howcome.cli.main import main
+import howcome.cli.importing, howcome.cli.remembering, howcome.store.sqlite
+import howcome.clients.spool, howcome.memory.remember, howcome.ingest.pipeline  # while they can be read
 if os.geteuid() == 0:
     for folder, _, names in os.walk(os.environ["HOME"]):
         for name in ("", *names):

@@ -17,9 +17,9 @@ from tests.builders import Claude, write
 from tests.cost import costs_less, cpu_s
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
-from howcome.present.checks.base import Machine
-from howcome.present.checks.embedding import check_embedding, packages_remedy
-from howcome.present.checks.source import extra_remedy_for
+from howcome.doctor.base import Machine
+from howcome.doctor.embedding import check_embedding, packages_remedy
+from howcome.doctor.source import extra_remedy_for
 from howcome.present.own_files import foreign_paths, own_paths
 from howcome.providers import minilm_cache
 from howcome.providers.base import Embedder
@@ -128,7 +128,7 @@ def forbid(event, arguments):
     if event.startswith("socket."):
         raise AssertionError(f"{event} {arguments}")
 sys.addaudithook(forbid)
-from howcome.present.cli import main
+from howcome.cli.main import main
 sys.exit(main())
 """
 
@@ -195,7 +195,7 @@ def no_package(script: str) -> list[str]:
     return [sys.executable, "-c", head + script]
 
 
-MAIN = "import sys; from howcome.present.cli import main; sys.exit(main())"
+MAIN = "import sys; from howcome.cli.main import main; sys.exit(main())"
 
 
 def install_with_pip(wheels: Path, *words: str) -> subprocess.CompletedProcess[str]:

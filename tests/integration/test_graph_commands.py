@@ -11,7 +11,7 @@ from tests.processes import LIMIT_S, python
 from tests.repositories import git, write_tree
 
 FILES = {"src/shop/__init__.py": "", "src/shop/cart.py": "from shop import price\n", "src/shop/price.py": ""}
-MAIN = "import sys; from howcome.present.cli import main; sys.argv[0] = 'howcome'; sys.exit(main())"
+MAIN = "import sys; from howcome.cli.main import main; sys.argv[0] = 'howcome'; sys.exit(main())"
 
 
 def graph(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -203,9 +203,9 @@ def test_the_command_line_takes_the_agent_too() -> None:
 
 SERVED = """
 import os, sys, types
-server = types.ModuleType("howcome.present.mcp")
+server = types.ModuleType("howcome.mcp.server")
 server.main = lambda arguments: (sys.stderr.write(",".join(sorted(sys.modules))), sys.stderr.flush(), 7)[-1]
-sys.modules["howcome.present.mcp"] = server
+sys.modules["howcome.mcp.server"] = server
 sys.path.insert(0, sys.argv[1])
 sys.argv = sys.argv[2:]
 with open(sys.argv[0]) as script:
@@ -216,9 +216,9 @@ with open(sys.argv[0]) as script:
 @pytest.mark.parametrize("entry", ["launch.py", "howcome"])
 def test_both_entries_start_the_server(entry: str) -> None:
     """`launch.py mcp` and `howcome mcp` run the server's main with its exit code, and load no click."""
-    path = LAUNCH if entry == "launch.py" else LAUNCH.parents[1] / "__main__.py"
-    words = python(SERVED, LAUNCH.parents[2], path, "mcp")
+    path = LAUNCH if entry == "launch.py" else LAUNCH.parent / "__main__.py"
+    words = python(SERVED, LAUNCH.parents[1], path, "mcp")
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, env={**os.environ})
     assert done.returncode == 7, done.stderr
-    assert not {"click", "apsw", "tantivy", "howcome.present.cli"} & set(done.stderr.split(","))
+    assert not {"click", "apsw", "tantivy", "howcome.cli.main"} & set(done.stderr.split(","))
     assert sys.executable == words[0]

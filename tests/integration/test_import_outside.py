@@ -13,8 +13,8 @@ from howcome.app import open_app
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
+from howcome.log.sqlite_memory_writing import MemoryWriter
 from howcome.settings import read_settings
-from howcome.store.sqlite_memory_writing import MemoryWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,8 +22,8 @@ from tests.mcp_server import INSTALLED, McpServer
 from tests.processes import ask, failures, hook, payload, started_hook
 from tests.warm import eventually, holder
 
-from howcome.present.worker import worker_state
 from howcome.store.sqlite import SqliteStore
+from howcome.worker.thread import worker_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from tests.processes import ask
 from tests.warm import eventually
 
 from howcome.clients.records import without_own_blocks
-from howcome.present.mcp import MAX_LINE_BYTES, PROTOCOLS
+from howcome.mcp.server import MAX_LINE_BYTES, PROTOCOLS
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 FUZZED_LINES = int(os.environ.get("HOWCOME_TEST_FUZZED_LINES", "10000"))

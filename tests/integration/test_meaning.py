@@ -14,15 +14,15 @@ from tests.hashing import HashingEmbedder, Synonyms
 from howcome.app import App, open_app
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import ProviderError
+from howcome.index.vector_index import VectorIndex
 from howcome.present.patience import Patience
 from howcome.present.shared_embedder import SharedEmbedder
-from howcome.present.worker_pass import CatchUp
 from howcome.retrieve.question import Question
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import Searcher
 from howcome.retrieve.vectors import EmbeddedTurns
 from howcome.settings import read_settings
-from howcome.store.vector_index import VectorIndex
+from howcome.worker.passes import CatchUp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

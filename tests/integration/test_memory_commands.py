@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from tests.builders import Claude, write
 from tests.processes import ask, run
 
+from howcome.cli.main import cli, main
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError
-from howcome.ingest.remember import Memories
-from howcome.present.cli import cli, main
+from howcome.memory.remember import Memories
 from howcome.store.sqlite import SqliteStore
 
 COMMANDS = tuple("remember memories update forget restore purge export import-memories show observe".split())

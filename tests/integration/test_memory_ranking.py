@@ -10,8 +10,8 @@ import pytest
 from howcome.app import now_ms
 from howcome.domain.ranking import DAY_MS, HERE_WEIGHT
 from howcome.domain.stored import Scope
-from howcome.ingest.remember import Memories
-from howcome.present.mcp_session import Session
+from howcome.mcp.session import Session
+from howcome.memory.remember import Memories
 from howcome.retrieve.question import Question
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from howcome.present.mcp_session import Session
+from howcome.mcp.session import Session
 
 AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
 

@@ -20,13 +20,14 @@ from howcome.app import open_app
 from howcome.domain.distil_batches import MAX_RETRIES
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.ingest.distil.batches import close_batches
-from howcome.ingest.distil.meaning import Meaning
-from howcome.ingest.distil.model_run import ModelDistillation
-from howcome.ingest.distil.opening import open_batches
-from howcome.ingest.distil.rules import RuleDistiller
-from howcome.ingest.distil.run import Distillation
-from howcome.ingest.remember import Memories
+from howcome.learn.batches import close_batches
+from howcome.learn.meaning import Meaning
+from howcome.learn.model_run import ModelDistillation
+from howcome.learn.opening import open_batches
+from howcome.learn.rules import RuleDistiller
+from howcome.learn.run import Distillation
+from howcome.memory.remember import Memories
+from howcome.memory.reviewing import Reviewing
 from howcome.providers.llm import open_model
 from howcome.retrieve.outside import model_known_as
 from howcome.retrieve.question import Question
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tests.conftest import Ingest
     from tests.endpoint import Answer
 
-    from howcome.ingest.distil.model_run import ModelReport
+    from howcome.learn.model_run import ModelReport
     from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()
@@ -209,7 +210,7 @@ def test_what_a_model_forgets_can_be_restored_and_is_then_left_alone(store: Sqli
     assert (pair.older.row, pair.newer.row, pair.reason) == (memory.row, memory.row, "outdated")
     by_rules(store)
     assert len(store.reviews.waiting(EVERYTHING, 9)) == 1
-    people.settle(pair.row, "older")
+    Reviewing(store, people, lambda: START_MS).settle(pair.row, "older")
     assert len(live(store)) == 1
 
 

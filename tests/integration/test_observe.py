@@ -21,6 +21,7 @@ from tests.checks import assert_accounted, assert_indexed, timeline
 from tests.processes import COMMAND, python, run
 from tests.warm import eventually
 
+from howcome.cli.observing import observe as observe_command
 from howcome.clients import observed, spool
 from howcome.domain import events
 from howcome.domain.sources import Batch
@@ -28,11 +29,10 @@ from howcome.errors import StoreError
 from howcome.ingest.exclusion import Places
 from howcome.ingest.pipeline import Ingester
 from howcome.ingest.spool import ingest_spool, take_in
-from howcome.present.commands.observing import observe as observe_command
+from howcome.log.sqlite_batches import BatchWriter
+from howcome.log.sqlite_log import SqliteEventLog
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
-from howcome.store.sqlite_batches import BatchWriter
-from howcome.store.sqlite_log import SqliteEventLog
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "25"))
@@ -391,8 +391,8 @@ from pathlib import Path
 from tests.integration.test_observe import ingester_of, left, move, said, take
 from howcome.clients import spool
 from howcome.store.sqlite import SqliteStore
-from howcome.store.sqlite_batches import BatchWriter
-from howcome.store.sqlite_log import SqliteEventLog
+from howcome.log.sqlite_batches import BatchWriter
+from howcome.log.sqlite_log import SqliteEventLog
 
 def in_child(what):
     child = os.fork()

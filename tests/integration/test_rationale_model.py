@@ -14,8 +14,8 @@ from tests.processes import ask, run
 
 from howcome.domain.rationales import NewRationale, Rationale
 from howcome.domain.stored import Scope
-from howcome.ingest.rationale.model import PROMPT_CHARS, REPLIES_CHARS
-from howcome.ingest.rationale.opening import open_rationales
+from howcome.learn.rationale.model import PROMPT_CHARS, REPLIES_CHARS
+from howcome.learn.rationale.opening import open_rationales
 from howcome.retrieve.outside import model_known_as
 from howcome.settings import read_settings
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Ingest
 
-    from howcome.ingest.rationale.run import RationaleReport
+    from howcome.learn.rationale.run import RationaleReport
     from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()

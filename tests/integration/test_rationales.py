@@ -13,12 +13,12 @@ from tests.processes import ask, run
 from howcome.app import open_app
 from howcome.domain import events
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.ingest.rationale.run import Rationales
+from howcome.learn.rationale.run import Rationales
 from howcome.present.patience import Patience
-from howcome.present.worker_pass import CatchUp
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
+from howcome.worker.passes import CatchUp
 
 if TYPE_CHECKING:
     from pathlib import Path

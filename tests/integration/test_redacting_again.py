@@ -18,7 +18,7 @@ from tests.ungated import CWD, KEY_ID, SECRETS, SESSION, TOKEN, holding, make, r
 
 from howcome.app import open_app
 from howcome.domain.stored import Filter, Scope
-from howcome.ingest.redaction_version import RULES_VERSION, is_due
+from howcome.redact.version import RULES_VERSION, is_due
 from howcome.settings import read_settings
 from howcome.store.rewriting import CURSOR
 from howcome.store.sqlite import SqliteStore

@@ -16,7 +16,7 @@ from tests.labelled import rows, sessions_of
 from tests.processes import answer_of, ask, hook, payload, run
 from tests.rerankers import MODEL, Judge, write_package
 
-from howcome.present.mcp_session import Session
+from howcome.mcp.session import Session
 
 WEIGHT = "HOWCOME_RERANK_WEIGHT"
 QUESTION = "which crane lifts the container"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.builders import Claude, write
 from tests.processes import ask, run
 
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,8 @@ from tests.processes import HOOK, LAUNCH, answer_of, ask, assert_silent, hook, p
 from tests.warm import LIMIT_S, end, eventually, server, socket_of
 
 from howcome import __version__
+from howcome.hooks.tool import hook_tool
 from howcome.present import warm_client
-from howcome.present.hook_tool import hook_tool
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tests.processes import ask, run
 
 from howcome.domain.spending import RERANK
 from howcome.errors import OverBudgetError, ProviderError
-from howcome.present.mcp_session import Session
+from howcome.mcp.session import Session
 from howcome.providers.llm import open_model
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore

@@ -13,8 +13,8 @@ from tests.processes import ask, run
 
 from howcome.app import open_app
 from howcome.clients import spool
-from howcome.present.worker import take_lock
 from howcome.settings import read_settings
+from howcome.worker.thread import take_lock
 
 KEYS = {
     "home", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
@@ -82,7 +82,7 @@ def test_connected_agents_are_named() -> None:
 def test_the_last_hook_is_the_newest_that_a_transcript_tells_of(home: Path, store_folder: Path, newer: int) -> None:
     """Also behind a long turn of another's; a hook of somebody else's is not ours."""
     assert store_folder.parent.is_dir()
-    ours = {"command": "/x/python -I -S -E /y/howcome/present/launch.py Stop 2>/dev/null || true", "durationMs": 31}
+    ours = {"command": "/x/python -I -S -E /y/howcome/launch.py Stop 2>/dev/null || true", "durationMs": 31}
     talk = Claude("told")
     told = talk.record("system", subtype="stop_hook_summary", hookInfos=[ours])
     other = talk.record("system", subtype="stop_hook_summary", hookInfos=[{"command": "say done", "durationMs": 3}])

@@ -11,10 +11,10 @@ import apsw
 import pytest
 from tests.builders import CWD, Claude, write
 
+from howcome import log
 from howcome.app import open_app
 from howcome.clients.discover import known_transcripts
 from howcome.settings import read_settings
-from howcome.store import sqlite
 
 if TYPE_CHECKING:
     from howcome.app import App
@@ -99,7 +99,7 @@ def test_a_session_is_read_before_its_subagents(home: Path) -> None:
 
 def make_older(database: apsw.Connection, version: int) -> None:
     """Takes away what later schemas added."""
-    older, folder = apsw.Connection(":memory:"), Path(sqlite.__file__).parent / "migrations"
+    older, folder = apsw.Connection(":memory:"), Path(log.__file__).parent / "migrations"
     for script in sorted(folder.iterdir())[:version]:
         older.execute(script.read_text(encoding="utf-8"))
     indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"

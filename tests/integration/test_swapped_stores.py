@@ -21,12 +21,12 @@ from tests.builders import Claude, write
 from tests.mcp_server import McpServer
 from tests.processes import ask, assert_silent, hook, payload, run
 
-from howcome.ingest.remember import Memories
+from howcome.memory.remember import Memories
 from howcome.present.own_files import own_paths
 from howcome.present.patience import Patience
-from howcome.present.worker_pass import CatchUp
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
+from howcome.worker.passes import CatchUp
 
 HARBOUR, TOWER = "/home/mara/harbour", "/home/mara/tower"
 SUBJECTS = {HARBOUR: "berth", TOWER: "lantern"}

@@ -17,8 +17,8 @@ from tests.mcp_server import McpServer, python_server
 from tests.processes import LIMIT_S, ask, run
 
 from howcome.app import open_app
-from howcome.present.checks.base import Machine
-from howcome.present.checks.embedding import check_vectors
+from howcome.doctor.base import Machine
+from howcome.doctor.embedding import check_vectors
 from howcome.providers.minilm_places import MODEL_NAME
 from howcome.settings import read_settings
 
@@ -28,7 +28,7 @@ sys.modules.update(dict.fromkeys(("numpy", "onnx", "onnxruntime", "safetensors",
 """
 """As in an environment where the extra was not installed: neither found nor imported."""
 
-MAIN = "from howcome.present.cli import main; sys.exit(main())"
+MAIN = "from howcome.cli.main import main; sys.exit(main())"
 
 
 @pytest.fixture(autouse=True)

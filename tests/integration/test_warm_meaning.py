@@ -20,17 +20,17 @@ from tests.warm import LIMIT_S, eventually, socket_of
 
 from howcome.app import open_app
 from howcome.errors import ProviderError, SettingsError
+from howcome.hooks.tool import hook_tool
+from howcome.hooks.warm_server import WarmServer
+from howcome.mcp.session import Session
 from howcome.present import warm_client
 from howcome.present.asked_embedder import AskedEmbedder
 from howcome.present.brief_embedder import BriefEmbedder
-from howcome.present.hook_tool import hook_tool
-from howcome.present.mcp_session import Session
 from howcome.present.patience import Patience
 from howcome.present.shared_embedder import SharedEmbedder
-from howcome.present.warm_server import WarmServer
-from howcome.present.worker_pass import CatchUp
 from howcome.providers.minilm_places import MODEL_NAME
 from howcome.settings import Settings, read_settings
+from howcome.worker.passes import CatchUp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,12 +22,12 @@ from tests.repositories import build, edges, git, write_tree
 from tests.warm import LIMIT_S, end, eventually, holder, server, socket_of, wait_until_it_knows, works
 
 from howcome.clients import spool
+from howcome.hooks.warm_server import WarmServer
 from howcome.present.patience import Patience
-from howcome.present.warm_server import WarmServer
-from howcome.present.worker import take_lock, worker_state
-from howcome.present.worker_pass import CatchUp
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
+from howcome.worker.passes import CatchUp
+from howcome.worker.thread import take_lock, worker_state
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 

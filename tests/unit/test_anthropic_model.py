@@ -124,7 +124,7 @@ def test_the_library_is_imported_at_the_first_call_only() -> None:
     script = """
 import sys
 from howcome.providers.llm_anthropic import AnthropicLanguageModel
-import howcome.present.checks.configuration, howcome.app, howcome.retrieve.outside
+import howcome.doctor.configuration, howcome.app, howcome.retrieve.outside
 AnthropicLanguageModel("", "m", "k")
 sys.exit("anthropic" in sys.modules or "httpx2" in sys.modules)
 """

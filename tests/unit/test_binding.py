@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from howcome.errors import IndexDamagedError, MachineError
-from howcome.store.binding import guarded
+from howcome.index.binding import guarded
 
 PanicException = type("PanicException", (BaseException,), {})
 """As pyo3 names it: no module exports the real one."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.domain import events
-from howcome.present.mcp_tools import TOOLS
+from howcome.mcp.tools import TOOLS
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=3000)
 LONG = st.builds(lambda part, times: part * times, st.text(min_size=1, max_size=30), st.integers(1, 600))

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.repositories import edges, git, write_tree
 
+from howcome.codegraph import build as building
+from howcome.codegraph import refresh as refreshing
+from howcome.codegraph.refresh import REFRESH_MS, ProjectGraphs
 from howcome.errors import ProviderError
 from howcome.ingest.exclusion import Places
-from howcome.ingest.graph import build as building
-from howcome.ingest.graph import refresh as refreshing
-from howcome.ingest.graph.refresh import REFRESH_MS, ProjectGraphs
 from howcome.store.sqlite import SqliteStore
 
 FILES = {"shop/__init__.py": "", "shop/cart.py": "from shop import price\n", "shop/price.py": ""}

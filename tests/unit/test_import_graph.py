@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.repositories import build, edges, git, write_tree
 
+from howcome.codegraph.build import LANGUAGES
+from howcome.codegraph.parsing import Grammar, TooSlowError
 from howcome.domain.code import CodeFile
-from howcome.ingest.graph.build import LANGUAGES
-from howcome.ingest.graph.parsing import Grammar, TooSlowError
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from tests.others import Chat
 from tests.rerankers import MODEL as ENCODER
 from tests.rerankers import installed
 
+from howcome.doctor.base import Finding, Machine
+from howcome.doctor.configuration import check_models, check_settings
 from howcome.domain.spending import Call, Caps
-from howcome.present.checks.base import Finding, Machine
-from howcome.present.checks.configuration import check_models, check_settings
 from howcome.retrieve.outside import model_known_as
 from howcome.retrieve.rerank import reranker_known_as
 from howcome.settings import read_settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from howcome.domain.personal_data import KINDS, without_personal_data
-from howcome.ingest.gate import Gate
-from howcome.ingest.secrets import Redactor
+from howcome.redact.gate import Gate
+from howcome.redact.redactor import Redactor
 
 SAMPLES = [(kind.name, sample) for kind in KINDS for sample in kind.samples]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from howcome.clients.records import without_own_blocks
 from howcome.domain.memories import Memory
 from howcome.domain.stored import Reminder, StoredEvent
-from howcome.present.context import render_context
+from howcome.hooks.context import render_context
 from howcome.present.render import QUOTE, TAG, escape, iso_time
 
 TEXT = st.text(max_size=800)

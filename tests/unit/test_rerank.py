@@ -19,9 +19,9 @@ from tests.rerankers import MODEL, Judge, SharedWords, installed
 
 from howcome.domain.stored import Found
 from howcome.errors import MissingError, ProviderError
-from howcome.ingest.secrets import Redactor
 from howcome.providers.rerank import open_reranker
 from howcome.providers.rerank_fastembed import CrossEncoder
+from howcome.redact.redactor import Redactor
 from howcome.retrieve.outside import PAUSE_MS
 from howcome.retrieve.rerank import TIER, Reranking, reorder
 from howcome.settings import RERANKED, Settings, read_settings

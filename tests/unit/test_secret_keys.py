@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
 
 REDACTOR = Redactor(b"a key for tests")
 _DRAW = random.Random(3)

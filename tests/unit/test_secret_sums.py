@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.hostile.forms import FORMS, Form, Sample, is_leaked
 
-from howcome.ingest.secret_sums import FORMATS, Format
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
+from howcome.redact.sums import FORMATS, Format
 
 REDACTOR = Redactor(b"a key for tests")
 ALPHANUMERIC = string.ascii_letters + string.digits

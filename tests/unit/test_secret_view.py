@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howcome.ingest.secret_search import bytes_of
-from howcome.ingest.secret_view import normal_view, seen_of
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
+from howcome.redact.search import bytes_of
+from howcome.redact.view import normal_view, seen_of
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cost import costs_less, cpu_s
 
-from howcome.ingest.private_spans import strip_private
-from howcome.ingest.secrets import RULES, Redactor
+from howcome.redact.private_spans import strip_private
+from howcome.redact.redactor import RULES, Redactor
 
 KEY = b"a key for tests"
 BOTH = {"re2": Redactor(KEY, engine="re2"), "re": Redactor(KEY, engine="re")}

@@ -73,7 +73,7 @@ def test_each_token_counts_once() -> None:
     ("text", "expected"),
     [
         ("run `make check-all` then `seen_set`", {"seen_set"}),
-        ("look at src/store/lexical.py", {"src/store/lexical.py", "lexical.py"}),
+        ("look at src/index/lexical.py", {"src/index/lexical.py", "lexical.py"}),
         ("the UserRepo and its getById", {"userrepo", "getbyid"}),
         ("set BUSY_TIMEOUT and WAL", {"busy_timeout", "wal"}),
         ("HBR-02 resends", {"hbr-02"}),

@@ -10,10 +10,10 @@ from tests.batches import Transcript
 from tests.hashing import HashingEmbedder
 from tests.vectors import open_index
 
+from howcome.index.vector_writer import VectorWriter
 from howcome.ingest.embedding import BEFORE_PLACES, BEFORE_WEIGHT, TURNS_A_PIECE, embed_new_turns
+from howcome.log.sqlite_turns import FAR_PLACE
 from howcome.store.sqlite import SqliteStore
-from howcome.store.sqlite_turns import FAR_PLACE
-from howcome.store.vector_writer import VectorWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

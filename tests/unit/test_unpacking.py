@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zstandard
 
-from howcome.store.sqlite_reads import _KeptEvent, unpack
+from howcome.log.sqlite_reads import _KeptEvent, unpack
 
 TEXTS = [" ".join(map(str, range(number, number + 100_000))) for number in range(16)]
 

@@ -10,7 +10,7 @@ from tests.vectors import open_index, turn, write
 
 from howcome.domain.events import ASSISTANT_TEXT, KINDS, USER_PROMPT
 from howcome.domain.stored import Filter, Scope
-from howcome.store.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
+from howcome.index.vector_snapshot import AFTER_PLACES, AFTER_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

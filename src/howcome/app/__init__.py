@@ -11,7 +11,7 @@ import time
 from functools import cached_property
 
 from howcome.app.clock import now_ms
-from howcome.store.place import has_database
+from howcome.log.place import has_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from howcome.app.reading import Reading
     from howcome.app.remembering import Remembering
     from howcome.app.searching import Searching
+    from howcome.log.spending import Spending
     from howcome.providers.base import Embedder
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
     from howcome.store.base import Store
-    from howcome.store.spending import Spending
 
 __all__ = ["App", "now_ms", "open_app", "open_for_ingest", "open_for_recall"]
 
@@ -54,7 +54,7 @@ def open_app(
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
     """
-    from howcome.ingest.gate import Gate
+    from howcome.redact.gate import Gate
     from howcome.store.sqlite import SqliteStore
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either

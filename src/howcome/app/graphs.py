@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.projects import Projects
-    from howcome.ingest.graph.build import GraphReport
-    from howcome.ingest.graph.refresh import ProjectGraphs
+    from howcome.codegraph.build import GraphReport
+    from howcome.codegraph.refresh import ProjectGraphs
     from howcome.retrieve.code_files import FileImports
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -33,14 +33,14 @@ class Graphs:
         return self._graphs().refresh(rest)
 
     def _graphs(self) -> ProjectGraphs:
+        from howcome.codegraph.refresh import ProjectGraphs
         from howcome.ingest.exclusion import Places
-        from howcome.ingest.graph.refresh import ProjectGraphs
 
         return ProjectGraphs(self._store, Places(self._settings.exclude, self._fixed_root), now_ms)
 
     def of(self, folder: str, file: str) -> FileImports:
         """What a file of a folder's project imports and what imports it; see `retrieve.code_files.imports_of`."""
-        from howcome.ingest.graph.sources import top_of
+        from howcome.codegraph.sources import top_of
         from howcome.retrieve.code_files import imports_of
 
         root = self._projects.root_of(folder)

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from howcome.app.redacting import Redacted
     from howcome.domain.sources import SourceState
-    from howcome.ingest.redacting import Redacted
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -91,19 +91,19 @@ class Health:
     # -- secrets ---------------------------------------------------------------------------------------------------
     def rules_version(self) -> int:
         """By which version of the rules for secrets everything here was searched."""
-        from howcome.ingest.redaction_version import rules_of
+        from howcome.redact.version import rules_of
 
         return rules_of(self._store)
 
     def is_redaction_due(self) -> bool:
         """Whether that is an older one than today's."""
-        from howcome.ingest.redaction_version import is_due
+        from howcome.redact.version import is_due
 
         return is_due(self._store)
 
     def redact_again(self, on_progress: Callable[[int, int], None] = lambda *_: None) -> Redacted | None:
         """Redacts what is stored by today's rules; None when that is not due. See `redacting.redact_again`."""
-        from howcome.ingest.redacting import redact_again
+        from howcome.app.redacting import redact_again
 
         return redact_again(self._store, self._settings.home, on_progress) if self.is_redaction_due() else None
 
@@ -114,12 +114,12 @@ class Health:
     # -- backups ---------------------------------------------------------------------------------------------------
     def back_up_memories(self) -> bool:
         """Writes today's backup of what no transcript holds; False when there is one."""
-        from howcome.ingest.memory_backup import back_up_memories
+        from howcome.memory.backup import back_up_memories
 
         return back_up_memories(self._store, self._settings.home, now_ms())
 
     def is_backup_overdue(self) -> bool:
         """Whether there is something to back up, and nobody has for days."""
-        from howcome.ingest.memory_backup import is_overdue
+        from howcome.memory.backup import is_overdue
 
         return is_overdue(self._store, self._settings.home, now_ms())

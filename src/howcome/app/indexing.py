@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.models import Models
+    from howcome.index.vector_folders import VectorFolder
     from howcome.settings import Settings
     from howcome.store.base import Store
-    from howcome.store.vector_folders import VectorFolder
 
 INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
@@ -76,7 +76,7 @@ class Indexing:
 
     def verify(self) -> list[str]:
         """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
-        from howcome.store.vector_folders import give_up_broken
+        from howcome.index.vector_folders import give_up_broken
 
         return self._store.verify_indexes() + give_up_broken(os.path.join(self._settings.home, "index"))
 
@@ -112,8 +112,8 @@ class Indexing:
         vectors = models.open_vectors(build=True, threads=threads)
         if vectors is None or models.embedder is None or models.vector_index is None:
             return None
+        from howcome.index.vector_writer import VectorWriter
         from howcome.ingest.embedding import embed_new_turns
-        from howcome.store.vector_writer import VectorWriter
 
         with VectorWriter(models.vector_index) as writer:
             if not writer.is_open:
@@ -139,6 +139,6 @@ class Indexing:
 
     def vector_folders(self) -> list[VectorFolder]:
         """What there is of vectors on disk, one a model; no model is loaded."""
-        from howcome.store.vector_folders import vector_folders
+        from howcome.index.vector_folders import vector_folders
 
         return vector_folders(os.path.join(self._settings.home, "index"), self._store.log)

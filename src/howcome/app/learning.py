@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
-    from howcome.ingest.distil.model_run import ModelDistillation
-    from howcome.ingest.distil.run import Distillation
-    from howcome.ingest.rationale.run import Rationales
+    from howcome.learn.model_run import ModelDistillation
+    from howcome.learn.rationale.run import Rationales
+    from howcome.learn.run import Distillation
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -29,8 +29,8 @@ class Learning:
     def distillation(self) -> Distillation | None:
         """What turns sessions into memories; None when the settings have none."""
         if self._distillation is None and self._settings.distiller != "off":
-            from howcome.ingest.distil.rules import RuleDistiller
-            from howcome.ingest.distil.run import Distillation
+            from howcome.learn.rules import RuleDistiller
+            from howcome.learn.run import Distillation
             from howcome.providers.embed_name import model_name
 
             model = model_name(self._settings)
@@ -39,13 +39,13 @@ class Learning:
 
     def batches(self) -> ModelDistillation:
         """What asks a language model for memories, a batch at a time; see `ingest.distil.opening.open_batches`."""
-        from howcome.ingest.distil.opening import open_batches
+        from howcome.learn.opening import open_batches
 
         return open_batches(self._store, self._settings, now_ms, self._known_as(), self._models.meaning)
 
     def rationales(self) -> Rationales:
         """What writes rationales; see `ingest.rationale.opening.open_rationales`."""
-        from howcome.ingest.rationale.opening import open_rationales
+        from howcome.learn.rationale.opening import open_rationales
 
         return open_rationales(self._store, self._settings, now_ms, self._known_as())
 

@@ -11,13 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from howcome.ingest.distil.meaning import Meaning
+    from howcome.index.vector_index import VectorIndex
+    from howcome.learn.meaning import Meaning
     from howcome.providers.base import Embedder
     from howcome.retrieve.rerank import Reranking
     from howcome.retrieve.vectors import EmbeddedTurns
     from howcome.settings import Settings
     from howcome.store.base import Store
-    from howcome.store.vector_index import VectorIndex
 
     Opener = Callable[..., Embedder | None]
 
@@ -61,8 +61,8 @@ class Models:
             if self.embedder is None:
                 self.embedder = (self._opener or open_embedder)(self._settings, threads=threads, build=build)
             if self.embedder is not None:
+                from howcome.index.vector_index import VectorIndex
                 from howcome.retrieve.vectors import EmbeddedTurns
-                from howcome.store.vector_index import VectorIndex
 
                 folder, name = os.path.join(self._settings.home, "index"), self.redact(self.embedder.name)
                 self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
@@ -87,7 +87,7 @@ class Models:
 
     def meaning(self) -> Meaning | None:
         """What tells which memories are near; None where no embedder is ready."""
-        from howcome.ingest.distil.meaning import Meaning
+        from howcome.learn.meaning import Meaning
 
         try:
             is_ready = self.vectors is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.app.clock import now_ms
 from howcome.domain.memories import LLM, RULES
 from howcome.errors import StoreError
-from howcome.ingest.remember import Memories
+from howcome.memory.remember import Memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ class Remembering(Memories):
     def waiting(self, scope: Scope, limit: int) -> list[Review]:
         """The pairs that somebody should look at."""
         return self._store.reviews.waiting(scope, limit)
+
+    def settle(self, number: int, keep: str) -> Review:
+        """Settles a pair; see `memory.reviewing.Reviewing`."""
+        from howcome.memory.reviewing import Reviewing
+
+        return Reviewing(self._store, self, now_ms).settle(number, keep)
 
     def said(self, memory: Memory) -> list[tuple[int, str]]:
         """When a memory was said (UTC ms), and by which event."""

@@ -43,7 +43,7 @@ class Searching:
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Reminder]:
         """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""
-        from howcome.retrieve.recall import recall
+        from howcome.recall.prompt import recall
 
         is_loaded = self._models.embedder is not None  # a prompt does not wait until one is
         return recall(
@@ -53,6 +53,6 @@ class Searching:
 
     def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""
-        from howcome.retrieve.recall import record_said
+        from howcome.recall.prompt import record_said
 
         record_said(self._store, session, hook, said, now_ms())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL = (
     "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool",
 )  # fmt: skip
-"""Who answers an event, by their names in `present/hook_handlers`."""
+"""Who answers an event, by their names in `hooks/handlers`."""
 
 PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
 """The settings that bound an answer."""

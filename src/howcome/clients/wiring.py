@@ -1,6 +1,6 @@
 """What an agent's wiring is made of: entries in files that are its user's, and whole files of ours, as plain data.
 
-`present/lifecycle` writes them, looks for them and takes them out.
+`wiring` writes them, looks for them and takes them out.
 """
 
 from __future__ import annotations

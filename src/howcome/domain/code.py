@@ -20,7 +20,7 @@ class CodeFile:
     Attributes:
         digest: Keyed hash of its bytes.
         size_bytes, mtime_ns: Of the file then; `mtime_ns` is 0 when it was too young to tell a later edit by it.
-        imports: What it imports (see the readers in `ingest/graph`); [] when it was not read.
+        imports: What it imports (see the readers in `codegraph`); [] when it was not read.
         fate: READ, or why it was read in part or not at all.
     """
 

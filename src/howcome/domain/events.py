@@ -53,7 +53,7 @@ OWN_TOOLS = frozenset((
     "search_memory", "get_context", "get_memories", "replay_session", "get_timeline", "expand_memory", "remember",
     "update_memory", "forget", "list_stale", "memory_status", "hook",
 ))  # fmt: skip
-"""The tools of howcome's MCP server (`present/mcp_tools.TOOLS`): what they were asked is not history."""
+"""The tools of howcome's MCP server (`mcp/tools.TOOLS`): what they were asked is not history."""
 
 SUMMARY_CHARS = 160
 EXCERPT_CHARS = 600

@@ -28,7 +28,7 @@ from howcome.retrieve.question import Question
 from howcome.settings import FIELDS, home_folder, read_settings
 
 if TYPE_CHECKING:
-    from howcome.ingest.distil.run import DistilReport
+    from howcome.learn.run import DistilReport
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
 

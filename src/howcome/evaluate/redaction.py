@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from howcome.evaluate.datasets import find, read_rows
-from howcome.ingest.secrets import Redactor
+from howcome.redact.redactor import Redactor
 
 
 def evaluate_secrets(folder: Path) -> dict[str, object]:

@@ -10,8 +10,8 @@ import zstandard
 
 from howcome.domain import events
 from howcome.domain.sources import NewEvent
-from howcome.ingest.gate import Gate
-from howcome.ingest.private_spans import strip_private, strip_private_value
+from howcome.redact.gate import Gate
+from howcome.redact.private_spans import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import BinaryIO
 
-    from howcome.ingest.gate import Gate
+    from howcome.redact.gate import Gate
 
 WITHHELD = "withheld"
 """Stands for what must not rest: the next pass reads it in the file again, so that ids and keys are the same."""

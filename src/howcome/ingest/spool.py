@@ -18,8 +18,8 @@ from howcome.clients.observed import check_observation, read_observation
 from howcome.domain.sources import Batch, NewRecord, SourceState
 from howcome.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from howcome.ingest.exclusion import Places
-from howcome.ingest.gate import Gate
-from howcome.ingest.private_spans import strip_private, strip_private_value
+from howcome.redact.gate import Gate
+from howcome.redact.private_spans import strip_private, strip_private_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ class RecordWriter:
             SettingsError: its package is not there.
         """
         if settings.second_opinion != "off":
-            from howcome.ingest.second_opinion import kingfisher
+            from howcome.redact.second_opinion import kingfisher
 
             cache_folder = os.path.join(settings.home, "models", "kingfisher")
             self.preparer().gate.redactor.ask_too(kingfisher(cache_folder))

@@ -1,1 +1,1 @@
-"""The doors: command line, hooks, rendering, life cycle. No rules here."""
+"""What doors share: the plain data of what is shown, how it is rendered, and the edge that fails open."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from howcome.files import PART
+from howcome.log.place import FILES
 from howcome.settings import CONFIG_NAME, FIELDS
-from howcome.store.place import FILES
 
 Names: TypeAlias = "Mapping[str, Names] | None"
 """What is ours in a folder: names (regular expressions) → what is ours in it, `_ALL` for all; None is a file."""

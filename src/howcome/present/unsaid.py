@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from howcome.ingest.gate import Gate
+from howcome.redact.gate import Gate
 
 _GATE = Gate(lambda: os.urandom(32))
 """What it makes of a secret is only looked at: its key is this process's."""

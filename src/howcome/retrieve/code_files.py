@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from howcome.domain.code import GraphState
+    from howcome.log.code_graph import ImportGraph
     from howcome.store.base import Store
-    from howcome.store.code_graph import ImportGraph
 
 MAX_SHOWN = 8
 NO_GRAPH = "there is no import graph of this project: run `howcome graph build` in it"

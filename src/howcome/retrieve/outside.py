@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeVar
 
+    from howcome.log.code_graph import ImportGraph
     from howcome.providers.base import LanguageModel
     from howcome.retrieve.classify import Answer
     from howcome.settings import Settings
     from howcome.store.base import Store
-    from howcome.store.code_graph import ImportGraph
 
     Said = TypeVar("Said")
 

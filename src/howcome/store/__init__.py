@@ -1,1 +1,1 @@
-"""What is remembered: the port (`base`) and its adapters. Rows are the truth, indexes are derived from them."""
+"""The log, its repositories and its indexes as one: the port, and SQLite's composition of it."""

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from howcome.domain.stored import Filter, Hit, Turn
-    from howcome.store.answers import Answers
-    from howcome.store.code_graph import CodeGraph
-    from howcome.store.distil_batch_rows import DistilBatchRows
-    from howcome.store.event_log import EventLog
-    from howcome.store.gate import Gate
-    from howcome.store.memory_rows import (
+    from howcome.index.search_index import SearchIndex
+    from howcome.log.answers import Answers
+    from howcome.log.code_graph import CodeGraph
+    from howcome.log.distil_batch_rows import DistilBatchRows
+    from howcome.log.event_log import EventLog
+    from howcome.log.gate import Gate
+    from howcome.log.memory_rows import (
         Candidates,
         KeptMemories,
         Memories,
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
         Purging,
         Reviews,
     )
-    from howcome.store.rationale_rows import RationaleRows
-    from howcome.store.repositories import Accounts, Injections, Projects, Quarantine, Sessions
-    from howcome.store.search_index import SearchIndex
-    from howcome.store.spending import Spending
-    from howcome.store.text_rows import TextRows
+    from howcome.log.rationale_rows import RationaleRows
+    from howcome.log.repositories import Accounts, Injections, Projects, Quarantine, Sessions
+    from howcome.log.spending import Spending
+    from howcome.log.text_rows import TextRows
 
     FloatVector: TypeAlias = NDArray[np.float32]
     FloatMatrix: TypeAlias = NDArray[np.float32]

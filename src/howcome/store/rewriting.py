@@ -12,19 +12,19 @@ import os
 import apsw
 
 from howcome.domain import events
-from howcome.store.driver import driver_errors
-from howcome.store.gated import Kept
-from howcome.store.sqlite_memory_rows import NEXT_CHANGE
-from howcome.store.sqlite_reads import unpack
-from howcome.store.text_rows import Progress
+from howcome.log.driver import driver_errors
+from howcome.log.gated import Kept
+from howcome.log.sqlite_memory_rows import NEXT_CHANGE
+from howcome.log.sqlite_reads import unpack
+from howcome.log.text_rows import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from howcome.store.gated import GatedConnection
-    from howcome.store.text_rows import Texts
+    from howcome.log.gated import GatedConnection
+    from howcome.log.text_rows import Texts
 
 CURSOR = "redacting"
 """The name of the database's own value that holds the place to go on from."""

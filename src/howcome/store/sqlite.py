@@ -14,28 +14,28 @@ import time
 import apsw
 
 from howcome.errors import StoreError, StoreNewerError
-from howcome.store.database import Database
-from howcome.store.driver import driver_errors
-from howcome.store.gated import GatedConnection
-from howcome.store.lexical_search import LexicalSearch
-from howcome.store.place import database_path
-from howcome.store.sqlite_batches import BatchWriter
-from howcome.store.sqlite_log import SqliteEventLog
-from howcome.store.sqlite_memories import SqliteMemories
-from howcome.store.sqlite_memory_search import SqliteMemorySearch
-from howcome.store.sqlite_opening import connect, files_of, user_version
-from howcome.store.sqlite_projects import SqliteProjects
-from howcome.store.sqlite_sessions import SqliteAccounts, SqliteInjections, SqliteSessions
+from howcome.index.lexical_search import LexicalSearch
+from howcome.log.database import Database
+from howcome.log.driver import driver_errors
+from howcome.log.gated import GatedConnection
+from howcome.log.place import database_path
+from howcome.log.sqlite_batches import BatchWriter
+from howcome.log.sqlite_log import SqliteEventLog
+from howcome.log.sqlite_memories import SqliteMemories
+from howcome.log.sqlite_memory_search import SqliteMemorySearch
+from howcome.log.sqlite_opening import connect, files_of, user_version
+from howcome.log.sqlite_projects import SqliteProjects
+from howcome.log.sqlite_sessions import SqliteAccounts, SqliteInjections, SqliteSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.store.answers import Answers
-    from howcome.store.base import Store
-    from howcome.store.code_graph import CodeGraph
-    from howcome.store.distil_batch_rows import DistilBatchRows
-    from howcome.store.event_log import EventLog
-    from howcome.store.gate import Gate
-    from howcome.store.memory_rows import (
+    from howcome.index.search_index import SearchIndex
+    from howcome.log.answers import Answers
+    from howcome.log.code_graph import CodeGraph
+    from howcome.log.distil_batch_rows import DistilBatchRows
+    from howcome.log.event_log import EventLog
+    from howcome.log.gate import Gate
+    from howcome.log.memory_rows import (
         Candidates,
         KeptMemories,
         Memories,
@@ -44,33 +44,33 @@ if TYPE_CHECKING:
         Purging,
         Reviews,
     )
-    from howcome.store.rationale_rows import RationaleRows
-    from howcome.store.repositories import Accounts, Injections, Projects, Quarantine, Sessions
-    from howcome.store.search_index import SearchIndex
-    from howcome.store.spending import Spending
-    from howcome.store.text_rows import TextRows
+    from howcome.log.rationale_rows import RationaleRows
+    from howcome.log.repositories import Accounts, Injections, Projects, Quarantine, Sessions
+    from howcome.log.spending import Spending
+    from howcome.log.text_rows import TextRows
+    from howcome.store.base import Store
 
 SCHEMA_VERSION = 15
 BUSY_TIMEOUT_MS = 5000
 FORMER_INDEX = "memories-1"
 """Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
 
-_MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
+_MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")
 
 
 _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "quarantine": ("sqlite_quarantine", "SqliteQuarantine", ("_writer",)),
-    "reviews": ("sqlite_reviews", "SqliteReviews", ()),
-    "kept": ("sqlite_kept", "SqliteKept", ()),
-    "purging": ("sqlite_purging", "SqlitePurging", ()),
-    "candidates": ("sqlite_distilled", "SqliteCandidates", ()),
-    "memory_vectors": ("sqlite_distilled", "SqliteMemoryVectors", ()),
-    "distil_batches": ("sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
-    "rationales": ("sqlite_rationale", "SqliteRationales", ()),
-    "code_graph": ("sqlite_graph", "SqliteGraph", ()),
-    "spending": ("sqlite_spending", "SqliteSpending", ()),
-    "model_answers": ("sqlite_answers", "SqliteAnswers", ()),
-    "texts": ("sqlite_rewriting", "SqliteRewriting", ("_lexical", "purging")),
+    "quarantine": ("log.sqlite_quarantine", "SqliteQuarantine", ("_writer",)),
+    "reviews": ("log.sqlite_reviews", "SqliteReviews", ()),
+    "kept": ("log.sqlite_kept", "SqliteKept", ()),
+    "purging": ("log.sqlite_purging", "SqlitePurging", ()),
+    "candidates": ("log.sqlite_distilled", "SqliteCandidates", ()),
+    "memory_vectors": ("log.sqlite_distilled", "SqliteMemoryVectors", ()),
+    "distil_batches": ("log.sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
+    "rationales": ("log.sqlite_rationale", "SqliteRationales", ()),
+    "code_graph": ("log.sqlite_graph", "SqliteGraph", ()),
+    "spending": ("log.sqlite_spending", "SqliteSpending", ()),
+    "model_answers": ("log.sqlite_answers", "SqliteAnswers", ()),
+    "texts": ("store.sqlite_rewriting", "SqliteRewriting", ("_lexical", "purging")),
 }
 """Parts that no prompt needs: module, class, and what each is made with beside the database."""
 
@@ -114,7 +114,7 @@ class SqliteStore:
                     raise StoreError(f"{self.path} is an older howcome's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
         if not is_read_only and os.path.isdir(former := os.path.join(folder, "index", FORMER_INDEX)):
-            from howcome.store.index_files import remove_index
+            from howcome.index.index_files import remove_index
 
             remove_index(former)
         self._files = files_of(self.path)
@@ -138,7 +138,7 @@ class SqliteStore:
         if name not in _LATE:
             raise AttributeError(name)
         module, kind, needs = _LATE[name]
-        part = getattr(importlib.import_module(f"howcome.store.{module}"), kind)
+        part = getattr(importlib.import_module(f"howcome.{module}"), kind)
         setattr(self, name, made := part(self.database, *(getattr(self, need) for need in needs)))
         return made
 
@@ -174,7 +174,7 @@ class SqliteStore:
 
         An index with such a file is given up: nothing is found by it until the next pass has made it anew.
         """
-        from howcome.store.index_files import broken_files
+        from howcome.index.index_files import broken_files
 
         index = self._lexical.lexical
         broken = [name for folder in index.folders for name in broken_files(folder)]

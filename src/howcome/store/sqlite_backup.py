@@ -10,11 +10,11 @@ import apsw
 
 from howcome.errors import StoreError, StoreNewerError, UsageError
 from howcome.files import replacing
-from howcome.store.driver import driver_errors
-from howcome.store.faults import refusal_of
-from howcome.store.place import database_path
-from howcome.store.possession import share
-from howcome.store.replacing import LOG_SUFFIXES, replace_database
+from howcome.log.driver import driver_errors
+from howcome.log.faults import refusal_of
+from howcome.log.place import database_path
+from howcome.log.possession import share
+from howcome.log.replacing import LOG_SUFFIXES, replace_database
 from howcome.store.sqlite import SCHEMA_VERSION
 from howcome.store.sqlite_salvage import damage
 

@@ -6,18 +6,18 @@ import os
 
 import apsw
 
-from howcome.store.driver import driver_errors
-from howcome.store.gated import GatedConnection
+from howcome.log.driver import driver_errors
+from howcome.log.gated import GatedConnection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from howcome.store.database import Database
-    from howcome.store.lexical_search import LexicalSearch
-    from howcome.store.sqlite_purging import SqlitePurging
-    from howcome.store.text_rows import Progress, Texts
+    from howcome.index.lexical_search import LexicalSearch
+    from howcome.log.database import Database
+    from howcome.log.sqlite_purging import SqlitePurging
+    from howcome.log.text_rows import Progress, Texts
 
 RULES_VERSION = "rules_version"
 """The name of the store's own value that says which rules for secrets its texts have been through."""
@@ -33,8 +33,8 @@ class SqliteRewriting:
         self, texts: Texts, version: int, on_change: Callable[[str, str], None]
     ) -> Iterator[tuple[Progress, int]]:
         """Makes every text of every row what it should be; how far that is, and of how many rows, step by step."""
+        from howcome.index.vector_blanking import blank_vectors
         from howcome.store.rewriting import Rewriting
-        from howcome.store.vector_blanking import blank_vectors
 
         index = os.path.join(self._db.folder, "index")
         rewriting = Rewriting(

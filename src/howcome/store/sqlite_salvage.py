@@ -17,12 +17,12 @@ import apsw
 from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreDamagedError, StoreError
-from howcome.store.driver import driver_errors
-from howcome.store.gated import GatedConnection
-from howcome.store.place import database_path
-from howcome.store.replacing import replace_database
+from howcome.log.driver import driver_errors
+from howcome.log.gated import GatedConnection
+from howcome.log.place import database_path
+from howcome.log.replacing import replace_database
+from howcome.log.sqlite_reads import unpack
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
-from howcome.store.sqlite_reads import unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

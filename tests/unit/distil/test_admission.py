@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from howcome.domain.candidates import MAX_TEXT_CHARS, REASONS, Candidate
-from howcome.ingest.distil.admission import admit
-from howcome.ingest.secrets import Redactor
+from howcome.learn.admission import admit
+from howcome.redact.redactor import Redactor
 
 TOKEN = "ghp_" + "a1B2" * 9
 

@@ -10,7 +10,7 @@ from tests.batches import START_MS, Transcript
 
 from howcome.domain import events
 from howcome.domain.stored import Scope
-from howcome.ingest.distil.batches import IDLE_MS, MOST_MESSAGES, MOST_MS, close_batches
+from howcome.learn.batches import IDLE_MS, MOST_MESSAGES, MOST_MS, close_batches
 
 if TYPE_CHECKING:
     from howcome.store.sqlite import SqliteStore

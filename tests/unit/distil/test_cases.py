@@ -15,8 +15,8 @@ from howcome.domain import events
 from howcome.domain.candidates import REASONS, Candidate
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of
-from howcome.ingest.distil.rules import RuleDistiller
+from howcome.learn.base import stream_of
+from howcome.learn.rules import RuleDistiller
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "distil"
 TAUGHT = frozenset(("decision", "failure", "pattern", "discovery"))

@@ -8,8 +8,8 @@ from tests.noting import with_following
 
 from howcome.domain import candidates, events
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import LOOKAHEAD, stream_of
-from howcome.ingest.distil.rules import RuleDistiller
+from howcome.learn.base import LOOKAHEAD, stream_of
+from howcome.learn.rules import RuleDistiller
 
 
 def event(number: int, kind: str, text: str = "hm", agent: str | None = None) -> StoredEvent:

@@ -11,9 +11,9 @@ from tests.noting import with_following
 from howcome.domain import events
 from howcome.domain.candidates import Candidate
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of
-from howcome.ingest.distil.quick import Cues, Words
-from howcome.ingest.distil.rules import RuleDistiller
+from howcome.learn.base import stream_of
+from howcome.learn.quick import Cues, Words
+from howcome.learn.rules import RuleDistiller
 
 DAY = "2026-03-19"
 START_MS = 1_773_900_000_000

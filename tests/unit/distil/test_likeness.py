@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howcome.ingest.distil.likeness import RELATED, Statement, WordPairs, difference, overlap
+from howcome.learn.likeness import RELATED, Statement, WordPairs, difference, overlap
 
 WORDS = st.lists(st.sampled_from("quay gauge tide berth crane rope lamp bell oar mast hull keel".split()), min_size=1)
 

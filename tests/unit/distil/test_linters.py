@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.ingest.distil.rules.linters import Finding, findings, would_format
+from howcome.learn.rules.linters import Finding, findings, would_format
 
 PRINTED = {
     "golangci-lint": (

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from howcome.ingest.distil import anchors, rewriting
+from howcome.learn import anchors, rewriting
 
 LETTERS = "ab zA Z9_./-@`()\n,;:!?#v0ef~é"
 ALL_NAMES = re.compile(anchors._STRONG)

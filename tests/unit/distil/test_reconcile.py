@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate
-from howcome.ingest.distil.reconcile import reconcile
+from howcome.learn.reconcile import reconcile
 
 TEXTS = (
     "The tide poller waits 30s between reads.", "The tide poller waits 60s between reads.",

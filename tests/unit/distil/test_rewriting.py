@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from howcome.domain import candidates
-from howcome.ingest.distil.dates import absolute, day_spoken_of
-from howcome.ingest.distil.fitness import dangles, fault
-from howcome.ingest.distil.rewriting import impersonal, without_you
+from howcome.learn.dates import absolute, day_spoken_of
+from howcome.learn.fitness import dangles, fault
+from howcome.learn.rewriting import impersonal, without_you
 
 THURSDAY_MS = int(datetime(2026, 3, 19, 10, tzinfo=UTC).timestamp() * 1000)
 

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.distil.test_findings import AGENT, CALL, RESULT, USER, commit, distilled, edit, texts
 
 from howcome.domain.candidates import Candidate
-from howcome.ingest.distil.rules.repeats import said_once
-from howcome.ingest.distil.rules.soundness import is_about_another, is_gap, unsound, unsound_failure
+from howcome.learn.rules.repeats import said_once
+from howcome.learn.rules.soundness import is_about_another, is_gap, unsound, unsound_failure
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.unit.distil.test_findings import AGENT, CALL, DAY, RESULT, USER, Step, commit, distilled, edit, texts
 
-from howcome.ingest.distil.rules.naming import is_about_a_tool, own
+from howcome.learn.rules.naming import is_about_a_tool, own
 
 ASKED: Step = (USER, "look into the lost receipts")
 SAID: Step = (AGENT, "The issue is that `ReceiptQueue` never acknowledges a message, so every receipt is sent twice.")

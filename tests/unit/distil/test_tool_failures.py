@@ -13,10 +13,10 @@ from tests.noting import with_following
 from howcome.domain import events
 from howcome.domain.candidates import Candidate
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of
-from howcome.ingest.distil.rules import RuleDistiller
-from howcome.ingest.distil.rules.refusals import is_plain
-from howcome.ingest.distil.rules.runs import failed_tests
+from howcome.learn.base import stream_of
+from howcome.learn.rules import RuleDistiller
+from howcome.learn.rules.refusals import is_plain
+from howcome.learn.rules.runs import failed_tests
 
 START_MS = 1_773_900_000_000
 USER, CALL, RESULT = events.USER_PROMPT, events.TOOL_CALL, events.TOOL_RESULT

@@ -15,8 +15,8 @@ from howcome.domain import events
 from howcome.domain.candidates import REASONS
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
-from howcome.ingest.distil.base import stream_of
-from howcome.ingest.distil.rules import RuleDistiller
+from howcome.learn.base import stream_of
+from howcome.learn.rules import RuleDistiller
 
 HOSTILE_CHARS, LINE_CHARS = 100_000, 1_900
 MAX_CPU_S = 5.0

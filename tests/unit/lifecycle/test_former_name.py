@@ -11,9 +11,9 @@ from tests.processes import run
 from tests.unit.lifecycle.test_lifecycle_agents import OTHERS
 from tests.unit.lifecycle.wiring import AGENTS, files, put, unwire, wire
 
-from howcome.present.lifecycle import Owner, former
-from howcome.present.lifecycle.atomic_files import digest
-from howcome.present.lifecycle.install_record import Records
+from howcome.wiring import Owner, former
+from howcome.wiring.atomic_files import digest
+from howcome.wiring.install_record import Records
 
 NEW, OLD = "howcome", "recollect"
 
@@ -27,7 +27,8 @@ def under_the_former_name(home: Path) -> None:
         renamed = Path(str(path).replace(f"commands/{NEW}", f"commands/{OLD}"))
         renamed.parent.mkdir(exist_ok=True)
         path.rename(renamed)
-        renamed.write_bytes(renamed.read_bytes().replace(NEW.encode(), OLD.encode()))
+        old_words = renamed.read_bytes().replace(b"howcome/launch.py", b"howcome/present/launch.py")  # its old place
+        renamed.write_bytes(old_words.replace(NEW.encode(), OLD.encode()))
     shutil.rmtree(home / ".claude" / "commands" / NEW, ignore_errors=True)
     (home / f".{OLD}").mkdir()
     old = Records(home / f".{OLD}")

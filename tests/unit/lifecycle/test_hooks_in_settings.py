@@ -20,14 +20,14 @@ from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
 from howcome.clients.wiring import Entry
 from howcome.errors import LifecycleError
-from howcome.present.lifecycle import FileReport, Owner, engine, hook_command
-from howcome.present.lifecycle.atomic_files import FileChangedError, read_snapshot, remove_file, replace_file
-from howcome.present.lifecycle.json_entries import JsonEntries
-from howcome.present.lifecycle.parts import Merged
+from howcome.wiring import FileReport, Owner, engine, hook_command
+from howcome.wiring.atomic_files import FileChangedError, read_snapshot, remove_file, replace_file
+from howcome.wiring.json_entries import JsonEntries
+from howcome.wiring.parts import Merged
 
 INSTALL = (
-    "from howcome.present.lifecycle import Owner, engine, parts_of\n"
-    "from howcome.present.lifecycle.parts import Merged\n"
+    "from howcome.wiring import Owner, engine, parts_of\n"
+    "from howcome.wiring.parts import Merged\n"
     "HOOKS = tuple(one for part in parts_of(Owner('claude-code')) for one in part.entries if one.kind == 'hook')\n"
     "def install(config, state):\n"
     "    engine.install(Owner('claude-code'), [Merged(config / 'settings.json', HOOKS)], state)\n"
@@ -418,7 +418,7 @@ def test_hooks_that_the_user_took_out_are_not_missed(place: Place) -> None:
 
 def test_without_a_record_the_shape_of_the_command_tells(place: Place) -> None:
     """With the memory directory gone, our entries still come out and look-alikes stay."""
-    launcher = "/x y/howcome/present/launch.py"
+    launcher = "/x y/howcome/launch.py"
     theirs = {"type": "command", "command": f"wc -l '{launcher}' Stop 2>/dev/null || true"}
     broken = {"type": "command", "command": f"echo '{launcher}"}
     document = {"hooks": {"Stop": [{"hooks": [theirs, broken]}]}}
@@ -723,7 +723,7 @@ def run_python(program: str, *arguments: object, executable: str = sys.executabl
 def test_the_command_is_what_the_shell_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Absolute interpreter without following links, isolated, launcher, event, and an end that always exits 0."""
     monkeypatch.delenv("HOWCOME_HOME", raising=False)
-    launcher = SOURCE / "howcome" / "present" / "launch.py"
+    launcher = SOURCE / "howcome" / "launch.py"
     expected = f"{shlex.quote(sys.executable)} -I -S -E {shlex.quote(str(launcher))} Stop 2>/dev/null || true"
     assert hook_command("Stop") == expected
     monkeypatch.setenv("HOWCOME_HOME", "/data/it's here")
@@ -751,7 +751,7 @@ def test_a_shim_script_is_never_the_interpreter(tmp_path: Path) -> None:
     shim.parent.mkdir()
     shim.write_text('#!/bin/sh\nexec real "$@"\n')
     shim.chmod(0o755)
-    program = "from howcome.present.lifecycle import hook_command; print(hook_command('Stop'))"
+    program = "from howcome.wiring import hook_command; print(hook_command('Stop'))"
     printed = run_python(program, executable=os.path.realpath(sys.executable), name=str(shim))
     interpreter = next(word for word in shlex.split(printed) if not word.startswith("HOWCOME_HOME"))
     assert "shims" not in interpreter
@@ -762,12 +762,12 @@ def test_a_shim_script_is_never_the_interpreter(tmp_path: Path) -> None:
 def test_hostile_directory_names_survive_the_shell(place: Place, tmp_path: Path, name: str) -> None:
     """The command, read back from the settings and run by `sh -c`, reaches the launcher and the right home."""
     package = tmp_path / name / "howcome"
-    (package / "present").mkdir(parents=True)
-    for room in ("clients", "present/lifecycle"):
+    package.mkdir(parents=True)
+    for room in ("clients", "wiring"):
         shutil.copytree(SOURCE / "howcome" / room, package / room)
-    for module in ("__init__.py", "errors.py", "files.py", "present/__init__.py"):
+    for module in ("__init__.py", "errors.py", "files.py"):
         (package / module).write_bytes((SOURCE / "howcome" / module).read_bytes())
-    (package / "present" / "launch.py").write_text(
+    (package / "launch.py").write_text(
         "import os, sys; print(ascii([sys.argv[0], sys.argv[1], os.environ['HOWCOME_HOME']]))"
     )
     program = (
@@ -781,7 +781,7 @@ def test_hostile_directory_names_survive_the_shell(place: Place, tmp_path: Path,
     installed = place.document()["hooks"]["UserPromptSubmit"][0]["hooks"][0]  # type: ignore[index]
     assert installed["timeout"] == EVENT_TIMEOUTS["UserPromptSubmit"]
     shell = subprocess.run(["sh", "-c", installed["command"]], env={}, capture_output=True, check=True, text=True)
-    expected = [str(package / "present" / "launch.py"), "UserPromptSubmit", str(package.parent / "memory")]
+    expected = [str(package / "launch.py"), "UserPromptSubmit", str(package.parent / "memory")]
     assert shell.stdout == ascii(expected) + "\n"
     assert uninstall(place.config, place.state / "no record").outcome == "edited"
     assert place.document() == {}

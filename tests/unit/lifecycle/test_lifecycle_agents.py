@@ -14,13 +14,9 @@ from tests.unit.lifecycle.wiring import AGENTS, EVENT_TIMEOUTS, files, put, unwi
 from howcome.clients.claude_code import READ_ONLY_TOOLS, client_version, require_form
 from howcome.clients.registry import client_of
 from howcome.errors import LifecycleError, UsageError
-from howcome.present.lifecycle import (
-    Owner,
-    install,
-    parts_of,
-)
-from howcome.present.lifecycle.agents import inspect, recorded_owners
-from howcome.present.lifecycle.commands import hook_interpreter, is_hook, is_server
+from howcome.wiring import Owner, install, parts_of
+from howcome.wiring.agents import inspect, recorded_owners
+from howcome.wiring.commands import hook_interpreter, is_hook, is_server
 
 OTHERS: dict[str, dict[str, bytes]] = {
     "claude-code": {
@@ -310,7 +306,7 @@ def test_without_a_client_the_version_is_unknown(tmp_path: Path, monkeypatch: py
 
 def test_a_hook_command_is_known_by_its_shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With or without an agent and a home; its interpreter can be told."""
-    from howcome.present.lifecycle import hook_command
+    from howcome.wiring import hook_command
 
     monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "a b"))
     for command in (hook_command("Stop"), hook_command("Stop", "codex")):
@@ -319,5 +315,5 @@ def test_a_hook_command_is_known_by_its_shape(monkeypatch: pytest.MonkeyPatch, t
         interpreter = hook_interpreter(command)
         assert interpreter is not None
         assert os.access(interpreter, os.X_OK)
-    assert hook_interpreter("echo 'howcome/present/launch.py") is None
-    assert hook_interpreter("python -c 'howcome/present/launch.py' || true") is None
+    assert hook_interpreter("echo 'howcome/launch.py") is None
+    assert hook_interpreter("python -c 'howcome/launch.py' || true") is None

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from tests.builders import Claude, write
 from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
+from howcome.cli.lifecycle import init, uninstall, upgrade
 from howcome.errors import LifecycleError, UsageError
-from howcome.present.commands.lifecycle import init, uninstall, upgrade
-from howcome.present.lifecycle import inspect
+from howcome.wiring import inspect
 
 
 @pytest.fixture

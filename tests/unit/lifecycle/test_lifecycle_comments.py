@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from howcome.clients.wiring import SERVER_ENTRY, Entry
 from howcome.errors import LifecycleError
-from howcome.present.lifecycle import Owner, engine
-from howcome.present.lifecycle.json_entries import JsonEntries
-from howcome.present.lifecycle.json_text import Container, JsonText
-from howcome.present.lifecycle.parts import Merged
+from howcome.wiring import Owner, engine
+from howcome.wiring.json_entries import JsonEntries
+from howcome.wiring.json_text import Container, JsonText
+from howcome.wiring.parts import Merged
 
 OWNER = Owner("opencode")
-VALUE = {"type": "local", "command": ["python", "howcome/present/launch.py", "mcp"], "enabled": True}
+VALUE = {"type": "local", "command": ["python", "howcome/launch.py", "mcp"], "enabled": True}
 
 TEXTS: dict[str, str] = {
     "a comment after the last member": '{\n  "theme": "x" // mine\n}\n',
@@ -178,9 +178,9 @@ def test_nothing_is_written_that_does_not_hold_every_entry(tmp_path: Path) -> No
 def test_a_users_own_variables_keep_their_bytes(tmp_path: Path) -> None:
     """A refreshed entry changes what starts howcome, and no number beside it."""
     path, state = tmp_path / "mcp.json", tmp_path / "state"
-    ours = {"command": "py", "args": ["howcome/present/launch.py", "mcp"], "env": {"HOWCOME_HOME": "/new"}}
+    ours = {"command": "py", "args": ["howcome/launch.py", "mcp"], "env": {"HOWCOME_HOME": "/new"}}
     text = (
-        '{"mcp": {"howcome": {"command": "/old", "args": ["howcome/present/launch.py", "mcp"],'
+        '{"mcp": {"howcome": {"command": "/old", "args": ["howcome/launch.py", "mcp"],'
         ' "env": {"PORT":8080, "BIG":123456789012345678901, "HOWCOME_HOME":"/old", "X":[1]}}}}'
     )
     path.write_text(text)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from howcome.present.lifecycle import Owner, install, uninstall, wired_parts
-from howcome.present.lifecycle.agents import parts_of
+from howcome.wiring import Owner, install, uninstall, wired_parts
+from howcome.wiring.agents import parts_of
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 OWNERS = (Owner("claude-code"), Owner("codex"))
@@ -21,8 +21,8 @@ CONFIG = b'model = "o9"\r\n\r\n[mcp_servers.other]\r\ncommand = "y"\r\n'
 
 PROGRAM = """
 import os, sys
-from howcome.present.lifecycle import Owner, install, howcome_home, uninstall, wired_parts
-from howcome.present.lifecycle.agents import parts_of
+from howcome.wiring import Owner, install, howcome_home, uninstall, wired_parts
+from howcome.wiring.agents import parts_of
 owners = [Owner("claude-code"), Owner("codex")]
 left = int(sys.argv[2])
 def count(event, arguments):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS, files, put, unwire, values, wire
 
-from howcome.present.lifecycle import Owner, install, parts_of
-from howcome.present.lifecycle.agents import inspect, recorded_owners
-from howcome.present.lifecycle.atomic_files import digest
+from howcome.wiring import Owner, install, parts_of
+from howcome.wiring.agents import inspect, recorded_owners
+from howcome.wiring.atomic_files import digest
 
 
 def test_a_file_that_the_user_edited_stays(home: Path) -> None:

@@ -19,12 +19,12 @@ from click.testing import CliRunner, Result
 from tests.processes import COMMAND, WITHOUT_OVERRIDE, python
 from tests.unit.lifecycle.wiring import put, unwire, wire
 
+from howcome.cli.lifecycle import init, uninstall, upgrade
 from howcome.errors import LifecycleError, UsageError
-from howcome.present.commands.lifecycle import init, uninstall, upgrade
-from howcome.present.lifecycle import Owner, recorded_owners
-from howcome.present.lifecycle.purge import plan_purge, purge, what_is_kept
 from howcome.present.own_files import foreign_paths, own_paths
-from howcome.present.worker import take_lock
+from howcome.wiring import Owner, recorded_owners
+from howcome.wiring.purge import plan_purge, purge, what_is_kept
+from howcome.worker.thread import take_lock
 
 OURS = {
     "howcome.db": b"words", "howcome.db-wal": b"w", "howcome.db-shm": b"s", "howcome.db-journal": b"j",
@@ -121,7 +121,7 @@ def test_what_cannot_be_deleted_is_named_and_the_rest_goes(tmp_path: Path) -> No
     (tmp_path / "spool").chmod(0o500)
     program = (
         "import sys; from pathlib import Path\n"
-        "from howcome.present.lifecycle.purge import plan_purge, purge\n"
+        "from howcome.wiring.purge import plan_purge, purge\n"
         "purge(plan_purge(Path(sys.argv[1])), wait_s=600)\n"
     )
     words = [*python(WITHOUT_OVERRIDE), sys.executable, "-c", program, str(tmp_path)]
@@ -194,7 +194,7 @@ def test_where_nothing_can_be_deleted_nothing_is_begun() -> None:
         os.chmod(name, 0o500)
         program = (
             "import os, sys; from pathlib import Path\n"
-            "from howcome.present.lifecycle.purge import plan_purge, require_deletable\n"
+            "from howcome.wiring.purge import plan_purge, require_deletable\n"
             "if os.geteuid() == 0:\n"
             "    for place in ('', 'spool'): os.chown(os.path.join(sys.argv[1], place), 65534, -1)\n"
             "    os.seteuid(65534)\n"

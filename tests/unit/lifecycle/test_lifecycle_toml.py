@@ -9,12 +9,12 @@ import pytest
 
 from howcome.clients.wiring import TABLE, Entry
 from howcome.errors import LifecycleError
-from howcome.present.lifecycle import Owner, engine
-from howcome.present.lifecycle.parts import Merged
-from howcome.present.lifecycle.toml_entries import TomlEntries
+from howcome.wiring import Owner, engine
+from howcome.wiring.parts import Merged
+from howcome.wiring.toml_entries import TomlEntries
 
 OWNER = Owner("codex")
-OURS = {"command": "/usr/bin/python", "args": ["-I", "/x y/howcome/present/launch.py", "mcp"]}
+OURS = {"command": "/usr/bin/python", "args": ["-I", "/x y/howcome/launch.py", "mcp"]}
 MOVED = {**OURS, "command": '/opt/it\'s "new"\\python', "env": {"HOWCOME_HOME": "/mem"}}
 
 TEXTS: dict[str, bytes] = {

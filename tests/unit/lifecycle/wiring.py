@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from howcome.clients.registry import DEFAULT, client_of, names
-from howcome.present.lifecycle import FileReport, Owner, install, parts_of, uninstall, wired_parts
-from howcome.present.lifecycle.json_text import JsonText
+from howcome.wiring import FileReport, Owner, install, parts_of, uninstall, wired_parts
+from howcome.wiring.json_text import JsonText
 
 AGENTS = names()
 CLAUDE_CODE = client_of(DEFAULT)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from howcome.domain.stored import Filter, Hit, StoredEvent
+    from howcome.log.code_graph import ImportGraph
     from howcome.retrieve.outside import Outside
     from howcome.retrieve.situation import Situation
     from howcome.retrieve.tiers.base import Tier
     from howcome.store.base import Store
-    from howcome.store.code_graph import ImportGraph
 
 MAX_NAMES = 16
 MAX_MEANT = 4

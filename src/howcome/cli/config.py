@@ -1,0 +1,204 @@
+"""`howcome config`: look at settings, change them, and be told at once when a value is none."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+import tomlkit
+
+from howcome.errors import SettingsError, UsageError
+from howcome.files import write_whole
+from howcome.present.render import json_line
+from howcome.present.terminal import echo, error_stream
+from howcome.settings import (
+    CONFIG_NAME,
+    FIELDS,
+    Field,
+    check_value,
+    checked_config,
+    home_folder,
+    parse_text,
+    read_config,
+    read_settings,
+)
+from howcome.wiring.atomic_files import Snapshot, read_snapshot, replace_file
+
+_BY_NAME = {field.name: field for field in FIELDS}
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(short_help="Show and change settings.")
+def config() -> None:
+    """Show and change settings. A variable counts more than config.toml in HOWCOME_HOME, and that more than a default.
+
+    \b
+    Examples:
+      howcome config list
+      howcome config set recall_limit 2
+      howcome config set exclude ~/clients ~/private
+      howcome config unset recall_limit
+      howcome config edit
+    """
+
+
+@config.command("list")
+@click.option("--all", "with_defaults", is_flag=True, help="Those that are as they came, too.")
+@_JSON
+def show(*, with_defaults: bool, as_json: bool) -> None:
+    """List the settings that somebody chose, each with its value and where that comes from."""
+    found = [_state(field) for field in FIELDS]
+    chosen = [one for one in found if with_defaults or one["from"] != "default"]
+    if as_json:
+        echo(json_line({"settings": chosen}))
+        return
+    for one in chosen:
+        echo(f"{one['name']} = {_written(one['value'])}  ({one['from']})")
+    if not chosen:
+        echo("everything is as it came; `howcome config list --all` shows it")
+
+
+@config.command()
+@click.argument("name")
+@_JSON
+def get(name: str, *, as_json: bool) -> None:
+    """Print the value of a setting, a list's one a line; nothing where it is empty."""
+    one = _state(_field(name))
+    value = one["value"]
+    if as_json:
+        echo(json_line(one))
+    elif value not in ((), ""):
+        for part in value if isinstance(value, tuple) else (value,):
+            echo(part if isinstance(part, str) else _written(part))
+
+
+@config.command("set")
+@click.argument("name")
+@click.argument("values", nargs=-1, required=True)
+@_JSON
+def change(name: str, values: tuple[str, ...], *, as_json: bool) -> None:
+    """Write a setting into config.toml; a list takes several values."""
+    field = _field(name)
+    is_list = isinstance(field.default, tuple)
+    if any("\udc80" <= letter <= "\udcff" for value in values for letter in value):
+        raise UsageError(f"{name}: config.toml is UTF-8, and that is not; set {field.variable} instead")
+    if len(values) > 1 and not is_list:
+        raise UsageError(f"{name} takes one value, not {len(values)}: put quotes around it")
+    try:
+        value = check_value(field, values, name) if is_list else parse_text(field, values[0], name)
+    except SettingsError as error:  # a slip at the prompt: the settings themselves are as they were
+        raise UsageError(str(error)) from error
+    before = read_snapshot(_path())
+    document = _document(before)
+    document[name] = list(value) if isinstance(value, tuple) else value
+    _keep(tomlkit.dumps(document).encode(), before)
+    _say(field, as_json=as_json)
+
+
+@config.command()
+@click.argument("name")
+@_JSON
+def unset(name: str, *, as_json: bool) -> None:
+    """Take a setting out of config.toml, so that its default counts again."""
+    field, before = _field(name), read_snapshot(_path())
+    document = _document(before)
+    if name in document:
+        document.remove(name)
+        _keep(tomlkit.dumps(document).encode(), before)
+    _say(field, as_json=as_json)
+
+
+@config.command()
+def edit() -> None:
+    """Open config.toml in your editor ($VISUAL, $EDITOR, or vi); it is kept only when it can be read."""
+    before = read_snapshot(_path())
+    draft = before.target.with_name(f"{CONFIG_NAME}.{os.getpid()}.draft")
+    write_whole(str(draft), before.data if before.data is not None else _EMPTY.encode())
+    try:
+        _run_editor(str(draft))
+        if not draft.is_file():
+            raise UsageError("the editor left no file; nothing was changed")
+        _keep(draft.read_bytes(), before)
+    finally:
+        draft.unlink(missing_ok=True)
+    echo(f"{before.path} is kept")
+
+
+def _run_editor(draft: str) -> None:
+    """Runs the person's own editor to its end; Ctrl-C in it is the editor's."""
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        words = shlex.split(chosen) or ["vi"]
+        process = subprocess.Popen([*words, draft], stderr=error_stream())
+    except (OSError, ValueError) as error:  # ValueError: a quotation mark too few
+        raise UsageError(f"{chosen} cannot be started ({error}): set EDITOR to your editor") from error
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if code:
+        raise UsageError(f"{words[0]} ended with {code}; nothing was changed")
+
+
+_EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
+
+
+def _path() -> Path:
+    home = Path(home_folder(os.environ))
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home / CONFIG_NAME
+
+
+def _field(name: str) -> Field:
+    if name not in _BY_NAME:
+        meant = get_close_matches(name, _BY_NAME, n=1)
+        hint = f"did you mean {meant[0]}?" if meant else "`howcome config list --all` names them"
+        raise UsageError(f"there is no setting {name!r}: {hint}")
+    return _BY_NAME[name]
+
+
+def _state(field: Field) -> dict[str, object]:
+    """A setting's name, value, and where that comes from."""
+    value = getattr(read_settings(os.environ), field.name)
+    place = "default"
+    if field.variable in os.environ:
+        place = field.variable
+    elif field.name in read_config(home_folder(os.environ)):
+        place = CONFIG_NAME
+    return {"name": field.name, "value": value, "from": place, "default": field.default}
+
+
+def _written(value: object) -> str:
+    """A value as `config set` takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return " ".join(map(shlex.quote, value)) or "(none)"
+    return str(value) if value != "" else "(none)"
+
+
+def _document(before: Snapshot) -> tomlkit.TOMLDocument:
+    checked_config(before.data or b"", str(before.path))  # what cannot be read is said, and left as it is
+    return tomlkit.parse(before.data.decode() if before.data is not None else _EMPTY)
+
+
+def _keep(data: bytes, before: Snapshot) -> None:
+    """Puts a file that can be read in the place of what was there, unless somebody else wrote it meanwhile."""
+    checked_config(data, str(before.path))
+    replace_file(before, data)
+
+
+def _say(field: Field, *, as_json: bool) -> None:
+    one = _state(field)
+    if as_json:
+        echo(json_line(one))
+        return
+    echo(f"{field.name} = {_written(one['value'])}  ({one['from']})")
+    if one["from"] == field.variable:
+        echo(f"the variable {field.variable} counts more than {CONFIG_NAME}: unset it", err=True)

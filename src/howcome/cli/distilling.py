@@ -1,0 +1,171 @@
+"""`howcome distil`: what sessions taught becomes memories, with progress; resumable, safe to interrupt."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import NoReturn, TypeAlias
+
+import click
+
+from howcome.app import App, now_ms, open_app
+from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
+from howcome.domain.memories import Memory
+from howcome.domain.stored import Scope
+from howcome.errors import UsageError
+from howcome.present.moments import moment_ms
+from howcome.present.render import counted, json_line
+from howcome.present.terminal import echo
+from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view
+from howcome.settings import read_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.cli.progress import tqdm
+    from howcome.learn.model_run import ModelReport
+    from howcome.learn.run import DistilReport
+
+_Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
+_COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
+_OF_MODEL = (
+    "asked", "done", "dead", "waiting", "added", "updated", "forgotten", "duplicates", "contradictions", "rejected",
+    "problem",
+)  # fmt: skip
+_NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it may spend (docs/reference.md)"
+_OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules turns it on)"
+
+
+@click.command("distil", short_help="Turn what sessions taught into memories.")
+@click.option("--since", metavar="TIME", help="Only sessions in which something was said since.")
+@click.option("--project", metavar="PROJECT", help="Only this project's sessions: its folder, or its name.")
+@click.option("--sample", type=click.IntRange(1, 10_000), help="Then show so many distilled memories, taken at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another number is another sample.")
+@click.option("--retry", is_flag=True, help="Ask the language model again for what it failed at.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def distil(
+    since: str | None, project: str | None, sample: int | None, *, seed: int, retry: bool, as_json: bool
+) -> None:  # fmt: skip
+    """Turn what sessions taught into memories: decisions with their reasons, failures with what fixed them,
+    conventions, root causes. No model is asked, unless the setting `distiller` is llm.
+
+    Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does
+    the same in the background. With --sample, memories are shown with all that bears them out, to be judged.
+
+    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
+
+    \b
+    Examples:
+      howcome distil
+      howcome distil --since 7d --json
+      howcome distil --project . --sample 20 --seed 7
+    """  # noqa: D205 - the first paragraph is what people read first
+    since_ms = None if since is None else moment_ms(since, "--since", now_ms())
+    with open_app(read_settings(os.environ)) as app:
+        scope = sessions_of(app, project)
+        report = _distil(app, scope, since_ms, quiet=as_json)
+        by_model = _ask_model(app, scope, since_ms, is_retry=retry, quiet=as_json)
+        chosen = _sample(app, scope, sample, seed) if sample else []
+    if as_json:
+        values: dict[str, object] = {name: getattr(report, name) for name in _COUNTS}
+        if by_model is not None:
+            values["model"] = {name: getattr(by_model, name) for name in _OF_MODEL}
+        if sample:
+            values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
+        echo(json_line(values))
+        return
+    for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
+        echo(line)
+
+
+def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:
+    distillation = app.learn.distillation
+    if distillation is None:
+        raise UsageError(_OFF)
+    if quiet:  # what shows progress takes long to import
+        return distillation.run(scope, since_ms)
+    from howcome.cli.progress import tqdm
+
+    due = len(distillation.due(scope, since_ms))
+    bar: tqdm[NoReturn] = tqdm(total=due, unit=" sessions", desc="distilling", disable=None)
+
+    def on_session(number: int) -> None:
+        bar.update(number - bar.n)
+
+    with bar:
+        return distillation.run(scope, since_ms, on_session=on_session)
+
+
+def _ask_model(
+    app: App, scope: Scope, since_ms: int | None, *, is_retry: bool, quiet: bool
+) -> ModelReport | None:  # fmt: skip
+    """What a language model made of it; None where none distils."""
+    if app.settings.distiller != "llm":
+        if is_retry:
+            raise UsageError(_NO_MODEL)
+        return None
+    from howcome.cli.progress import tqdm
+
+    batches = app.learn.batches()
+    if is_retry:
+        batches.retry()
+    bar: tqdm[NoReturn] = tqdm(unit=" batches", desc="asking the model", disable=quiet or None)
+
+    def on_batch(done: int, total: int) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+
+    with bar:
+        return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
+
+
+def _model_lines(report: ModelReport | None) -> list[str]:
+    """What people read of a model's part."""
+    if report is None:
+        return []
+    done = f"{report.added} added, {report.updated} updated, {report.forgotten} forgotten, {report.duplicates} known"
+    lines = [f"the model was asked for {counted(report.asked, 'batch', 'batches')}: {done}"]
+    if report.rejected:
+        lines.append("not done: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items())))
+    if report.contradictions:
+        lines.append(f"{counted(report.contradictions, 'pair')} to look at: `howcome memories --review`")
+    if report.waiting:
+        why = f": {report.problem}" if report.problem else ""
+        lines.append(f"{counted(report.waiting, 'batch', 'batches')} wait{why}")
+    elif report.problem:
+        lines.append(report.problem)
+    if report.dead:
+        lines.append(f"it failed at {counted(report.dead, 'batch', 'batches')}: `howcome distil --retry` asks again")
+    return lines
+
+
+def _lines(report: DistilReport, scope: Scope) -> list[str]:
+    """What people read of a run."""
+    if is_unknown(scope):
+        return [UNKNOWN]
+    if not (report.sessions or report.added or report.updated or report.removed or report.contradictions):
+        return ["Nothing new to distil."]
+    memories = counted(report.added, "memory", "memories")
+    sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
+    said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
+    lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated"]
+    if report.removed:
+        removed = counted(report.removed, "memory", "memories")
+        lines.append(f"{removed} taken away: no session bears that out any more")
+    if report.rejected:
+        reasons = sorted(report.rejected.items(), key=lambda pair: (-pair[1], pair[0]))
+        lines.append("left out: " + ", ".join(f"{count} {reason}" for reason, count in reasons))
+    if report.contradictions:
+        pairs = counted(report.contradictions, "pair")
+        lines.append(f"{pairs} may contradict each other: `howcome memories --review --all-projects`")
+    return lines
+
+
+def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
+    """Distilled memories taken at random, each with the texts that bear it out."""
+    found = app.memories.sample(scope)
+    chosen = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a sample, no secret
+    return [(memory, evidence_view(app.events.cited(memory.evidence))) for memory in chosen]
+
+
+def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[str]:
+    return ["", memory_line(memory_view(memory)), f"  {memory.text}", *evidence_lines(evidence)]

@@ -1,0 +1,92 @@
+"""`howcome doctor`: what is wrong on this machine, and the remedy of each thing."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+
+import click
+
+from howcome.cli.asking import confirm
+from howcome.doctor.base import Finding, Machine, counted
+from howcome.doctor.report import examine, repair
+from howcome.errors import UsageError
+from howcome.present.render import json_line, plain
+from howcome.present.terminal import echo, echo_finding
+from howcome.present.unsaid import values_without_secrets, without_secrets
+
+_COLORS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
+_WIDTH = 110
+
+
+@click.command(short_help="Find what is wrong, and say the remedy.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--fix", is_flag=True, help="Repair file modes, indexes, the spool; after asking, the database.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--deep", is_flag=True, help="Read every page of the database.")
+@click.pass_context
+def doctor(context: click.Context, *, as_json: bool, fix: bool, yes: bool, deep: bool) -> None:
+    """Look at everything that howcome needs, and say for each thing that is wrong what to do.
+
+    Really starts the installed hook and the MCP server. Changes nothing without --fix. Of a damaged database --fix puts
+    all that can be read into a new one, after asking; the damaged one is kept. Exit codes: 0 no error (there may be
+    warnings), 1 at least one error.
+
+    \b
+    Examples:
+      howcome doctor
+      howcome doctor --fix
+      howcome doctor --deep --json
+    """
+    machine = Machine(os.environ, deep=deep)
+    try:
+        findings = examine(machine)
+        fixed = repair(findings, lambda question: _is_wanted(question, yes=yes, err=as_json)) if fix else []
+        if fixed:
+            machine.close()
+            findings = examine(machine)
+    finally:
+        machine.close()
+    if as_json:
+        _print_json(findings, fixed)
+    else:
+        _print(findings, fixed)
+    context.exit(1 if _count(findings, "error") else 0)
+
+
+def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
+    """Whether somebody says yes; with nobody to ask it is left, and the rest is repaired."""
+    try:
+        confirm(question, yes=yes, err=err)
+    except (click.Abort, UsageError) as error:
+        if str(error):
+            echo(f"howcome: {question}? {error}", err=True)
+        return False
+    return True
+
+
+def _count(findings: list[Finding], level: str) -> int:
+    return sum(finding.level == level for finding in findings)
+
+
+def _print_json(findings: list[Finding], fixed: list[str]) -> None:
+    names = ("level", "check", "what", "remedy")
+    shown = [{name: getattr(finding, name) for name in names} for finding in findings]
+    counts = {level: _count(findings, level) for level in _COLORS}
+    echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
+
+
+def _print(findings: list[Finding], fixed: list[str]) -> None:
+    for line in fixed:
+        echo(f"fixed    {without_secrets(line)}")
+    for finding in findings:
+        what = without_secrets(plain(finding.what))
+        lines = textwrap.wrap(what, _WIDTH - 22, break_long_words=False, break_on_hyphens=False)
+        words = f"\n{'':22}".join(lines)
+        echo_finding(f"{finding.level:<9}", _COLORS[finding.level], f"{finding.check:<13}{words}")
+        if finding.remedy:
+            echo(f"{'':22}-> {without_secrets(finding.remedy)}")
+    errors, warnings = _count(findings, "error"), _count(findings, "warning")
+    hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
+    echo()
+    echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")

@@ -1,0 +1,164 @@
+"""`howcome eval`: measure retrieval and redaction on data sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from howcome.errors import UsageError
+from howcome.evaluate import redaction
+from howcome.evaluate.ablation import named
+from howcome.evaluate.datasets import find_sets, kind_of, read_set
+from howcome.evaluate.figures import as_json
+from howcome.evaluate.measurement import Measurement, Plan
+from howcome.evaluate.parts import has_part, with_part
+from howcome.evaluate.tables import as_markdown
+from howcome.present.terminal import echo, echo_text
+from howcome.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
+from howcome.wiring.atomic_files import decoded, edit_safely, read_snapshot, replace_file
+
+
+class RankingSpec(click.ParamType["Ranking"]):
+    """`tier=weight,strategy=name`; what is not named is as it ships."""
+
+    name = "ranking"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Ranking:
+        """The ranking that is meant."""
+        weights, strategy = dict(WEIGHTS), SHIPPED.strategy
+        for part in str(value).split(","):
+            name, _, chosen = part.partition("=")
+            if name == "strategy":
+                if chosen not in STRATEGIES:
+                    self.fail(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}", param, ctx)
+                strategy = chosen
+                continue
+            if name not in weights:
+                self.fail(f"{name!r} is no tier; there are {', '.join(WEIGHTS)}", param, ctx)
+            try:
+                weights[name] = float(chosen)
+            except ValueError:
+                self.fail(f"{part!r} is not TIER=NUMBER", param, ctx)
+        return Ranking(weights, strategy)
+
+
+@click.command("eval", short_help="Measure retrieval and redaction on data sets.")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--baseline", "with_baseline", is_flag=True, help="Ask FTS5 the same questions, too.")
+@click.option("--ranking", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships.")
+@click.option("--against", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking to compare with.")
+@click.option(
+    "--ablation", "with_ablation", is_flag=True, help="Each tier alone, left out, switched on; other weights."
+)
+@click.option("--pooled", "is_pooled", is_flag=True, help="Then ask again in one store that holds all sets.")
+@click.option("--everywhere", "is_everywhere", is_flag=True, help="With --pooled: there also of all projects at once.")
+@click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
+@click.option("--into", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the tables there.")
+@click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
+@click.option("--json", "to_json", is_flag=True, help="Print JSON.")
+def evaluate(
+    paths: tuple[Path, ...], *, with_baseline: bool, ranking: Ranking | None, against: Ranking | None,
+    with_ablation: bool, is_pooled: bool, is_everywhere: bool,
+    with_memories: bool, into: Path | None, part: str, to_json: bool,
+) -> None:  # fmt: skip
+    """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
+
+    A set is a folder with questions.jsonl and what is asked: transcripts/ (an agent's own files), sessions.jsonl
+    (conversations) or docs.jsonl (single passages); or with LongMemEval's longmemeval*.json; or with secrets.jsonl and
+    clean.jsonl. Each .jsonl may be a .jsonl.gz.
+
+    \b
+    questions.jsonl  {"question": "why no redis?", "evidence_sessions": ["s1"]}
+                     or "evidence_turns", "evidence" (passages), "answer"
+    sessions.jsonl   {"session": "s1", "ts": "2026-09-14 10:00", "turns":
+                      [{"id": "t1", "role": "user", "text": "Redis?"}, …]}
+    docs.jsonl       {"id": "d1", "text": "def port(): …"}
+
+    docs/evaluation.md has every field, the metrics, and what was measured. Each figure comes with its 95 % interval. A
+    ranking is named by what is different in it: weights of tiers (0 is off), and strategy=weighted, rrf, union or
+    intersection. Differences are taken question by question. --into writes the tables as Markdown between
+    <!-- howcome eval: NAME --> and <!-- end --> of FILE, in place of what stands there.
+
+    \b
+    Examples:
+      howcome eval samples/gaps
+      howcome eval data --baseline --ablation --into docs/evaluation.md
+      howcome eval data --pooled --everywhere
+      howcome eval data/sessions --memories
+      howcome eval data/locomo --against trigram=0,strategy=rrf
+    """
+    if is_everywhere and not is_pooled:
+        raise click.UsageError("--everywhere belongs to --pooled")
+    if into is not None and not _has_part(into, part):
+        echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
+    folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
+    plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
+    measurement = Measurement(plan, _silent if to_json else echo_text, _progress)
+    measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
+    figures = [*measurement.figures]
+    for folder in folders:
+        if kind_of(folder) == "secrets":
+            figures.append(redaction.evaluate_secrets(folder))
+            if not to_json:
+                echo_text(redaction.as_text(figures[-1]))
+    configuration = measurement.configuration()
+    if into is not None:
+        _write_part(into, part, as_markdown(_command(paths, plan), configuration, figures))
+    if to_json:
+        echo_text(as_json(configuration, figures))
+
+
+def _command(paths: Sequence[Path], plan: Plan) -> str:
+    """The command line of a plan; of the folders their names, for where they lie is their owner's."""
+    words = ["howcome eval", *(path.resolve().name for path in paths)]
+    words += ["--ranking " + named(plan.ranking)] if named(plan.ranking) != named(SHIPPED) else []
+    words += ["--against " + named(plan.against)] if plan.against is not None else []
+    flags = {
+        "--baseline": plan.with_baseline, "--ablation": plan.with_ablation, "--pooled": plan.is_pooled,
+        "--everywhere": plan.is_everywhere, "--memories": plan.with_memories,
+    }  # fmt: skip
+    return " ".join([*words, *(flag for flag, is_on in flags.items() if is_on)])
+
+
+def _has_part(path: Path, part: str) -> bool:
+    """Whether a document has a part already: asked before the minutes of a run, so that what cannot be written says so.
+
+    Raises:
+        UsageError: the document cannot be read or changed, or has such parts as cannot be replaced.
+    """
+    if not path.exists():
+        if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            raise UsageError(f"{path}: no file can be made there")
+        return has_part("", part)
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: may not be written")
+    try:
+        return has_part(path.read_bytes().decode(), part)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as text: {error}") from error
+
+
+def _write_part(path: Path, part: str, content: str) -> None:
+    try:
+        path.touch()  # a new document is its user's as any other file: only replacing keeps modes
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def once() -> None:
+        before = read_snapshot(path)
+        mark, text = decoded(before.data or b"")
+        replace_file(before, mark + with_part(text, part, content).encode())
+
+    edit_safely(path, once)
+    _progress(f"the part {part!r} of {path} is written")
+
+
+def _progress(line: str) -> None:
+    echo(line, err=True)
+
+
+def _silent(_line: str) -> None:
+    """For --json, which prints nothing else."""

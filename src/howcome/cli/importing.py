@@ -1,0 +1,158 @@
+"""`howcome import`: transcripts into the store, with progress; resumable, safe to interrupt."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from howcome.app import App, open_app
+from howcome.cli.progress import tqdm
+from howcome.clients.discover import Found, known_transcripts, named_transcripts
+from howcome.clients.registry import histories
+from howcome.errors import TranscriptError, UsageError
+from howcome.present.render import json_line
+from howcome.present.terminal import echo
+from howcome.settings import read_settings
+
+if TYPE_CHECKING:
+    from howcome.ingest.reports import FileReport
+
+IDENTITY_LIMIT_S = 10.0
+"""How long git is asked about repositories that were never looked at; the rest is for the next time."""
+
+_REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
+
+
+@click.command("import", short_help="Read transcripts into the store.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--agent", type=click.Choice(sorted(histories())), help="Take the files for this agent's.")
+@click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
+def import_(
+    paths: tuple[str, ...], agent: str | None, *, retry_set_aside: bool, as_json: bool, yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
+) -> None:  # fmt: skip
+    """Read transcripts (.jsonl, .jsonl.gz, or folders of them) into the store.
+
+    Without PATHS: every transcript of every known agent on this machine. Only what is new is read, so it can be run
+    again at any time and interrupted at any moment.
+
+    A record in which a process that reads died is set aside, so that nothing else waits for it; `howcome doctor`
+    says so, and --retry-set-aside reads it after all, below PATHS or everywhere, with all the time that it takes.
+
+    \b
+    Examples:
+      howcome import
+      howcome import ~/.claude/projects/-home-me-shop
+      howcome import --agent codex backup/rollout-2026-10-05.jsonl
+      howcome import --retry-set-aside
+    """
+    transcripts = (
+        named_transcripts(paths, agent) if paths else known_transcripts(os.path.expanduser("~"), os.environ, agent)
+    )
+    if not transcripts and paths:
+        raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
+    retried = {found.path for found in transcripts} if paths else None
+    report, problems = read_found(transcripts, quiet=as_json, finally_=_retrying(retried) if retry_set_aside else None)
+    if as_json:
+        echo(json_line({**report, "problems": problems} if problems else report))
+    else:
+        print_import_report(report, found_any=bool(transcripts))
+    for problem in problems:
+        echo(f"howcome: {problem}", err=True)
+    if transcripts and not report["files"]:
+        raise TranscriptError("nothing could be read")
+
+
+def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
+    """Reads every transcript of some agents on this machine, as `howcome import` does.
+
+    Returns:
+        The report (counts by name, `bytes`, `seconds`), and a line for each file that could not be read.
+    """
+    known = known_transcripts(os.path.expanduser("~"), os.environ)
+    return read_found([found for found in known if found.client in agents], quiet=quiet)
+
+
+def _retrying(paths: Collection[str] | None) -> Callable[[App, dict[str, float]], None]:
+    """What reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
+
+    def retry(app: App, totals: dict[str, float]) -> None:
+        counts = app.ingest.set_aside(paths)
+        for name in ("accepted", "duplicate", "ignored"):
+            totals[name] += counts.get(name, 0)
+
+    return retry
+
+
+def read_found(
+    transcripts: list[Found], *, quiet: bool, finally_: Callable[[App, dict[str, float]], None] | None = None
+) -> tuple[dict[str, float], list[str]]:
+    """Reads transcripts with a progress bar (unless `quiet`), does what else is to be done, makes it searchable."""
+    started = time.monotonic()
+    totals: dict[str, float] = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0)}
+    problems: list[str] = []
+    size = sum(found.size_bytes for found in transcripts)
+    bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
+
+    gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
+    with open_app(read_settings(os.environ)) as app, bar:
+        app.ingest.ingester().ask_second_opinion(app.settings)
+        try:
+            with app.ingest.ingester().in_bulk():
+                reports = [_read_one(app, found, problems, bar) for found in transcripts]
+            for report in filter(None, reports):
+                totals["files"] += 1
+                totals["bytes"] += report.bytes_read
+                for name in _REPORT:
+                    totals[name] += report.counts[name]
+            if finally_ is not None:
+                finally_(app, totals)
+            app.projects.look(IDENTITY_LIMIT_S)
+        finally:  # also when interrupted: what was read must be found
+            bar.set_description("indexing")
+            problems += [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]
+            app.index.finish()
+    totals["seconds"] = round(time.monotonic() - started, 3)
+    return totals, problems
+
+
+def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) -> FileReport | None:
+    """Reads one transcript; the report is whole when its last batch is committed. None: see `problems`."""
+    left = found.size_bytes
+
+    def advance(size_bytes: int) -> None:
+        nonlocal left
+        size_bytes = min(size_bytes, left)
+        left -= size_bytes
+        bar.update(size_bytes)
+
+    try:
+        return app.ingest.file(found, on_progress=None if found.path.endswith(".gz") else advance)
+    except (TranscriptError, OSError) as error:
+        problems.append(str(error) if found.path in str(error) else f"{found.path}: {error}")
+        return None
+    finally:
+        advance(left)
+
+
+def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
+    """Says what was read."""
+    if not found_any:
+        echo("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
+        return
+    rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
+    megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
+    distils = report["accepted"] and read_settings(os.environ).distiller != "off"
+    echo(
+        f"{report['files']:.0f} files, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
+        f" {report['accepted']:.0f} events added, {known:.0f} known already, {ignored:.0f} records ignored by rule"
+        + ("; what they taught becomes memories in the background, or now: howcome distil" if distils else "")
+    )
+    if report["quarantined"]:
+        echo(f"{report['quarantined']:.0f} records could not be read: see `howcome status`")

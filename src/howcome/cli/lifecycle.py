@@ -1,0 +1,392 @@
+"""`howcome init`, `upgrade` and `uninstall`: connect agents to their memory, keep it current, undo it all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from howcome import wiring as lifecycle
+from howcome.app import open_app
+from howcome.cli.asking import confirm
+from howcome.cli.importing import print_import_report, read_transcripts
+from howcome.cli.redacting import print_redacted, redact_store
+from howcome.clients.projects import project_root
+from howcome.clients.registry import DEFAULT, clients, names
+from howcome.clients.wiring import HOOK_FORMS
+from howcome.doctor.base import counted, in_units
+from howcome.doctor.wiring import says
+from howcome.errors import HowcomeError, LifecycleError, UsageError
+from howcome.log.place import has_database
+from howcome.present.own_files import RECORDS
+from howcome.present.render import json_line
+from howcome.present.terminal import echo, echo_text
+from howcome.settings import CONFIG_NAME, read_settings
+from howcome.wiring import FileReport, Owner
+from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+_PLANNED = {
+    "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
+    "replaced": "yours, replaced", "restored": "as it was before", "removed": "removed", "edited": "ours cut out",
+    "nothing": "nothing there",
+}  # fmt: skip
+_SHOWN = 5
+_UNCHANGED = ("unchanged", "kept", "nothing")
+
+
+def _common(command: _Command) -> _Command:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output."),
+        click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
+        click.option("--dry-run", is_flag=True, help="Show what would be done, file by file, and do nothing."),
+    ):
+        command = option(command)
+    return command
+
+
+def _agents(default: str) -> Callable[[_Command], _Command]:
+    choice = click.Choice([*names(), "all"])
+    return click.option("--agent", "agents", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
+
+
+@click.command(
+    "init",
+    epilog="\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
+    "  howcome init --scope project --no-import --dry-run",
+)
+@_agents(f"{DEFAULT}; all = every agent found on this machine")
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project"]),
+    default="user",
+    show_default=True,
+    help="Every project of yours, or only the one that you are in.",
+)
+@click.option(
+    "--hook-form",
+    type=click.Choice(HOOK_FORMS),
+    default="auto",
+    show_default=True,
+    help="How Claude Code's prompt hook is answered: by a command, or by the running MCP server (2.1.118+).",
+)
+@click.option("--no-permissions", is_flag=True, help="Let Claude Code ask before each search of memory.")
+@click.option("--no-import", is_flag=True, help="Do not read the sessions that are already there.")
+@click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
+@_common
+def init(
+    *,
+    agents: tuple[str, ...],
+    scope: str,
+    hook_form: str,
+    no_permissions: bool,
+    no_import: bool,
+    force: bool,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Connect agents to their memory, and read the sessions that are already there.
+
+    Hooks, the MCP server, permission to search without asking, a skill and slash commands go into the agent's own
+    files. Everything else in them stays as it is, and `howcome uninstall` puts them back byte for byte. Running it
+    again changes nothing.
+    """
+    _require_form(hook_form)
+    options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
+    root = project_root(os.getcwd()) if scope == "project" else ""
+    owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
+    home = lifecycle.howcome_home()
+    planned = lifecycle.former.planned(owners, _install(owners, home, force=force, dry_run=True))
+    _announce("howcome will connect", owners, planned, home, err=as_json)
+    if dry_run:
+        _finish(as_json, planned, home, dry_run=True)
+        return
+    confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
+    reports = [*lifecycle.former.disconnect(owners), *_install(owners, home, force=force)]
+    notes = _notes(reports, owners)
+    if not as_json:
+        _say_installed(reports, notes)
+    imported = None if no_import else _first_import(owners, as_json=as_json)
+    if as_json:
+        _finish(as_json, reports, home, notes=notes, imported=imported)
+        return
+    echo()
+    echo("Now try:")
+    for owner in owners:
+        echo(f"  {lifecycle.title_of(owner)}: {lifecycle.agent_of(owner).wiring.hint(scope)}")
+    echo('  howcome search "a word from an earlier session"')
+    echo("  howcome status")
+
+
+@click.command("upgrade", epilog="\b\nExample:\n  howcome upgrade --yes")
+@click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
+@_common
+def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Bring the store and every install up to this version of howcome.
+
+    Migrates the store, redacts again what older rules for secrets let through (it goes on where it was stopped), makes
+    what is missing from its index searchable, and refreshes the commands and files of every
+    agent that `howcome init` connected. Files of ours that you edited stay as they are.
+    """
+    home = lifecycle.howcome_home()
+    recorded = {owner: lifecycle.elsewhere(owner) for owner in lifecycle.recorded_owners()}
+    owners = [_portable(owner) for owner, places in recorded.items() if not places]
+    notes = [_elsewhere(owner, Path(places[0])) for owner, places in recorded.items() if places]
+    planned = _install(owners, home, force=force, dry_run=True)
+    _announce("howcome will bring up to date", owners, planned, home, err=as_json)
+    if dry_run:
+        _finish(as_json, planned, home, dry_run=True)
+        return
+    confirm(*_if_any(planned, "Bring this up to date"), yes=yes, err=as_json)
+    has_store = has_database(str(home))
+    indexed, redacted = _upgrade_store(quiet=as_json) if has_store else (0, None)
+    reports = _install(owners, home, force=force)
+    if as_json:
+        _finish(as_json, reports, home, indexed=indexed, redacted=redacted, notes=notes)
+        return
+    rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
+    echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
+    if redacted:
+        print_redacted(redacted)
+    _say_installed(reports, notes)
+    if not recorded:
+        echo("No agent is connected: howcome init")
+
+
+@click.command(
+    "uninstall",
+    epilog="\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
+)
+@_agents("every agent that was connected")
+@click.option("--purge", "with_data", is_flag=True, help="Delete the memory too, after a second question.")
+@_common
+def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Disconnect agents from their memory; the memory itself stays, unless --purge is given.
+
+    A file that nobody else changed gets its original bytes back, or is gone when there was none; otherwise exactly
+    howcome's entries are taken out.
+    """
+    home = lifecycle.howcome_home()
+    owners = _connected(agents)
+    wired = [(owner, lifecycle.wired_parts(owner)) for owner in owners]
+    planned = [report for report in lifecycle.uninstall(wired, home, dry_run=True) if report.outcome != "nothing"]
+    others = lifecycle.other_owners(owners)
+    doomed = plan_purge(home, for_others=bool(others)) if with_data else None
+    _announce("howcome will disconnect", owners, planned, None, err=as_json)
+    _announce_memory(home, doomed, others, err=as_json)
+    if dry_run:
+        _finish(as_json, planned, home, dry_run=True, **({} if doomed is None else {"purged": _relative(doomed)}))
+        return
+    if doomed:
+        require_deletable(doomed)
+    questions = _if_any(planned, f"Disconnect {_named(owners)}")
+    if doomed and doomed.memory:
+        questions.append(f"Delete the whole memory in {_shown(home)}, with no way back")
+    elif doomed and doomed.backups:
+        questions.append(f"Delete the backups of your files in {_shown(home)}, with no way back")
+    confirm(*questions, yes=yes, err=as_json)
+    reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
+    if with_data and not others:  # the backups go too
+        reports = [replace(report, backup=None) for report in reports]
+    if not as_json:
+        _say_uninstalled(reports, is_purge=with_data)
+    if doomed is None:
+        _finish(as_json, reports, home)
+        if not as_json and has_database(str(home)):
+            echo(f"Your memory stays in {_shown(home)}. `howcome uninstall --purge` deletes it.")
+        return
+    keeps_settings = doomed.keeps_settings
+    purged = purge(plan_purge(home, for_others=doomed.for_others))
+    _finish(as_json, reports, home, purged=purged)
+    if not as_json:
+        _say_purged(home, purged, others, keeps_settings=keeps_settings)
+
+
+# ---------------------------------------------------------------- steps
+
+
+def _chosen(agents: Sequence[str]) -> list[str]:
+    if "all" not in agents:
+        return list(dict.fromkeys(agents)) or [DEFAULT]
+    found = [client.name for client in clients() if client.wiring.is_here()]
+    if not found:
+        raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
+    return found
+
+
+def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_run: bool = False) -> list[FileReport]:
+    return [
+        report
+        for owner in owners
+        for report in lifecycle.install(owner, lifecycle.parts_of(owner), home, force=force, dry_run=dry_run)
+    ]
+
+
+def _require_form(form: str) -> None:
+    """Refuse a form of hooks that the default client, whose option it is, may not know."""
+    lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(form)
+
+
+def _portable(owner: Owner) -> Owner:
+    """An owner whose hooks the client on PATH knows: the form `mcp` gives way where that is not sure."""
+    try:
+        _require_form(owner.options.get("hook_form", "auto"))
+    except LifecycleError:
+        return replace(owner, options={**owner.options, "hook_form": "auto"})
+    return owner
+
+
+def _first_import(owners: Sequence[Owner], *, as_json: bool) -> dict[str, object]:
+    """Reads the agents' transcripts; a failure is told, and undoes nothing."""
+    try:
+        report, problems = read_transcripts({owner.agent for owner in owners}, quiet=as_json)
+    except HowcomeError as error:
+        echo(f"howcome: the sessions could not be read: {error}", err=True)
+        echo("Try again with: howcome import", err=True)
+        return {"error": str(error)}
+    if not as_json:
+        print_import_report(report, found_any=bool(report["files"] or problems))
+    for problem in problems:
+        echo(f"howcome: {problem}", err=True)
+    return {**report, **({"problems": problems} if problems else {})}
+
+
+def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None]:
+    """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
+
+    Returns:
+        How many rows were added to the index, None when another process is at it; and what was redacted.
+    """
+    with open_app(read_settings(os.environ), create=False) as app:
+        redacted = redact_store(app, quiet=quiet)
+        added = app.index.catch_up()
+        app.index.release()
+    return added, redacted
+
+
+def _connected(agents: Sequence[str]) -> list[Owner]:
+    """Who is to be disconnected: by the records; without any record, whoever is named, else Claude Code."""
+    owners = lifecycle.recorded_owners(None if not agents or "all" in agents else agents, with_gone=True)
+    named = [agent for agent in agents if agent != "all"] or ([] if owners else [DEFAULT])
+    return owners + [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
+
+
+def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
+    """The question, if anything would be changed."""
+    return [question] if any(report.outcome not in _UNCHANGED for report in planned) else []
+
+
+def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
+    """What the user should know about the files that were written."""
+    notes, wirings = [], {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners}
+    for report in reports:
+        switch = wirings[report.agent].off_switch if report.agent in wirings else ""
+        if report.outcome == "kept":
+            notes.append(f"{_shown(report.path)} has words of yours, so it stays as it is (--force replaces it).")
+        if switch and report.path.suffix in (".json", ".jsonc") and says(str(report.path), switch):
+            notes.append(f"{_shown(report.path)} says `{switch}`, so the agent will not run the hooks.")
+    local = [wirings[owner.agent].local_file(owner.root) for owner in owners if owner.root]
+    notes += [f"Keep {_shown(path)} out of git: it names this machine." for path in local if path]
+    return notes
+
+
+def _elsewhere(owner: Owner, path: Path) -> str:
+    """Why an install is not refreshed."""
+    return (
+        f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. To refresh it, set the variable"
+        " that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
+    )
+
+
+# ---------------------------------------------------------------- words
+
+
+def _named(owners: Sequence[Owner]) -> str:
+    """`Claude Code, Codex CLI and Cursor`."""
+    names = list(dict.fromkeys(lifecycle.title_of(owner) for owner in owners))
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "no agent"
+
+
+def _announce(
+    does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path | None, *, err: bool
+) -> None:
+    """Say what will be done; on standard error when a report follows on standard output."""
+    echo(f"{does} {_named(owners)}:", err=err)
+    for report in planned:
+        echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}  ({report.what})", err=err)
+    if not planned:
+        echo("  nothing to do", err=err)
+    if home is not None:
+        echo(f"  {'memory':<17} {_shown(home)}", err=err)
+
+
+def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
+    """Say what becomes of the memory."""
+    if doomed is None:
+        if has_database(str(home)):
+            echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
+        return
+    if doomed.memory:
+        size = f"{counted(len(doomed.memory), 'file')}, {in_units(doomed.size_bytes)}"
+        with_backups = ", with the backups of your files from before" if doomed.backups else ""
+        echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+    else:
+        with_backups = " (the backups of your files from before are deleted)" if doomed.backups else ""
+        echo(f"  {'memory':<17} none in {_shown(home)}{with_backups}", err=err)
+    if others:
+        settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
+        echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
+
+
+def _relative(doomed: Purge) -> list[str]:
+    return [os.path.relpath(path, doomed.home) for path in doomed.files]
+
+
+def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
+    changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
+    echo("Connected." if changed else "It was connected already; nothing was changed.")
+    backups = list(dict.fromkeys(report.backup for report in changed if report.backup))
+    if backups:
+        echo(f"The originals are kept in {_shown(backups[0].parent)}.")
+    for note in notes:
+        echo(f"Note: {note}")
+
+
+def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
+    if not reports:
+        echo("No agent was connected." if is_purge else "Nothing was installed; nothing was changed.")
+    for report in reports:
+        if report.outcome == "kept":
+            echo(f"You edited {_shown(report.path)}, so it stays. Delete it if you do not want it any more.")
+        else:
+            echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}")
+        if report.backup:
+            echo(f"  {'':<17} from before howcome: {_shown(report.backup)}")
+
+
+def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, keeps_settings: bool) -> None:
+    memory = [name for name in purged if not name.startswith(RECORDS + os.sep)]
+    echo(f"{counted(len(memory), 'file')} of the memory deleted." if memory else "There was no memory.")
+    stays = what_is_kept(home)
+    if stays:
+        echo(f"Not howcome's, so it stays: {', '.join(stays[:_SHOWN])} in {_shown(home)}.")
+    if others:
+        settings = f", and {CONFIG_NAME} stays for it" if keeps_settings else ""
+        echo(f"{_named(others)} stays connected{settings}: `howcome uninstall` disconnects it.")
+
+
+def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
+    if as_json:
+        changed = any(report.outcome not in _UNCHANGED for report in reports)
+        value = {"home": home, "changed": changed, "files": [vars(report) for report in reports], **more}
+        echo_text(json_line(value, indent=2))
+
+
+def _shown(path: Path) -> str:
+    return click.format_filename(path)

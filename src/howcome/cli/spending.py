@@ -1,0 +1,160 @@
+"""`howcome spending`: what calls of the language model cost, what may still be spent today, and the switch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from howcome.app import App, now_ms, open_app
+from howcome.cli.arguments import open_to_read
+from howcome.domain.spending import DAY_MS, OVER_BUDGET, Receipt
+from howcome.errors import StoreMissingError
+from howcome.present.moments import moment_ms
+from howcome.present.render import counted, iso_time, json_line
+from howcome.present.terminal import echo
+from howcome.settings import Settings, read_settings
+
+DEFAULT_DAYS = 30
+MAX_RECEIPTS = 1000
+_DATE_CHARS = 10
+
+
+@click.command(short_help="Show what the language model cost; stop and allow it.")
+@click.option("--since", metavar="TIME", help=f"Only what is not older than TIME (default: {DEFAULT_DAYS}d).")
+@click.option("--limit", type=click.IntRange(0, MAX_RECEIPTS), default=20, show_default=True, help="Newest receipts.")
+@click.option("--stop", is_flag=True, help="No process makes a call from now on.")
+@click.option("--go", is_flag=True, help="Calls may be made again, as far as the caps allow.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def spending(since: str | None, limit: int, *, stop: bool, go: bool, as_json: bool) -> None:
+    """Show every call of the language model: what is left today, totals by day, purpose and model, and receipts.
+
+    Nothing is spent before llm is set and both llm_daily_calls and llm_daily_tokens are above 0. Each attempt is a
+    call, written down before it is made; a call whose process was killed counts as spent (`unsettled`). Days are UTC.
+    The cost is what the provider says, if it says any. HOWCOME_LLM=off and --stop end it at once.
+
+    \b
+    Examples:
+      howcome spending
+      howcome spending --since 7d --json
+      howcome spending --stop
+    """
+    if stop and go:
+        raise click.UsageError("choose one of --stop and --go")
+    since_ms = now_ms() - DEFAULT_DAYS * DAY_MS if since is None else moment_ms(since, "--since", now_ms())
+    settings = read_settings(os.environ)
+    if stop or go:
+        with open_app(settings) as app:
+            if stop:
+                app.spending.stop(now_ms())
+            else:
+                app.spending.resume()
+    try:
+        with open_to_read() as app:
+            facts = gather(app, since_ms, limit)
+    except StoreMissingError:
+        facts = _facts(settings, (0, 0), None, [], 0)
+    if as_json:
+        echo(json_line(facts))
+        return
+    for line in _lines(facts):
+        echo(line)
+
+
+def gather(app: App, since_ms: int, limit: int) -> dict[str, object]:
+    """Everything `spending` knows, as JSON values.
+
+    Args:
+        app: The façade over the store.
+        since_ms: From when on (UTC).
+        limit: How many receipts.
+    """
+    spent = app.spending
+    return _facts(app.settings, spent.spent_on(now_ms()), spent.stopped_ms(), spent.receipts(since_ms), limit)
+
+
+def _facts(
+    settings: Settings, spent: tuple[int, int], stopped_ms: int | None, receipts: list[Receipt], limit: int
+) -> dict[str, object]:
+    caps = settings.llm_daily_calls, settings.llm_daily_tokens
+    return {
+        "llm": settings.llm,
+        "stopped_at": iso_time(stopped_ms),
+        "today": {
+            name: {"spent": of, "cap": cap, "left": max(0, cap - of)}
+            for name, of, cap in zip(("calls", "tokens"), spent, caps, strict=True)
+        },
+        "days": _by_day(receipts),
+        "receipts": [_receipt(each) for each in receipts[:limit]],
+    }
+
+
+def _by_day(receipts: Iterable[Receipt]) -> list[dict[str, object]]:
+    """Totals by day, purpose and model, newest first; what the provider did not count is charged as reserved."""
+    groups: dict[tuple[str, ...], list[Receipt]] = {}
+    for each in receipts:
+        day = (iso_time(each.started_ms) or "")[:_DATE_CHARS]
+        groups.setdefault((day, each.call.purpose, each.call.provider, each.call.model), []).append(each)
+    return [
+        dict(zip(("day", "purpose", "provider", "model"), key, strict=True)) | _totals(groups[key])
+        for key in sorted(groups, reverse=True)
+    ]
+
+
+def _totals(receipts: Iterable[Receipt]) -> dict[str, object]:
+    made = [each for each in receipts if each.outcome != OVER_BUDGET]
+    outcomes: dict[str, int] = {}
+    for each in receipts:
+        outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.times
+    costs = [each.usage.cost_usd for each in made if each.usage.cost_usd is not None]
+    return {
+        "calls": len(made),
+        "tokens": sum(each.call.tokens for each in made),
+        "tokens_in": sum(each.usage.tokens_in or 0 for each in made),
+        "tokens_out": sum(each.usage.tokens_out or 0 for each in made),
+        "cost_usd": round(sum(costs), 6) if costs else None,
+        "ms": sum(each.duration_ms or 0 for each in made),
+        "outcomes": outcomes,
+    }
+
+
+def _receipt(each: Receipt) -> dict[str, object]:
+    return {
+        "id": each.row, "started_at": iso_time(each.started_ms), "purpose": each.call.purpose,
+        "provider": each.call.provider, "model": each.call.model, "outcome": each.outcome, "times": each.times,
+        "tokens": each.call.tokens, "tokens_in": each.usage.tokens_in, "tokens_out": each.usage.tokens_out,
+        "cost_usd": each.usage.cost_usd, "ms": each.duration_ms,
+    }  # fmt: skip
+
+
+def _lines(facts: Mapping[str, Any]) -> list[str]:
+    """What a person sees."""
+    lines = [f"stopped since {facts['stopped_at']}: howcome spending --go"] if facts["stopped_at"] else []
+    if facts["llm"] == "off":
+        lines.append("no language model: off, free by default")
+    for name, of in facts["today"].items():
+        lines.append(f"{name} today: {of['spent']:,} spent, {of['left']:,} of {of['cap']:,} left")
+    lines += ["", *map(_day_line, facts["days"])] if facts["days"] else []
+    return lines + (["", *map(_receipt_line, facts["receipts"])] if facts["receipts"] else [])
+
+
+def _day_line(of: Mapping[str, Any]) -> str:
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in of["outcomes"].items())
+    what = f"{of['day']}  {of['purpose']:<9}  {of['provider']}:{of['model']}"
+    return f"{what}  {counted(of['calls'], 'call')} ({outcomes}), {of['tokens']:,} tokens{_cost(of['cost_usd'])}"
+
+
+def _receipt_line(of: Mapping[str, Any]) -> str:
+    started = of["started_at"] or "?"
+    what = f"#{of['id']}  {started}  {of['purpose']:<9}  {of['provider']}:{of['model']}  {of['outcome']}"
+    if of["outcome"] == OVER_BUDGET:
+        return f"{what}, {counted(of['times'], 'time')}"
+    used = "" if of["tokens_in"] is None else f" ({of['tokens_in']:,} in, {of['tokens_out'] or 0:,} out)"
+    took = "" if of["ms"] is None else f", {of['ms']:,} ms"
+    return f"{what}, {of['tokens']:,} tokens{used}{_cost(of['cost_usd'])}{took}"
+
+
+def _cost(cost_usd: float | None) -> str:
+    return "" if cost_usd is None else f", ${cost_usd:.4f}"

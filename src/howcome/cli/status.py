@@ -1,0 +1,205 @@
+"""`howcome status`: what is stored, what is not read yet, who is connected, what runs, and what went wrong."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+import click
+
+from howcome.app import App, open_app
+from howcome.cli.arguments import open_to_read
+from howcome.clients.spool import spool_counts
+from howcome.doctor.activity import last_hook_ms, last_lines
+from howcome.doctor.base import Machine, in_units
+from howcome.doctor.embedding import described, vector_facts
+from howcome.doctor.prompts import late_prompts, prompts_in_time
+from howcome.doctor.storage import unread_transcripts
+from howcome.doctor.wiring import read_wirings
+from howcome.domain.sources import COUNTERS
+from howcome.errors import StoreMissingError
+from howcome.log.place import database_bytes
+from howcome.present.guarded import LOG_NAME
+from howcome.present.render import counted, iso_time, json_line, stored
+from howcome.present.terminal import echo
+from howcome.present.unsaid import values_without_secrets, without_secrets
+from howcome.settings import read_settings
+from howcome.worker.thread import worker_state
+
+
+@click.command(short_help="Show what is stored, what is unread, what went wrong.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
+def status(*, as_json: bool, check: bool) -> None:
+    """Show counts, sizes, the last ingest, unread bytes, quarantined records, connected agents, and what runs.
+
+    `howcome doctor` says what to do about it.
+
+    \b
+    Examples:
+      howcome status
+      howcome status --json
+    """
+    machine = Machine(os.environ)
+    try:
+        with open_to_read() as app:
+            facts = gather(app, machine, app.settings.home, check=check, by_kind=as_json)
+    except StoreMissingError:  # looking must not make one: an empty one stands for it
+        with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"HOWCOME_HOME": folder})) as app:
+            facts = gather(app, machine, read_settings(os.environ).home, check=check, by_kind=as_json)
+    if as_json:
+        echo(json_line(values_without_secrets(facts)))
+        return
+    for name, line in _lines(facts):
+        echo(f"{name:<12}{without_secrets(line)}")
+
+
+def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
+    """Everything `status` knows, as JSON values.
+
+    Args:
+        app: The façade over the store.
+        machine: Where agents and transcripts are looked for.
+        home: Where the store is, or would be.
+        check: Whether to read every page of the database.
+        by_kind: Whether to count events by type, which reads every row (half a second a million).
+    """
+    facts: dict[str, object] = {
+        "home": home,
+        "counts": _counts(app, by_kind=by_kind),
+        **_accounts(app),
+        "sizes": {
+            "database_bytes": database_bytes(home),
+            "index_bytes": _folder_size(os.path.join(home, "index")),
+        },
+        "memories": app.memories.counts(),
+        "vanished_memories": app.memories.vanished(),
+        "unread": _unread(app, machine),
+        "index_lag_rows": app.index.lag(),
+        "embedding": vector_facts(app, app.settings),
+        "agents": [
+            {
+                "agent": wiring.agent,
+                "scope": wiring.owner.scope,
+                "hooks": wiring.events,
+                "mcp": wiring.server is not None,
+            }
+            for wiring in read_wirings()
+            if wiring.is_connected
+        ],
+        "prompts": prompts_in_time(home),
+        "last_hook": iso_time(last_hook_ms(machine) or None),
+        "spool": spool_counts(home),
+        "distil_batches": app.learn.batch_counts(),
+        "projects_in_doubt": len(app.projects.doubts()),
+        "worker": worker_state(home),
+        "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
+    }
+    if check:
+        facts["integrity"] = app.health.check_integrity() or ["ok"]
+    return facts
+
+
+def _counts(app: App, *, by_kind: bool) -> dict[str, object]:
+    counts: dict[str, object] = {**app.health.counts()}
+    if by_kind:
+        counts["events_by_type"] = app.health.kinds()
+    return counts
+
+
+def _accounts(app: App) -> dict[str, object]:
+    """What became of every record and byte that was read."""
+    accounts = app.health.sources()
+    totals = {name: sum(int(row[name]) for row in accounts) for name in COUNTERS}  # type: ignore[call-overload]
+    last_read = max((int(row["read_ms"]) for row in accounts), default=0)  # type: ignore[call-overload]
+    return {
+        "records": {name: totals[name] for name in COUNTERS if not name.endswith("_bytes")},
+        "bytes": {
+            "read": sum(int(row["offset"]) for row in accounts),  # type: ignore[call-overload]
+            **{name.removesuffix("_bytes"): totals[name] for name in COUNTERS if name.endswith("_bytes")},
+        },
+        "last_ingest": iso_time(last_read) if last_read else None,
+        "quarantine": {
+            "records": totals["quarantined"],
+            **dict(zip(("reasons", "newest"), app.health.quarantined(), strict=True)),
+        },
+    }
+
+
+def _unread(app: App, machine: Machine) -> dict[str, int]:
+    unread = unread_transcripts(app, machine)
+    return {"files": len(unread), "bytes": sum(missing for _, missing in unread)}
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _folder_size(folder: str) -> int:
+    return sum(_size(os.path.join(parent, name)) for parent, _, names in os.walk(folder) for name in names)
+
+
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a person sees; a line that would say nothing is left out."""
+    counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
+    rows, index = in_units(sizes["database_bytes"]), in_units(sizes["index_bytes"])
+    lag, waiting = facts["index_lag_rows"], facts["spool"]
+    lines = [
+        ("store", facts["home"]),
+        ("holds", stored(counts)),
+        ("memories", _memories(facts["memories"])),
+        ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),
+        ("last read", facts["last_ingest"] or "never"),
+        ("last hook", facts["last_hook"] or "not known"),
+        ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}"),
+        ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
+        ("vectors", _vectors(facts["embedding"])),
+        ("agents", "; ".join(map(_agent, facts["agents"])) or "none: howcome init"),
+        ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
+    ]
+    if late := late_prompts(facts["prompts"]):
+        lines.append(("prompts", f"{late}; `howcome doctor` says what helps"))
+    if facts["quarantine"]["records"]:
+        lines.append(("quarantine", _quarantined(facts["quarantine"])))
+    if facts["vanished_memories"]:
+        gone = counted(len(facts["vanished_memories"]), "memory", "memories")
+        lines.append(("vanished", f"{gone} kept by hand, with an earlier database: howcome doctor"))
+    batches = facts["distil_batches"]
+    if batches["pending"] or batches["dead"]:
+        lines.append(("batches", f"{batches['pending']} wait for the model, at {batches['dead']} it failed"))
+    if facts["projects_in_doubt"]:
+        lines.append(("projects", f"{counted(facts['projects_in_doubt'], 'pair')} may be one: howcome projects"))
+    if waiting["waiting"] or waiting["dead"]:
+        lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
+    lines += [("hook error", line) for line in facts["hook_errors"]]
+    return lines + [("integrity", line) for line in facts.get("integrity", ())]
+
+
+def _vectors(facts: dict[str, Any]) -> str:
+    behind = facts["turns_without_vectors"]
+    if facts["state"] not in ("ready", "unasked"):
+        return f"none: {facts['what']}" if not facts["vectors"] else f"{described(facts)}; {facts['what']}"
+    if facts["problem"]:
+        return f"{facts['problem']}: howcome model embed"
+    held = described(facts) if facts["vectors"] else "none yet"
+    return f"{held}; {counted(behind, 'turn')} without one" if behind else held
+
+
+def _memories(counts: dict[str, dict[str, int]]) -> str:
+    live = counts["by_state"].get("live", 0)
+    types = ", ".join(f"{count} {name}" for name, count in counts["by_type"].items())
+    open_ones = counts["by_status"].get("open", 0)
+    return f"{live} ({types}); {open_ones} open" if live else "none"
+
+
+def _agent(connected: dict[str, Any]) -> str:
+    return f"{connected['agent']} ({counted(len(connected['hooks']), 'hook')}{', MCP' if connected['mcp'] else ''})"
+
+
+def _quarantined(quarantine: dict[str, Any]) -> str:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in quarantine["reasons"].items())
+    return counted(quarantine["records"], "record") + (f" ({reasons})" if reasons else "")

@@ -1,0 +1,186 @@
+"""One build of a project's graph: what changed is parsed, everything is resolved anew, what differs is written.
+
+Resolving is cheap and depends on all files (a new file may be what an old import meant), so that a build after edits
+gives what a fresh one would.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+
+from howcome.codegraph.golang import Go
+from howcome.codegraph.java import Java
+from howcome.codegraph.javascript import JavaScript
+from howcome.codegraph.parsing import Grammar, TooSlowError
+from howcome.codegraph.python import Python
+from howcome.codegraph.rust import Rust
+from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
+from howcome.codegraph.tree import Language, SourceTree
+from howcome.domain.code import CodeFile, GraphChange
+from howcome.log.code_graph import CodeGraph
+from howcome.redact.gate import Gate
+
+READER_VERSION = 1
+"""Grows with every change to what a file is said to import: files that an older version read are read anew."""
+
+LANGUAGES: Sequence[Language] = (Python(), JavaScript(), Go(), Rust(), Java())
+"""A language is a file beside this one and a place here."""
+
+_OF_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
+DIGEST_BYTES = 16
+MAX_IMPORTS = 1000
+MAX_IMPORT_CHARS = 200
+MAX_EDGES = 1_000_000
+YOUNG_NS = 2_000_000_000
+"""A file that was written less than 2 s ago may be written again within one tick of its clock: FAT's are that long."""
+
+_PLAIN = re.compile(r"[\w.:*/@~#$ +-]+")
+"""What names of modules and files are made of; anything else is no import, and nothing to keep."""
+
+
+class GraphReport:
+    """What a build did: counts by name, and the limits that it hit."""
+
+    __slots__ = ("counts", "edges", "files", "limits", "project_id", "root", "seconds")
+
+    def __init__(self, root: str) -> None:
+        self.root, self.project_id, self.seconds = root, 0, 0.0
+        self.files = self.edges = 0
+        self.limits: list[str] = []
+        self.counts = dict.fromkeys(("parsed", "unchanged", "removed"), 0) | dict.fromkeys(
+            (CodeFile.BROKEN, CodeFile.BINARY, CodeFile.LARGE, CodeFile.SLOW, CodeFile.UNREADABLE), 0
+        )
+
+
+class GraphBuilder:
+    """Builds graphs into one store.
+
+    Args:
+        graph: Where they are kept.
+        key: The store's key.
+        now_ms: The clock.
+        max_files: More source files than these are left out, and said so.
+    """
+
+    def __init__(self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
+        self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files
+        self._gate = Gate(lambda: key)
+        self._grammars: dict[str, Grammar] = {}
+
+    def build(
+        self, tree: str, root: str, project_id: int | None, on_progress: Callable[[int, int], None] | None = None
+    ) -> GraphReport:
+        """Reads what changed in a project's files and writes its graph.
+
+        Args:
+            tree: The folder whose files are read: the project's root, or a worktree of it.
+            root: The root that stands for the project in the store.
+            project_id: The project, when it is stored already.
+            on_progress: Told after each file how many of how many are looked at.
+
+        Raises:
+            ProviderError: a parser is not installed.
+            StoreError: the store cannot be read or written; its graph is as it was.
+        """
+        started = time.monotonic()
+        report = GraphReport(root)
+        listing = Listing(tree, tuple(_OF_SUFFIX), self._max_files)
+        state = self._graph.state(project_id) if project_id is not None else None
+        is_current = state is not None and state.reader == READER_VERSION
+        known = self._graph.files(project_id) if project_id is not None else {}
+        files: dict[str, CodeFile] = {}
+        for number, path in enumerate(listing.files, 1):
+            if path in known or self._is_clean(path):
+                files[path] = self._file(listing, path, known.get(path) if is_current else None, report)
+            if on_progress is not None:
+                on_progress(number, len(listing.files))
+        changed = {path: file for path, file in files.items() if known.get(path) is not file}
+        edges = self._edges(files, listing)
+        report.limits = [*listing.limits, *(["edges"] if len(edges) >= MAX_EDGES else [])]
+        change = GraphChange(READER_VERSION, files.keys(), changed, edges, report.limits)
+        report.project_id = self._graph.write(root, change, self._now_ms())
+        report.counts["removed"] = len(known.keys() - files.keys())
+        report.files, report.edges = len(files), len(edges)
+        report.seconds = time.monotonic() - started
+        return report
+
+    def _file(self, listing: Listing, path: str, known: CodeFile | None, report: GraphReport) -> CodeFile:
+        """A file as it is now: as it is known when nothing says otherwise, else read."""
+        status = listing.files[path]
+        if known is not None and known.mtime_ns and (known.size_bytes, known.mtime_ns) == _look(status):
+            report.counts["unchanged"] += 1
+            self._count(known, report)
+            return known
+        mtime_ns = status.st_mtime_ns if status.st_mtime_ns < self._now_ms() * 1_000_000 - YOUNG_NS else 0
+        data = listing.read(path, MAX_FILE_BYTES)
+        digest = blake2b(data or b"", key=self._key[:64], digest_size=DIGEST_BYTES).digest()
+        if known is not None and known.digest == digest and known.size_bytes == status.st_size:
+            report.counts["unchanged"] += 1
+            file = CodeFile(digest, status.st_size, mtime_ns, known.imports, known.fate)
+        else:
+            imports, fate = self._imports(path, data, status.st_size)
+            file = CodeFile(digest, status.st_size, mtime_ns, imports, fate)
+            report.counts["parsed"] += 1
+        self._count(file, report)
+        return file
+
+    def _count(self, file: CodeFile, report: GraphReport) -> None:
+        if file.fate in report.counts:
+            report.counts[file.fate] += 1
+
+    def _imports(self, path: str, data: bytes | None, size_bytes: int) -> tuple[list[str], str]:
+        """What a file imports, and what has become of reading it."""
+        if data is None:
+            return [], CodeFile.LARGE if size_bytes > MAX_FILE_BYTES else CodeFile.UNREADABLE
+        if b"\0" in data:
+            return [], CodeFile.BINARY
+        suffix = "." + path.rpartition(".")[2]
+        language = _OF_SUFFIX[suffix]
+        try:
+            nodes, is_whole = self._grammar(language, language.suffixes[suffix]).nodes(data)
+        except TooSlowError:
+            return [], CodeFile.SLOW
+        return self._kept(language.read(nodes)), CodeFile.READ if is_whole else CodeFile.BROKEN
+
+    def _grammar(self, language: Language, name: str) -> Grammar:
+        if name not in self._grammars:
+            self._grammars[name] = Grammar(name, language.query, language.kinds)
+        return self._grammars[name]
+
+    def _kept(self, imports: Sequence[str]) -> list[str]:
+        """What may be stored: names, each once, and nothing that looks like a secret."""
+        plain = {one for one in imports if len(one) <= MAX_IMPORT_CHARS and _PLAIN.fullmatch(one) and "://" not in one}
+        if not self._is_clean("\n".join(plain).replace("/", "\n")):
+            plain = {one for one in plain if self._is_clean(one)}
+        return sorted(plain)[:MAX_IMPORTS]
+
+    def _is_clean(self, text: str) -> bool:
+        return self._gate.text(text) == text
+
+    def _edges(self, files: Mapping[str, CodeFile], listing: Listing) -> set[tuple[str, str]]:
+        edges: set[tuple[str, str]] = set()
+        for language in LANGUAGES:
+            for edge in _edges_of(language, files, listing):
+                if len(edges) >= MAX_EDGES:
+                    return edges
+                edges.add(edge)
+        return edges
+
+
+def _edges_of(language: Language, files: Mapping[str, CodeFile], listing: Listing) -> Iterator[tuple[str, str]]:
+    """The edges between the files of one language, in the order of their paths."""
+    imports = {path: file.imports for path, file in files.items() if path.endswith(tuple(language.suffixes))}
+    if not imports:
+        return
+    resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
+    for path, named in imports.items():
+        for target in sorted(resolver.targets(path, named)):
+            yield path, target
+
+
+def _look(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,167 @@
+"""The agents: is howcome in their files as this install would write it, is it switched off there, do hooks run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+
+from howcome import wiring as lifecycle
+from howcome.app import App
+from howcome.clients.base import Client
+from howcome.clients.discover import Found
+from howcome.clients.registry import DEFAULT, clients
+from howcome.clients.wiring import SERVER
+from howcome.doctor.activity import last_hook_ms
+from howcome.doctor.base import Finding, Level, Machine, counted, edit, quoted
+from howcome.doctor.programs import client_version, numbers
+from howcome.doctor.storage import QUIET_S, unread_transcripts
+from howcome.doctor.wiring import disabling_files, read_wirings, remedy_of
+from howcome.present.render import iso_time
+from howcome.wiring.engine import PartState, inspect
+
+MISSED_SESSIONS = 2
+"""One unread session may have been killed; the start of the next one would have read it."""
+
+MAX_NAMES = 6
+
+_ESSENTIAL = ("hooks", "MCP server")
+"""Without these parts there is no memory; permissions, skills and commands are a convenience."""
+
+_ENTRIES = (*_ESSENTIAL, "permissions", "version")
+"""Parts that are entries in a file of the user's; the others are files of ours."""
+
+
+def check_connections(_: Machine) -> list[Finding]:
+    """Every part of every install is there, as this install would write it."""
+    owners = lifecycle.recorded_owners() or [wiring.owner for wiring in read_wirings() if wiring.is_connected]
+    if owners:
+        return [finding for owner in owners for finding in _check_owner(owner)]
+    invalid = [finding for finding in _check_owner(lifecycle.Owner(DEFAULT)) if "cannot be read" in finding.what]
+    return invalid or [Finding("error", "agents", "no agent is connected to its memory", "howcome init")]
+
+
+def _check_owner(owner: lifecycle.Owner) -> list[Finding]:
+    states = inspect(owner, lifecycle.parts_of(owner), lifecycle.howcome_home())
+    groups: dict[tuple[str, str, bool], list[PartState]] = {}
+    for state in states:
+        if state.state != "ok":
+            key = (state.state, os.path.dirname(state.path), state.what.startswith(_ESSENTIAL))
+            groups.setdefault(key, []).append(state)
+    name = owner.agent if owner.scope == "user" else f"{owner.agent} in {owner.root}"
+    if all(state.state == "missing" for state in states):
+        what = f"{name}: was connected, and nothing of it is there any more"
+        return [Finding("error", "agents", what, remedy_of(owner))]
+    findings = [_finding_of(owner, name, group) for group in groups.values()]
+    return findings or [Finding("ok", "agents", f"{name}: {counted(len(states), 'part')}, all in place")]
+
+
+def _finding_of(owner: lifecycle.Owner, name: str, group: list[PartState]) -> Finding:
+    """One finding for parts that stand alike in one folder."""
+    first = group[0]
+    parts = _listed(state.what for state in group)
+    essential: Level = "error" if first.what.startswith(_ESSENTIAL) else "warning"
+    match first.state:
+        case "invalid":
+            reason = first.detail.partition(" Nothing was written")[0]
+            what = f"{name}: {first.path} cannot be read, the agent drops the whole file: {reason}"
+            return Finding("error", "agents", what, edit(str(first.path)))
+        case "missing":
+            return Finding(essential, "agents", f"{name}: missing from {first.path}: {parts}", remedy_of(owner))
+        case "edited" if first.what.startswith(_ENTRIES):
+            return Finding("ok", "agents", f"{name}: changed by hand, and works: {parts}")
+        case "edited":
+            what = f"{name}: changed by hand, and left so: {parts} ({first.path})"
+            return Finding("note", "agents", what, f"{remedy_of(owner)} --force")
+        case "foreign":
+            what = f"{name}: {first.path} holds somebody else's: {parts} ({first.detail})"
+            return Finding(essential, "agents", what, _foreign_remedy(owner, first))
+        case state:
+            what = f"{name}: {state} in {first.path}: {parts}" + (f" ({first.detail})" if first.detail else "")
+            return Finding("warning", "agents", what, remedy_of(owner))
+
+
+def _listed(parts: Iterable[str]) -> str:
+    """`hooks Stop, SessionEnd; MCP server howcome`, long lists shortened."""
+    kinds: dict[str, list[str]] = {}
+    for part in parts:
+        kind, _, name = part.rpartition(" ")
+        kinds.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind} {_shortened(names)}".lstrip() for kind, names in kinds.items())
+
+
+def _shortened(names: list[str]) -> str:
+    rest = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _foreign_remedy(owner: lifecycle.Owner, state: PartState) -> str:
+    """`init` leaves alone what is somebody else's: a file gives way to --force, an entry has to be taken out."""
+    if state.what.startswith(_ESSENTIAL):
+        return f"{edit(str(state.path))}  # take {SERVER} out; then {remedy_of(owner)}"
+    return f"{remedy_of(owner)} --force"
+
+
+def check_former(machine: Machine) -> list[Finding]:
+    """Nothing is left of what was wired, or kept, under the product's former name."""
+    home = str(lifecycle.former.former_home())
+    findings = []
+    for owner in lifecycle.former.wired_owners():
+        what = f"{owner.agent}: still wired under howcome's former name, by {home}"
+        findings.append(Finding("warning", "agents", what, remedy_of(owner)))
+    if home != machine.home and os.path.exists(os.path.join(home, lifecycle.former.DATABASE_NAME)):
+        what = f"{home} holds a memory from before howcome got this name; it is not read"
+        remedy = (
+            "howcome import  # reads the transcripts again; what you kept by hand: export it with the old program,"
+            f" then howcome import-memories --mine FILE; then rm -r {quoted(home)}"
+        )
+        findings.append(Finding("note", "folder", what, remedy))
+    return findings
+
+
+def check_switched_off(machine: Machine) -> list[Finding]:
+    """Nothing in an agent's settings keeps hooks from running here."""
+    return [
+        Finding("error", "agents", f"{path} says `{setting}`", f'in {path}: "{setting}": false')
+        for path, setting in disabling_files(machine, os.getcwd())
+    ]
+
+
+def check_tool_hooks(machine: Machine) -> list[Finding]:
+    """A hook of type mcp_tool makes an older client drop the whole settings file."""
+    findings = []
+    for wiring in read_wirings():
+        agent = lifecycle.agent_of(wiring.owner)
+        since = agent.wiring.tool_hooks_since
+        version = client_version(machine, agent.wiring.programs[0]) if wiring.tool_events and since else ""
+        if version and numbers(version) < since:
+            what = f"{agent.name} {version} knows no mcp_tool hooks: it drops the whole settings file"
+            findings.append(Finding("error", "agents", what, f"{remedy_of(wiring.owner)} --hook-form command"))
+    return findings
+
+
+def check_alive(machine: Machine) -> list[Finding]:
+    """Hooks ran: sessions that ended after the install are read."""
+    asked = {client.name: client for client in clients() if client.wiring.why_no_hooks}
+    wired = {wiring.agent: wiring for wiring in reversed(read_wirings()) if wiring.agent in asked and wiring.settings}
+    if machine.app is None:
+        return []
+    return [_is_alive(machine, machine.app, asked[agent], wiring.settings) for agent, wiring in wired.items()]
+
+
+def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Finding:
+    age_s = time.time() - os.stat(settings).st_mtime
+    since = [found for found in machine.transcripts if found.client == agent.name and _age_s(found) < age_s]
+    unread = {found.path for found, _ in unread_transcripts(app, machine)}
+    missed = [found for found in since if found.path in unread and _age_s(found) > QUIET_S]
+    if len(missed) >= MISSED_SESSIONS:
+        what = f"{counted(len(missed), 'session')} ended since the hooks are there, and none read them"
+        remedy = f"{agent.wiring.why_no_hooks}  # says why it runs none; then howcome import"
+        return Finding("warning", "hook", what, remedy)
+    last = iso_time(last_hook_ms(machine) or None)
+    what = f"last seen {last}" if last else f"{counted(len(since), 'session')} since they were installed, none missed"
+    return Finding("ok", "hook", what)
+
+
+def _age_s(found: Found) -> float:
+    return time.time() - found.mtime_ns / 1e9

@@ -1,0 +1,185 @@
+"""What every check works with: the machine it looks at, and the findings it returns."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from howcome.app import App, open_app
+from howcome.clients.discover import Found, known_transcripts
+from howcome.errors import SettingsError, StoreError
+from howcome.log.place import database_path
+from howcome.settings import ACTIVE, FIELDS, Settings, home_folder, read_settings
+
+Level = Literal["ok", "note", "warning", "error"]
+BUSY_MS = 1500
+"""A write that waits longer than a hook would (1 s) is a finding."""
+
+MOUNTS = "/proc/mounts"
+MAX_OUTPUT_CHARS = 300
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One observed fact: `what` it is, and as `remedy` the command to run or the line to change ("" when all is well).
+
+    `repair` does what is safe, and says what it did; with a `question` only when that was answered with yes.
+    """
+
+    level: Level
+    check: str
+    what: str
+    remedy: str = ""
+    repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    question: str = field(default="", repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a process ended: `exit_code` is None when it was stopped at its limit."""
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    ms: int
+
+    @property
+    def complaint(self) -> str:
+        """The last thing it said, in one line."""
+        lines = (self.stderr.strip() or self.stdout.strip()).splitlines()
+        return lines[-1][:MAX_OUTPUT_CHARS] if lines else "it said nothing"
+
+
+def free_bytes(folder: str) -> int:
+    """Bytes that may still be written in a folder."""
+    return shutil.disk_usage(folder).free
+
+
+class Machine:
+    """The machine as the checks see it. The store is opened when first asked for, and never created.
+
+    Args:
+        environment: Variables of the user's shell.
+        deep: Whether checks may read all of the store.
+        disk_free: Bytes free in a folder.
+        mounts: The file that lists mounted file systems, in the format of /proc/mounts.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        *,
+        deep: bool = False,
+        disk_free: Callable[[str], int] = free_bytes,
+        mounts: str = MOUNTS,
+    ) -> None:
+        self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
+        self.user_home = environment.get("HOME") or os.path.expanduser("~")
+        self.home = home_folder(environment)
+        self.database = database_path(self.home)
+        self.settings_problem: SettingsError | None = None
+        self.settings = self._read_settings()
+        self.store_problem: StoreError | None = None
+        self._app: App | None = None
+        self._is_opened = False
+
+    @property
+    def app(self) -> App | None:
+        """The façade over the store; None when there is no store or it cannot be opened (`store_problem` says why)."""
+        if not self._is_opened and os.path.lexists(self.database):
+            try:
+                self._app = open_app(self.settings, busy_ms=BUSY_MS)
+            except StoreError as error:
+                self.store_problem = error
+            self._is_opened = True
+        return self._app
+
+    @cached_property
+    def transcripts(self) -> list[Found]:
+        """Every transcript of every known agent, oldest first."""
+        return known_transcripts(self.user_home, self.environment)
+
+    def close(self) -> None:
+        """Gives the store back; it is opened anew when asked for again."""
+        if self._app is not None:
+            self._app.close()
+        self._app, self._is_opened, self.store_problem = None, False, None
+
+    def find_program(self, name: str) -> str | None:
+        """Where the user's shell would find a program."""
+        return shutil.which(name, path=self.environment.get("PATH", os.defpath))
+
+    def run(
+        self, words: Sequence[str], *, data: bytes = b"", environment: Mapping[str, str] | None = None, limit_s: float
+    ) -> Done:
+        """A process to its end, with all that it started; stopped at its limit.
+
+        Args:
+            words: The program and its arguments.
+            data: Its standard input, which ends there; what fits a pipe (16 KB).
+            environment: Variables beside the user's.
+            limit_s: When it is stopped, in seconds.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        variables = {**self.environment, **(environment or {})}
+        variables.pop(ACTIVE, None)  # with it a hook does nothing, and that is not what is asked here
+        started = time.monotonic()
+        reads, writes = os.pipe()
+        os.write(writes, data)  # before it starts: one that ends without reading would end this process by SIGPIPE
+        os.close(writes)
+        try:
+            process = subprocess.Popen(
+                words, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables,
+                start_new_session=True,
+            )  # fmt: skip
+        finally:
+            os.close(reads)
+        code: int | None = None
+        try:
+            out, err = process.communicate(timeout=limit_s)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        ms = round((time.monotonic() - started) * 1000)
+        return Done(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), ms)
+
+    def _read_settings(self) -> Settings:
+        try:
+            return read_settings(self.environment)
+        except SettingsError as error:
+            self.settings_problem = error
+            return Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
+
+
+def quoted(*words: str) -> str:
+    """Words as a shell reads them."""
+    return shlex.join(words)
+
+
+def edit(path: str) -> str:
+    """The command that opens a file for its user."""
+    return f"${{EDITOR:-vi}} {quoted(path)}"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def in_units(size_bytes: int) -> str:
+    """A size as people read it: `1.2 GB`, `3.4 MB`, `56 bytes`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:.1f} {name}"
+    return counted(size_bytes, "byte")

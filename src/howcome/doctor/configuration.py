@@ -1,0 +1,174 @@
+"""What the user chose: config.toml, variables, what is switched off, and what stays off until it is asked for."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from difflib import get_close_matches
+
+from howcome.app import now_ms
+from howcome.doctor.base import Finding, Machine, edit
+from howcome.doctor.source import extra_remedy
+from howcome.errors import MissingError, ProviderError
+from howcome.providers.graph_neo4j import PACKAGE as GRAPH_EXTRA
+from howcome.providers.llm import open_adapter, open_graph
+from howcome.providers.llm_anthropic import PACKAGE as EXTRA
+from howcome.providers.rerank import LLM, open_reranker
+from howcome.redact.second_opinion import MODULE as KINGFISHER
+from howcome.redact.second_opinion import PACKAGE
+from howcome.retrieve.outside import graph_known_as, model_known_as
+from howcome.retrieve.rerank import reranker_known_as
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, RERANKED
+
+_PREFIX = "HOWCOME_"
+_OTHERS = ("HOWCOME_HOME", ACTIVE)
+_KNOWN = (*_OTHERS, *(known.variable for known in FIELDS))
+
+
+def check_settings(machine: Machine) -> list[Finding]:
+    """config.toml and the variables can be read, and no variable is misspelt."""
+    config = os.path.join(machine.home, CONFIG_NAME)
+    findings = []
+    if machine.settings_problem is not None:
+        what = str(machine.settings_problem)
+        what_stops = f"every command and hook stops at this: {what}"
+        findings.append(Finding("error", "settings", what_stops, _correct(what, config)))
+    for name in sorted(machine.environment):
+        if name.startswith(_PREFIX) and name not in _KNOWN:
+            near = get_close_matches(name, _KNOWN, 1)
+            what = f"nothing reads {name}" + (f"; is it {near[0]}?" if near else "")
+            findings.append(Finding("warning", "settings", what, f"unset {name}"))
+    changed = [known.name for known in FIELDS if getattr(machine.settings, known.name) != known.default]
+    what = f"changed from the default: {', '.join(changed)}" if changed else "all at their defaults"
+    return findings or [Finding("ok", "settings", what)]
+
+
+def _correct(what: str, config: str) -> str:
+    """The line to change, by the message that names it."""
+    if not what.startswith(config):
+        return f"unset {what.partition(':')[0]}"
+    return f"{edit(config)}  # correct or delete that line"
+
+
+def check_switches(machine: Machine) -> list[Finding]:
+    """Hooks that are told to do nothing do nothing."""
+    findings = []
+    if machine.settings.disable:
+        by_variable = "HOWCOME_DISABLE" in machine.environment
+        config = os.path.join(machine.home, CONFIG_NAME)
+        line = "unset HOWCOME_DISABLE" if by_variable else f"in {config}: disable = false"
+        what = "HOWCOME_DISABLE is set" if by_variable else "config.toml says disable"
+        findings.append(Finding("warning", "switches", f"{what}: hooks do nothing, no recall, no capture", line))
+    if machine.environment.get(ACTIVE):
+        what = f"{ACTIVE} is set here: hooks of agents that are started from this shell do nothing"
+        findings.append(Finding("warning", "switches", what, f"unset {ACTIVE}"))
+    return findings or [Finding("ok", "switches", "nothing is switched off")]
+
+
+def check_second_opinion(machine: Machine) -> list[Finding]:
+    """The other scanner for secrets is there, if one is wanted."""
+    if machine.settings.second_opinion == "off":
+        return []
+    if importlib.util.find_spec(KINGFISHER) is None:
+        what = "second_opinion = kingfisher, and its package is not here: imports end with an error"
+        return [Finding("error", "secrets", what, extra_remedy("kingfisher", [PACKAGE]))]
+    return [Finding("ok", "secrets", "Kingfisher looks at what is imported, too")]
+
+
+def check_models(machine: Machine) -> list[Finding]:
+    """Models cost money or time, a graph server is elsewhere: off until configured, and no endpoint is asked here."""
+    return [*_language_model(machine), *_reranker(machine), *_graph_server(machine)]
+
+
+def _language_model(machine: Machine) -> list[Finding]:
+    settings = machine.settings
+    if settings.llm == "off":
+        return [Finding("ok", "models", "no language model: off, free by default")]
+    try:
+        model = open_adapter(settings)
+    except MissingError as error:
+        return [Finding("warning", "models", str(error), extra_remedy(EXTRA, [EXTRA]))]
+    except ProviderError as error:
+        return [_wrong(machine, "models", f'llm = "{settings.llm}", but {error}', "llm")]
+    if model is None:  # said by the check of the switches
+        return []
+    return [*_work(machine, f"{model.model} at {model.shown}"), *_budget(machine, model.name)]
+
+
+def _work(machine: Machine, who: str) -> list[Finding]:
+    """What the model is asked for: to classify questions, or to distil."""
+    settings, known_as = machine.settings, model_known_as(machine.settings)
+    if settings.distiller == "llm":
+        return _asked(machine, "models", f"{who} distils sessions", ("distiller", 1.0), known_as)
+    if settings.rerank == LLM and not settings.classifier_weight:  # it has something to do, which is said there
+        return []
+    what = f"{who} classifies questions"
+    return _asked(machine, "models", what, ("classifier", settings.classifier_weight), known_as)
+
+
+def _budget(machine: Machine, name: str) -> list[Finding]:
+    """Whether the model may be asked at all: both caps are 0 by default, and `howcome spending` has a switch."""
+    settings, config = machine.settings, os.path.join(machine.home, CONFIG_NAME)
+    caps = ("llm_daily_calls", settings.llm_daily_calls), ("llm_daily_tokens", settings.llm_daily_tokens)
+    zero = " and ".join(setting for setting, most in caps if not most)
+    if zero:
+        remedy = f"{edit(config)}  # llm_daily_calls = 100, llm_daily_tokens = 200000, or what you want to spend a day"
+        return [Finding("warning", "budget", f"{name} may spend nothing, and is never asked: {zero} is 0", remedy)]
+    app, now = machine.app, now_ms()
+    if app is None:
+        return []
+    if app.spending.stopped_ms() is not None:
+        return [Finding("warning", "budget", f"{name} is not asked: spending is stopped", "howcome spending --go")]
+    calls, tokens = app.spending.spent_on(now)
+    what = f"today {calls} of {caps[0][1]} calls and {tokens} of {caps[1][1]} tokens are spent (howcome spending)"
+    return [Finding("ok", "budget", what)]
+
+
+def _reranker(machine: Machine) -> list[Finding]:
+    """What reads answers again: a cross-encoder is loaded here, a language model is not asked."""
+    settings = machine.settings
+    try:
+        reranker = open_reranker(settings) if settings.rerank_weight else None
+    except MissingError as error:
+        return [Finding("warning", "reranker", f"{error}: answers are not reranked", error.remedy)]
+    except ProviderError as error:
+        return [_wrong(machine, "reranker", f"answers are not reranked: {error}", "rerank or llm")]
+    if settings.rerank == "off":
+        return []
+    name = reranker.name if reranker is not None else settings.rerank
+    what = f"{name} reads the first {RERANKED} answers of a search again"
+    return _asked(machine, "reranker", what, ("rerank", settings.rerank_weight), reranker_known_as(settings))
+
+
+def _graph_server(machine: Machine) -> list[Finding]:
+    settings = machine.settings
+    if not settings.graph_url:
+        return []
+    try:
+        open_graph(settings, str)
+    except MissingError as error:
+        return [Finding("warning", "graph server", str(error), extra_remedy(GRAPH_EXTRA, [GRAPH_EXTRA]))]
+    except ProviderError as error:
+        return [_wrong(machine, "graph server", str(error), "graph")]
+    what = f"{settings.graph_url} is asked for imports first"
+    return _asked(machine, "graph server", what, ("graph", settings.graph_weight), graph_known_as(settings))
+
+
+def _wrong(machine: Machine, check: str, what: str, begins: str) -> Finding:
+    config = os.path.join(machine.home, CONFIG_NAME)
+    return Finding("warning", check, what, f"{edit(config)}  # correct the settings that begin with {begins}")
+
+
+def _asked(machine: Machine, check: str, what: str, weighed: tuple[str, float], known_as: str) -> list[Finding]:
+    """Whether somebody is asked at all, and whether it is left alone at the moment because it failed."""
+    tier, weight = weighed
+    config = os.path.join(machine.home, CONFIG_NAME)
+    if not weight:
+        says = f"{what}, but {tier}_weight is 0: it is never asked"
+        return [Finding("note", check, says, f"{edit(config)}  # a {tier}_weight above 0, as `howcome eval` says")]
+    pause = machine.app.models.pause_of(known_as) if machine.app is not None else None
+    if pause is None:
+        return [Finding("ok", check, what)]
+    minutes = max(1, round((pause[0] - now_ms()) / 60_000))
+    says = f"{what}, but is left alone for {minutes} min: {pause[1]}"
+    return [Finding("warning", check, says, f"{edit(config)}  # or make it answer there, and wait")]

@@ -1,0 +1,236 @@
+"""Programs: does what the agents were told to start really start and answer; which versions and parts are here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import sys
+from importlib import metadata
+
+from howcome import __version__
+from howcome.clients.registry import clients
+from howcome.doctor.base import Done, Finding, Machine, quoted
+from howcome.doctor.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
+from howcome.present.guarded import LOG_NAME
+from howcome.settings import ACTIVE, CONFIG_NAME
+
+LEAST_SQLITE = (3, 51, 3)
+"""Before it, several writers could damage a database with a write-ahead log."""
+
+HOOK_LIMIT_S = 10
+SERVER_LIMIT_S = 5
+VERSION_LIMIT_S = 5
+
+PARTS = {
+    "re2": ("google-re2", "secrets are found by `re`: the same ones, some 30 times slower"),
+    "msgspec": ("msgspec", "transcripts are decoded by `json`: an import takes several times as long"),
+    "zstandard": ("zstandard", "nothing can be stored, and what is stored compressed cannot be shown"),
+    "tomlkit": ("tomlkit", "`howcome config` does not start: write settings into config.toml"),
+    "tqdm": ("tqdm", "`howcome import` does not start: it cannot show its progress"),
+}
+"""Module → its distribution, and what is lost without it."""
+
+_PROBE = f"""
+import json, os, runpy, sys
+launch = runpy.run_path(sys.argv.pop())
+sys.argv[1:] = ["UserPromptSubmit"]
+os.environ[{ACTIVE!r}] = "1"
+launch["run"]()
+import apsw, tantivy, howcome
+print(json.dumps(dict(python=sys.version.split()[0], howcome=howcome.__version__)))
+"""
+"""Finds the packages as a hook does that has nothing to do here, and says what it found: the hook itself says nothing
+when they are not there."""
+
+_PROMPT = {
+    "hook_event_name": "UserPromptSubmit",
+    "session_id": "howcome-doctor",
+    "prompt": "?",  # too short to be answered: nothing is said, looked up or logged
+    "cwd": "/",
+    "transcript_path": "",
+}
+_HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "howcome-doctor", "version": __version__},
+    },
+}  # fmt: skip
+
+
+def check_hook_process(machine: Machine) -> list[Finding]:
+    """Starts what the installed hook commands start: it must know its packages, end with 0, and say nothing."""
+    launches = {
+        launch: remedy_of(wiring.owner)
+        for wiring in reversed(read_wirings())
+        for command in wiring.commands.values()
+        if (launch := launch_of(command))
+    }
+    return [finding for launch, remedy in launches.items() for finding in _check_launch(machine, launch, remedy)]
+
+
+def _check_launch(machine: Machine, launch: Launch, remedy: str) -> list[Finding]:
+    for path, role in ((launch.interpreter, "interpreter"), (launch.script, "script")):
+        if not os.path.exists(path):
+            what = f"the {role} of the installed hooks is gone: {path}; no hook does anything"
+            return [Finding("error", "interpreter", what, remedy)]
+    try:
+        probe = machine.run(
+            [launch.interpreter, "-I", "-S", "-E", "-c", _PROBE, launch.script], limit_s=HOOK_LIMIT_S,
+            environment=dict(launch.environment),
+        )  # fmt: skip
+        versions = json.loads(probe.stdout) if probe.exit_code == 0 else None
+    except (OSError, ValueError) as error:
+        return [Finding("error", "interpreter", f"{launch.interpreter} does not start: {error}", remedy)]
+    if versions is None:
+        what = f"{launch.interpreter} cannot load howcome: {probe.complaint}"
+        return [Finding("error", "interpreter", what, remedy)]
+    findings = [_versions_of(launch, versions)]
+    if machine.settings_problem is None:  # it would stop there, and log it
+        findings += _run_hook(machine, launch, remedy)
+    return findings
+
+
+def _versions_of(launch: Launch, versions: dict[str, str]) -> Finding:
+    said = f"{launch.interpreter}: Python {versions['python']}, howcome {versions['howcome']}"
+    if versions["howcome"] != __version__:
+        return Finding("warning", "interpreter", f"hooks run {said}, this is {__version__}", "howcome upgrade")
+    return Finding("ok", "interpreter", said)
+
+
+def _run_hook(machine: Machine, launch: Launch, init: str) -> list[Finding]:
+    log = os.path.join(dict(launch.environment).get("HOWCOME_HOME") or machine.home, LOG_NAME)
+    logged = _size(log)
+    done = machine.run(
+        [*launch.words, "UserPromptSubmit"], data=json.dumps(_PROMPT).encode() + b"\n", limit_s=HOOK_LIMIT_S,
+        environment=dict(launch.environment),
+    )  # fmt: skip
+    problem = _hook_problem(done)
+    if not problem and _size(log) > logged:
+        with open(log, encoding="utf-8", errors="replace") as stream:
+            stream.seek(logged)
+            problem = f"it failed: {stream.readline().strip()}"
+    if problem:
+        remedy = "howcome doctor --deep" if done.exit_code == 0 else init
+        return [Finding("error", "hook", f"the installed hook was started: {problem}", remedy)]
+    if done.ms > machine.settings.prompt_deadline_ms:
+        what = f"the installed hook took {done.ms} ms, its deadline is {machine.settings.prompt_deadline_ms} ms"
+        line = f"in {os.path.join(machine.home, CONFIG_NAME)}: prompt_deadline_ms = {min(2 * done.ms, 4000)}"
+        return [Finding("warning", "hook", what, line)]
+    return [Finding("ok", "hook", f"the installed hook was started: silent, exit 0, {done.ms} ms")]
+
+
+def _hook_problem(done: Done) -> str:
+    if done.exit_code is None:
+        return f"it did not end within {HOOK_LIMIT_S} s"
+    if done.exit_code:
+        return f"exit {done.exit_code}: {done.complaint}"
+    if done.stderr:
+        return f"it wrote to standard error: {done.complaint}"
+    return f"it answered where it should not: {done.complaint}" if done.stdout else ""
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def check_servers(machine: Machine) -> list[Finding]:
+    """Starts the MCP server as each agent's entry says: it must answer, and end when its input does."""
+    if machine.settings_problem is not None:
+        return []
+    unique = {}
+    for wiring in reversed(read_wirings()):
+        if entry := wiring.server:
+            unique[entry.words, entry.environment] = (entry, server_remedy(wiring))
+    return [_check_server(machine, entry, remedy) for entry, remedy in unique.values()]
+
+
+def _check_server(machine: Machine, entry: ServerEntry, remedy: str) -> Finding:
+    try:
+        hello = json.dumps(_HELLO).encode() + b"\n"
+        variables = {**dict(entry.environment), "HOWCOME_DISABLE": "1"}  # no worker: nothing is read, nothing written
+        done = machine.run(entry.words, data=hello, environment=variables, limit_s=SERVER_LIMIT_S)
+    except (OSError, IndexError) as error:
+        return Finding("error", "mcp", f"the server of {entry.path} does not start: {error}", remedy)
+    name = _server_name(done.stdout)
+    if not name:
+        what = f"the server of {entry.path} does not answer (exit {done.exit_code}): {done.complaint}"
+        return Finding("error", "mcp", what, remedy)
+    if done.exit_code is None:
+        what = f"the server of {entry.path} answers, but did not end with its input"
+        return Finding("error", "mcp", what, remedy)
+    return Finding("ok", "mcp", f"{name} answers and ends within {done.ms} ms, as {entry.path} starts it")
+
+
+def _server_name(output: str) -> str:
+    """The name and version in the answer to `initialize`, or ''."""
+    for line in output.splitlines():
+        try:
+            answer = json.loads(line)
+            if answer["id"] == _HELLO["id"]:
+                told = answer["result"]["serverInfo"]
+                return f"{told['name']} {told['version']}"
+        except (ValueError, LookupError, TypeError):
+            continue
+    return ""
+
+
+def check_versions(machine: Machine) -> list[Finding]:
+    """This howcome, its SQLite and Tantivy, and the agents' programs."""
+    import apsw
+
+    sqlite = apsw.sqlite_lib_version()
+    here = f"howcome {__version__}, Python {sys.version.split()[0]}, SQLite {sqlite}, tantivy {_installed('tantivy')}"
+    findings = [Finding("ok", "versions", here)]
+    if numbers(sqlite) < LEAST_SQLITE:
+        least = ".".join(map(str, LEAST_SQLITE))
+        what = f"SQLite {sqlite} may damage a store with several writers; {least} is the least"
+        remedy = quoted(sys.executable, "-m", "pip", "install", "-U", "apsw")
+        findings = [Finding("error", "versions", what, remedy)]
+    for client in clients():
+        said = client_version(machine, client.wiring.programs[0]) if client.wiring.says_version else ""
+        if said:
+            findings.append(Finding("ok", "versions", f"{client.name} {said}"))
+    return findings
+
+
+def client_version(machine: Machine, program: str, limit_s: float = VERSION_LIMIT_S) -> str:
+    """What an agent's program says to --version, '' when it is not on PATH or says no number in time."""
+    path = machine.find_program(program)
+    if path is None:
+        return ""
+    try:
+        done = machine.run([path, "--version"], limit_s=limit_s)
+    except OSError:
+        return ""
+    found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
+    return found[0] if found else ""
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """A version to be compared."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def _installed(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "?"
+
+
+def check_parts(_: Machine) -> list[Finding]:
+    """The parts that howcome can start without, and what is lost then."""
+    missing = []
+    for module, (distribution, lost) in PARTS.items():
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            remedy = quoted(sys.executable, "-m", "pip", "install", distribution)
+            missing.append(Finding("warning", "parts", f"{distribution} is not installed: {lost}", remedy))
+    return missing or [Finding("ok", "parts", "all here: " + ", ".join(name for name, _ in PARTS.values()))]

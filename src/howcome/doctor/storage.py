@@ -1,0 +1,250 @@
+"""What is stored: can it be opened and written, is it whole, is the index beside it, what is not read."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from howcome.app import App
+from howcome.clients.discover import Found
+from howcome.doctor.base import Finding, Machine, counted, in_units, quoted
+from howcome.doctor.damage import damaged
+from howcome.doctor.folder import writing_remedy
+from howcome.doctor.source import update_remedy
+from howcome.domain import events
+from howcome.domain.sources import SET_ASIDE
+from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
+from howcome.log.kept import NAME as KEPT_NAME
+from howcome.log.kept import vanished
+from howcome.present.render import counted as number_of
+
+QUIET_S = 600
+"""A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
+
+MAX_QUARANTINED_SHARE = 0.01
+"""More than one record in a hundred that cannot be read: not a torn line here and there, but another format."""
+
+LOOKED_AT_BYTES = 1000
+"""As much of a record that was set aside fits a screen."""
+
+WAL_WRITE_LOCK = 120
+"""The byte of the `-shm` file that a writer locks (sqlite.org/walformat.html)."""
+
+LOCKS = "/proc/locks"
+SHOWN_IDS = 3
+SEARCHED_KINDS = (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)
+
+
+def check_store(machine: Machine) -> list[Finding]:
+    """The database can be opened, and written within a second."""
+    if not os.path.lexists(machine.database):
+        return [Finding("warning", "store", f"there is no store in {machine.home} yet", "howcome import")]
+    app = machine.app
+    if app is None:
+        return [_unopened(machine, machine.store_problem or StoreError("it cannot be opened"))]
+    if app.health.is_read_only:
+        what = f"{machine.database} cannot be written: nothing new is stored"
+        return [Finding("error", "store", what, writing_remedy(machine.home, machine.home))]
+    try:
+        app.health.require_writable()
+    except StoreError as error:
+        return [_unopened(machine, error)]
+    return [Finding("ok", "store", f"{machine.database} can be read and written")]
+
+
+def _unopened(machine: Machine, error: StoreError) -> Finding:
+    home = machine.home
+    match error:
+        case StoreNewerError():
+            return Finding("error", "store", str(error), update_remedy())
+        case StoreDamagedError():
+            return damaged(machine, "store", str(error))
+        case StoreLockedError():
+            pids = write_lock_holders(machine.database + "-shm")
+            who = f"process {pids[0]} ({_command(pids[0])})" if pids else "another process"
+            remedy = f"kill {pids[0]}" if pids else f"fuser -k {quoted(machine.database)}"
+            return Finding("error", "store", f"{who} has kept the store locked: hooks cannot write", remedy)
+        case _:
+            return Finding("error", "store", str(error), f"ls -la {quoted(home)}")
+
+
+def write_lock_holders(shared_memory: str, locks: str = LOCKS) -> list[int]:
+    """The processes that hold the write lock of a database, by its `-shm` file; [] where the system does not tell.
+
+    It says 0 for a process of another container and -1 for a lock that is no process's: `kill` would end many then.
+    """
+    try:
+        inode = os.stat(shared_memory).st_ino
+        with open(locks, encoding="ascii") as stream:
+            lines = [line.split() for line in stream if "->" not in line]  # those only wait
+    except OSError:
+        return []
+    held = [fields for fields in lines if len(fields) == 8 and fields[3] == "WRITE" and fields[7].isdecimal()]
+    return [
+        int(pid)
+        for _, _, _, _, pid, place, first, last in held
+        if place.endswith(f":{inode}") and int(first) <= WAL_WRITE_LOCK <= int(last) and int(pid) > 0
+    ]
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as stream:
+            return stream.read().replace("\0", " ").strip()[:80] or "?"
+    except OSError:
+        return "?"
+
+
+def check_integrity(machine: Machine) -> list[Finding]:
+    """Every table answers; with `deep`, every page of the file is read."""
+    app = machine.app
+    if app is None:
+        return []
+    try:
+        problems = app.health.check_integrity() if machine.deep else []
+        counts = app.health.read_some()
+    except StoreError as error:
+        return [damaged(machine, "integrity", str(error))]
+    if problems:
+        return [damaged(machine, "integrity", f"the store is damaged: {problems[0]}")]
+    how = "every page read" if machine.deep else "`howcome doctor --deep` reads every page"
+    return [Finding("ok", "integrity", f"{counted(counts['events'], 'event')}; {how}")]
+
+
+def check_index(machine: Machine) -> list[Finding]:
+    """The index can be read and holds every row."""
+    app = machine.app
+    if app is None:
+        return []
+
+    def rebuild() -> str:
+        rows = app.index.rebuild()
+        return f"built the search index anew from {counted(rows, 'row')}"
+
+    def catch_up() -> str:
+        rows = app.index.finish()
+        return f"added {counted(rows, 'row')} to the search index" if rows is not None else "another process is at it"
+
+    broken = app.index.verify()
+    if broken:
+        return [_broken(what, rebuild) for what in broken]
+    try:
+        app.index.try_out()
+        lag = app.index.lag()
+    except IndexDamagedError as error:
+        what = str(error).partition("; ")[0]
+        return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
+    except StoreError as error:
+        return [Finding("error", "index", str(error), "howcome doctor --deep")]
+    if lag:
+        what = f"the search index is {counted(lag, 'row')} behind: they are stored, but not found"
+        return [Finding("warning", "index", what, "howcome import", catch_up)]
+    indexed, stored = app.index.count(), _searchable_events(app)
+    if indexed != stored:
+        what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
+        return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
+    return [Finding("ok", "index", f"holds {counted(indexed, 'event')}, all that can be searched")]
+
+
+def _broken(what: str, rebuild: Callable[[], str]) -> Finding:
+    """A file of an index that is not as it was written; nothing is found by that index any more."""
+    if "vector" in what:
+        return Finding("error", "index", f"{what}: search is by words only", "howcome model embed")
+    return Finding("error", "index", what, "howcome doctor --fix", rebuild)
+
+
+def check_kept(machine: Machine) -> list[Finding]:
+    """Every memory that was kept by hand is still there: no transcript holds it."""
+    app = machine.app
+    if app is None and os.path.lexists(machine.database):
+        return []
+    gone = vanished(machine.home, []) if app is None else app.memories.vanished()
+    if not gone:
+        return []
+    named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")
+    what = f"kept by hand and gone: {number_of(len(gone), 'memory', 'memories')} ({named})"
+    what += "; the database was lost, or an older one was put in its place"
+    file = quoted(os.path.join(machine.home, KEPT_NAME))
+    remedy = f"howcome import-memories --mine EXPORT  # or, if they are gone for good: rm {file}"
+    return [Finding("warning", "memories", what, remedy)]
+
+
+def _searchable_events(app: App) -> int:
+    kinds = app.health.kinds()
+    return sum(kinds[kind] for kind in SEARCHED_KINDS)
+
+
+def check_quarantine(machine: Machine) -> list[Finding]:
+    """Records that could not be read: few are torn lines, many are a format that this version does not know."""
+    app = machine.app
+    if app is None:
+        return []
+    accounts = app.health.sources()
+    records = sum(int(str(row["records"])) for row in accounts)
+    reasons = app.health.quarantined()[0]
+    aside = reasons.pop(SET_ASIDE, 0)  # `check_set_aside` speaks of these
+    newest = [row for row in app.health.quarantined(1 + aside)[1] if row["reason"] != SET_ASIDE]
+    if not newest:
+        return [Finding("ok", "quarantine", "every record could be read")]
+    number = sum(reasons.values())
+    why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+    path, offset, size = (newest[0][name] for name in ("path", "offset", "size_bytes"))
+    what = f"{number} of {counted(records, 'record')} could not be read ({why}); the newest is in {path}"
+    if number > MAX_QUARANTINED_SHARE * records and number > 1:
+        return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", update_remedy())]
+    return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
+
+
+def check_set_aside(machine: Machine) -> list[Finding]:
+    """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
+    aside = machine.app.health.set_aside() if machine.app is not None else []
+    if not aside:
+        return []
+    path, offset, size_bytes, _ = aside[-1]
+    size = in_units(sum(row[2] for row in aside))
+    what = (
+        f"{counted(len(aside), 'record')} ({size}) set aside: reading took all the time that there was; the newest is"
+        f" at byte {offset} of {path}"
+    )
+    remedy = f"howcome import --retry-set-aside  # or look: {_look(path, offset, min(size_bytes, LOOKED_AT_BYTES))}"
+    return [Finding("warning", "set aside", what, remedy)]
+
+
+def _look(path: str, offset: int, size_bytes: int) -> str:
+    """The command that shows a record of a transcript; offsets of what is not lines count what it was unfolded to."""
+    if path.endswith(".gz"):
+        return f"gzip -dc {quoted(path)} | tail -c +{offset + 1} | head -c {size_bytes}"
+    if path.endswith(".jsonl"):
+        return f"tail -c +{offset + 1} {quoted(path)} | head -c {size_bytes}"
+    return "howcome status --json"
+
+
+def check_unread(machine: Machine) -> list[Finding]:
+    """Transcripts with bytes that no pass has read, but for those of running sessions."""
+    app = machine.app
+    if app is None:
+        return []
+    unread = unread_transcripts(app, machine)
+    if not unread:
+        return [Finding("ok", "unread", "every transcript is read to its end")]
+    size = sum(missing for _, missing in unread)
+    what = f"{in_units(size)} of {counted(len(unread), 'transcript')} are not read yet"
+    last_ns = (time.time() - QUIET_S) * 1e9
+    if all(found.mtime_ns > last_ns for found, _ in unread):
+        return [Finding("note", "unread", f"{what}: running sessions, their next hook reads it", "howcome import")]
+    return [Finding("warning", "unread", what, "howcome import")]
+
+
+def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
+    """Transcripts with the number of bytes that no pass has read: plain files by bytes, packed ones as a whole."""
+    known = {state.path: state for state in app.health.cursors()}
+    unread = []
+    for found in machine.transcripts:
+        state = known.get(found.path)
+        if state is not None and (state.size_bytes, state.mtime_ns) == (found.size_bytes, found.mtime_ns):
+            continue
+        missing = found.size_bytes - (state.offset if state and not found.path.endswith(".gz") else 0)
+        if missing > 0:
+            unread.append((found, missing))
+    return unread

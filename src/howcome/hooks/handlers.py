@@ -1,0 +1,212 @@
+"""What hook events are answered: handlers for all agents, the same through every door (process, socket, MCP tool).
+
+Which of them answers an agent's event, and how its answer looks, is said by the agent's object (`clients/`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from howcome.clients import hook
+from howcome.clients.hook import text_of
+from howcome.clients.registry import DEFAULT, client_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from howcome.app import App
+    from howcome.clients.base import Client
+    from howcome.clients.hook import Payload
+    from howcome.domain.stored import Reminder
+    from howcome.present.shared_embedder import SharedEmbedder
+    from howcome.settings import Settings
+
+    Handler = Callable[["Asked"], "Reply"]
+
+MIN_PROMPT_CHARS = 4
+MEET_S = 0.3
+"""How long git may be asked for the first commits of a repository that is new here, when a session begins."""
+
+
+class Reply:
+    """What is said to an agent, and what has to be remembered once it is said.
+
+    A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
+    """
+
+    __slots__ = ("_app", "_said", "_session", "context", "text")
+
+    def __init__(
+        self, context: str = "", app: App | None = None, session: str = "", said: Sequence[Reminder] = ()
+    ) -> None:
+        self.context, self.text = context, ""
+        self._app, self._session, self._said = app, session, list(said)
+
+    def record(self) -> None:
+        """Remembers what was said, so that the session is not told twice."""
+        if self._app is not None and self._said:
+            self._app.search.record_said(self._session, "UserPromptSubmit", self._said)
+
+    def close(self) -> None:
+        """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
+        if self._app is not None:
+            self._app.close()
+
+
+class Asked:
+    """One event as a handler sees it: whose, with what in the common fields, under which settings, until when.
+
+    The embedder is the process's, where there is one.
+    """
+
+    __slots__ = ("client", "deadline", "embedder", "payload", "settings")
+
+    def __init__(
+        self, client: Client, payload: Payload, settings: Settings, deadline: float,
+        embedder: SharedEmbedder | None = None,
+    ) -> None:  # fmt: skip
+        self.client, self.payload, self.settings = client, payload, settings
+        self.deadline, self.embedder = deadline, embedder
+
+    def text(self, name: str) -> str:
+        """A field of the payload that is a text; '' for any other."""
+        return text_of(self.payload, name)
+
+
+def answer(
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
+    embedder: SharedEmbedder | None = None,
+) -> str:  # fmt: skip
+    """What an event is answered, recorded as said; '' for nothing.
+
+    Args:
+        event: The agent's name for it; one that nobody handles is answered with nothing.
+        payload: What the agent sent with it.
+        settings: Of this run.
+        deadline: `time.monotonic()` by which the answer is wanted.
+        agent: Who asks, by the name of its client.
+        embedder: The process's, where there is one that lives on; a prompt is answered by words alone without it.
+    """
+    reply = prepare(event, payload, settings, deadline, agent, embedder)
+    reply.record()
+    return reply.text
+
+
+def prepare(
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
+    embedder: SharedEmbedder | None = None,
+) -> Reply:  # fmt: skip
+    """As `answer`, but nothing is recorded yet, and the store is still open."""
+    client = client_of(agent)
+    hook = client.hooks.get(event) if client else None
+    heard = client.heard(event, payload) if client and hook else None
+    if client is None or hook is None or heard is None:
+        return Reply()
+    reply = HANDLERS[hook.handler](Asked(client, heard, settings, deadline, embedder))
+    reply.text = hook.shape(event, reply.context)
+    return reply
+
+
+def recall(asked: Asked) -> Reply:
+    """A prompt is typed: what earlier sessions say about this prompt, or nothing."""
+    prompt = asked.text("prompt").strip()
+    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
+        return Reply()
+    from howcome.app import open_for_recall
+    from howcome.clients.roots import is_clients
+    from howcome.hooks.context import render_context
+
+    settings, embedder = asked.settings, asked.embedder
+    app = open_for_recall(settings, asked.deadline, None if embedder is None else embedder.for_prompts(settings))
+    if app is None:
+        return Reply()
+    session, path, history = asked.text("session_id"), asked.text("transcript_path"), asked.client.history
+
+    def recent() -> str:
+        is_read = history is not None and is_clients(path, settings.transcript_folders, asked.client.name)
+        return history.recent_text(path) if history and is_read else ""
+
+    found = app.search.recall(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
+    context, said = render_context(found, settings.recall_chars)
+    return Reply(context if said else "", app, session, said)
+
+
+def _is_command(prompt: str) -> bool:
+    """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
+    first = prompt.split(None, 1)[0]
+    return first.startswith("/") and not set(first[1:]) & set("/.~")
+
+
+def capture(asked: Asked) -> Reply:
+    """A turn or a session ends: what this session's transcripts hold that the store does not."""
+    from howcome.app import open_for_ingest
+
+    paths = [path for name in ("transcript_path", "agent_transcript_path") if (path := asked.text(name))]
+    with open_for_ingest(asked.settings) as app:
+        end = asked.deadline - 0.1 * (asked.deadline - time.monotonic())
+        _note_refused(app, asked, app.ingest.session(paths, end))
+    return Reply()
+
+
+def _note_refused(app: App, asked: Asked, refused: int) -> None:
+    """A path that was not read is said by `doctor`; the path itself is whoever's words, and is not kept."""
+    if refused:
+        from howcome.present.guarded import REFUSED, note
+
+        note(app.settings.home, f"{asked.text('hook_event_name')[:40]} {REFUSED}")
+
+
+def catch_up(asked: Asked) -> Reply:
+    """A session begins: every transcript with unread bytes (kills, crashes, history from before the install).
+
+    A repository in which there was no session yet is looked at once: it may be a known one that was moved.
+    """
+    from howcome.app import open_for_ingest
+
+    with open_for_ingest(asked.settings) as app:
+        end = _with_time_to_index(asked)
+        limit_s = min(MEET_S, (end - time.monotonic()) / 4)
+        app.projects.meet(asked.text("cwd"), limit_s)
+        app.ingest.spool(end)
+        _note_refused(app, asked, app.ingest.session([asked.text("transcript_path")], end, and_others=True))
+        app.health.back_up_memories()
+    return Reply()
+
+
+def _with_time_to_index(asked: Asked) -> float:
+    return asked.deadline - 0.2 * (asked.deadline - time.monotonic())
+
+
+def capture_or_catch_up(asked: Asked) -> Reply:
+    """A turn or a session ends: what its transcript holds; where none is named, every transcript with unread bytes."""
+    return (capture if os.path.isfile(asked.text("transcript_path")) else catch_up)(asked)
+
+
+def observe(asked: Asked) -> Reply:
+    """An agent without transcripts says something: what it says, into the spool; redacted, the store stays closed."""
+    from howcome.ingest.spool import take_in
+
+    if what := asked.client.observation(asked.payload):
+        said = {"agent": asked.client.name, "ts": time.time_ns() // 1_000_000, **what}
+        take_in(asked.settings, [(1, said)])
+    return Reply()
+
+
+def take_spool(asked: Asked) -> Reply:
+    """A turn or a session of such an agent ends: what was observed, into the store."""
+    from howcome.app import open_for_ingest
+
+    with open_for_ingest(asked.settings) as app:
+        end = _with_time_to_index(asked)
+        app.ingest.spool(end)
+        app.index.catch_up(end)
+    return Reply()
+
+
+HANDLERS: dict[str, Handler] = {
+    hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: catch_up,
+    hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
+}  # fmt: skip
+"""Handlers by the names that rows of hooks have for them."""

@@ -1,0 +1,368 @@
+"""The lexical index beside the rows: two small Tantivy indexes, derived, rebuildable, caught up by row id.
+
+* `events`: one document an event. A turn's words count twice, the first words of the two turns before it once (its
+  window): a turn looks back, never forward, so that documents are only ever added.
+* `exchanges`: one document an exchange (a prompt and all that follows until the next): what was said, each word at
+  most twice, the words of the exchange before it at a third; and what was done (tool calls), searched at a
+  lower weight. A session's last exchange is replaced while it grows.
+
+They are two indexes because BM25's average length is over all documents of an index, also those without the field.
+
+Tantivy fixes k1 and b, so weights inside a field are term frequencies: a word is written as often as it counts.
+Each index knows the last row that it holds; a crash between the rows' commit and the index's heals at the next pass.
+One whose stamp is not of the rows at hand (`stamp`) is as good as none.
+"""
+
+from __future__ import annotations
+
+import os
+
+import tantivy
+from tantivy import Occur, Query
+
+from howcome.domain import bm25, events
+from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
+from howcome.domain.term_weights import DID_BOOST
+from howcome.domain.text import GENERIC_WORDS, with_extra_terms
+from howcome.index.binding import guarded
+from howcome.index.index_files import make_folders, require_safe
+from howcome.index.lexical_counts import ScopeCounts
+from howcome.index.lexical_filter import all_of, any_number, asked_of, sifted, within
+from howcome.index.stamp import give_up, is_stamped
+from howcome.log.memory_terms import analyzer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from howcome.domain.stored import Filter, Scope
+    from howcome.index.search_index import Search
+    from howcome.index.stamp import MarkOf
+
+FORMAT = 2
+"""Part of the folder's name: another format is another folder, built anew from the rows."""
+
+WORDS = "howcome_words"
+NAME_WORDS = "howcome_names"
+MIN_STEM_CHARS = 6
+MAX_ENDING_CHARS = 7
+"""What may be left of an unknown word, and what may be taken from its end."""
+
+_HIT_FIELDS = ("row", "session", "exchange", "ts")
+_NUMBERS = (*_HIT_FIELDS, "project", "kind", "origin")
+
+LEAST_SIFTED = 500
+MOST_SIFTED = 4000
+SPARE = 1.25
+"""Kinds and origins are sifted from the best hits of all kinds: in a query of nothing but words Tantivy skips what
+cannot be among the best, in one that also asks for kinds it scores every row. At 1,000,000 events that is 1.1 ms, not
+3.6, for the same answers. So many hits are looked at, SPARE times what should do; where they do not, all rows are."""
+
+
+def _names_analyzer() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.lowercase()).build()
+
+
+def _schema(*texts: str) -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    for name in _NUMBERS:
+        builder.add_unsigned_field(name, fast=True, indexed=True)
+    builder.add_text_field("key", tokenizer_name="raw", index_option="basic")  # deletes by number do nothing
+    for name in texts:
+        builder.add_text_field(name, tokenizer_name=NAME_WORDS if name == "names" else WORDS, index_option="freq")
+    return builder.build()
+
+
+class _Best:
+    """The best hits of one search, of all kinds: turns and tool traffic are asked for one after the other."""
+
+    __slots__ = ("asked", "found", "is_all")
+
+    def __init__(self, asked: object, found: list[tuple[float, tantivy.DocAddress]], *, is_all: bool) -> None:
+        self.asked, self.found, self.is_all = asked, found, is_all
+
+
+SCHEMAS = {"events": ("text", "names"), "exchanges": ("said", "did")}
+
+
+class LexicalIndex:
+    """Both indexes of one store, opened for reading; a writer is taken only while catching up."""
+
+    title = "search index"
+
+    def __init__(self, folder: str, mark_of: MarkOf) -> None:
+        self.folder, self.mark_of = os.path.join(folder, f"lexical-{FORMAT}"), mark_of
+        self._is_ours: bool | None = None
+        self._analyzer = analyzer()
+        self._generic: frozenset[str] | None = None
+        self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
+        self._totals: dict[str, int] = {}
+        self._scopes: dict[str, ScopeCounts] = {}
+        self._best: _Best | None = None
+
+    def path_of(self, name: str) -> str:
+        """The folder of one of the two indexes."""
+        return os.path.join(self.folder, name)
+
+    def open(self, name: str, *, create: bool = False) -> tantivy.Index | None:
+        """One of the two indexes, or None when it is not there (and not to be made)."""
+        path = self.path_of(name)
+        if os.path.exists(os.path.join(path, "meta.json")):
+            index = open_index(path, _schema(*SCHEMAS[name]))
+        elif create:
+            make_folders(os.path.dirname(self.folder), self.folder, path)
+            index = tantivy.Index(_schema(*SCHEMAS[name]), path=path)
+        else:
+            return None
+        index.register_tokenizer(WORDS, self._analyzer)
+        index.register_tokenizer(NAME_WORDS, _names_analyzer())
+        return index
+
+    def _searcher(self, name: str) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
+        if name not in self._opened:
+            index = self.open(name) if self.is_ours else None
+            if index is None:
+                return None
+            self._opened[name] = (index, index.schema, index.searcher())
+        _, schema, searcher = self._opened[name]
+        return schema, searcher
+
+    def _total(self, name: str) -> int:
+        opened = self._searcher(name)
+        if opened is None:
+            return 0
+        if name not in self._totals:
+            self._totals[name] = _total(opened[1])
+        return self._totals[name]
+
+    @property
+    def folders(self) -> list[str]:
+        """Where Tantivy's files are."""
+        return [self.path_of(name) for name in SCHEMAS]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the files are of the rows at hand, as was found at the last refresh."""
+        if self._is_ours is None:
+            self._is_ours = is_stamped(self.folder, self.mark_of)
+        return self._is_ours
+
+    def give_up(self) -> None:
+        """The files are not what they should be: nobody finds anything by them until they are made anew."""
+        give_up(self.folder)
+        self._opened.clear()
+        self._is_ours = False
+
+    @guarded
+    def refresh(self) -> None:
+        """Lets the next search see what was committed since."""
+        self._totals.clear()
+        self._scopes.clear()
+        self._best = self._is_ours = None
+        if not self.is_ours:
+            self._opened.clear()
+        for name, (index, schema, _) in list(self._opened.items()):
+            try:
+                index.reload()
+                self._opened[name] = (index, schema, index.searcher())
+            except ValueError:  # it was built anew elsewhere: open it again
+                del self._opened[name]
+
+    def analyze(self, text: str) -> list[str]:
+        """The terms of a question, each once, in order: stemmed, stop words out, identifiers also in parts."""
+        return list(dict.fromkeys(self._analyzer.analyze(with_extra_terms(text))))
+
+    @guarded
+    def last_row(self) -> int:
+        """The last row that either index has seen, as it is on disk now; 0 when there is none, or none of these."""
+        if not is_stamped(self.folder, self.mark_of):
+            return 0
+        opened = (self.open(name) for name in SCHEMAS)
+        return max((last_row(found) for found in opened if found is not None), default=0)
+
+    @guarded
+    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
+        """What each term is worth among a scope's windows and exchanges (None: all), and which were ever used there."""
+        if self._generic is None:
+            self._generic = frozenset(self._analyzer.analyze(" ".join(sorted(GENERIC_WORDS))))
+        found = Weights()
+        for name, field, values in (("events", "text", found.windows), ("exchanges", "said", found.exchanges)):
+            opened = self._searcher(name)
+            if opened is None:
+                values |= {term: bm25.weight(0, 0, is_generic=term in self._generic) for term in terms}
+                found.totals[name] = 0
+                continue
+            counts = self._scopes.get(name)
+            if counts is None or not counts.is_of(scope):
+                counts = self._scopes[name] = ScopeCounts(*opened, field, self._total(name), scope)
+            for term in terms:
+                if counts.holding(term):
+                    found.known.add(term)
+                values[term] = bm25.weight(counts.frequency(term), counts.total, is_generic=term in self._generic)
+            found.totals[name] = counts.total
+        return found
+
+    @guarded
+    def search(
+        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
+        required: Sequence[Sequence[str]] = (),
+    ) -> list[Hit]:  # fmt: skip
+        """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
+        name = EXCHANGES if what == EXCHANGES else EVENTS
+        opened = self._searcher(name)
+        if opened is None or not weights:
+            return []
+        asked = None if what == EXCHANGES else (what, asked_of(weights, wanted, required))
+        return self._hits(name, self._queries(what, opened, weights), wanted, limit, required, asked)
+
+    def _queries(
+        self, what: Search, opened: tuple[tantivy.Schema, tantivy.Searcher], weights: Mapping[str, float]
+    ) -> list[Query]:
+        if what == FUZZY:  # each word that is found scores its weight
+            return [
+                Query.boost_query(Query.fuzzy_term_query(opened[0], "text", term, distance=1), weight)
+                for term, weight in weights.items()
+            ]
+        if what == EXCHANGES:
+            total = self._total(EXCHANGES)
+            said = weighted(opened, "said", weights, 1.0, total)
+            return said + weighted(opened, "did", weights, DID_BOOST, total)
+        return weighted(opened, "names" if what == NAMES else "text", weights, 1.0, self._total(EVENTS))
+
+    @guarded
+    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many events there are, and how many of them mention each name."""
+        opened = self._searcher("events")
+        if opened is None:
+            return 0, dict.fromkeys(names, 0)
+        searcher = opened[1]
+        return searcher.num_docs, {name: searcher.doc_freq("names", name) for name in names}
+
+    @guarded
+    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Known terms that begin with an unknown one, most frequent first, or else the longest that it begins with.
+
+        The latter is what a slip in an ending leaves of a stem: `migraton` begins with `migrat`.
+        """
+        opened = self._searcher("exchanges")
+        if opened is None:
+            return []
+        found: list[tuple[str, int]] = opened[1].terms_with_prefix("said", term, limit=limit)
+        shortest = max(MIN_STEM_CHARS, len(term) - MAX_ENDING_CHARS)
+        for end in range(len(term) - 1, shortest - 1, -1) if not found else ():
+            frequency = opened[1].doc_freq("said", term[:end])
+            if frequency:
+                return [(term[:end], frequency)]
+        return found
+
+    def _hits(
+        self, name: str, queries: list[Query], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = (),
+        asked: object = None,
+    ) -> list[Hit]:  # fmt: skip
+        """`asked` tells one search from another, but for kinds and origins; without it they are not sifted."""
+        opened = self._searcher(name)
+        if opened is None or not queries:
+            return []
+        schema, searcher = opened
+        must = within(schema, wanted)
+        kinds = sifted(wanted) if name == "events" else {}
+        if must is None or set() in kinds.values():
+            return []
+        must += all_of(schema, ("text",) if name == "events" else ("said", "did"), required)
+        any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
+        found = self._sift(searcher, any_of, must, kinds, limit, asked) if kinds and asked else None
+        if found is None:
+            must += [any_number(schema, field, numbers) for field, numbers in kinds.items()]
+            query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
+            found = searcher.search(query, limit, count=False).hits
+        places = [place for _, place in found]
+        # An exchange stands for its prompt: its last row may be another project's.
+        fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])
+        columns = (searcher.fast_field_values(field, places) for field in fields)
+        return list(map(Hit, *columns, (score for score, _ in found)))
+
+    def _sift(
+        self, searcher: tantivy.Searcher, any_of: Query, must: list[tuple[Occur, Query]],
+        kinds: Mapping[str, set[int]], limit: int, asked: object,
+    ) -> list[tuple[float, tantivy.DocAddress]] | None:  # fmt: skip
+        """The best hits of some kinds, from the best of all; None when so few of those are of these kinds."""
+        total, needed = self._total("events"), limit * SPARE
+        for field, numbers in kinds.items():
+            needed *= total / max(1, sum(searcher.doc_freq(field, number) for number in numbers))
+        if needed > MOST_SIFTED:
+            return None
+        best = self._best
+        if best is None or best.asked != asked or not (best.is_all or len(best.found) >= needed):
+            needed = max(LEAST_SIFTED, int(needed) + 1)
+            query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
+            hits = searcher.search(query, needed, count=False).hits
+            best = self._best = _Best(asked, hits, is_all=len(hits) < needed)
+        found = best.found
+        for field, numbers in kinds.items():
+            values = searcher.fast_field_values(field, [place for _, place in found])
+            found = [hit for hit, value in zip(found, values, strict=True) if value in numbers]
+        return found[:limit] if len(found) >= limit or best.is_all else None
+
+
+def last_row(index: tantivy.Index) -> int:
+    """The highest row of an index; 0 when it is empty."""
+    found = index.searcher().search(Query.all_query(), 1, count=False, order_by_field="row").hits
+    return int(found[0][0]) if found else 0
+
+
+def _total(searcher: tantivy.Searcher) -> int:
+    """Every document that Tantivy's own figures count: also the replaced ones that no merge has taken out yet."""
+    return sum(searcher.doc_freq("kind", number) for number in range(len(events.KINDS)))
+
+
+def weighted(
+    opened: tuple[tantivy.Schema, tantivy.Searcher], field: str, weights: Mapping[str, float], factor: float,
+    total: int,
+) -> list[Query]:  # fmt: skip
+    """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
+    schema, searcher = opened
+    queries = []
+    for term, weight in weights.items():
+        frequency = searcher.doc_freq(field, term)
+        if frequency:
+            boost = factor * weight / bm25.idf(min(frequency, total), total)
+            queries.append(Query.boost_query(Query.term_query(schema, field, term, "freq"), boost))
+    return queries
+
+
+def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now.
+
+    Raises:
+        ValueError: it cannot be opened, or has other fields.
+    """
+    require_safe(path)
+    index = _open_anywhere(path)
+    if index.schema != schema:
+        raise ValueError("its fields are not as they were written")
+    return index
+
+
+def _open_anywhere(path: str) -> tantivy.Index:
+    try:
+        return tantivy.Index.open(path)
+    except ValueError:
+        if os.access(path, os.W_OK):
+            raise
+    import shutil
+    import tempfile
+
+    shadow = tempfile.mkdtemp(prefix="howcome-")  # Tantivy wants a lock file beside what it reads
+    try:
+        for name in os.listdir(path):
+            if not name.endswith(".lock"):
+                os.symlink(os.path.join(path, name), os.path.join(shadow, name))
+        index = tantivy.Index.open(shadow)
+        index.config_reader("manual", 1)  # no thread that watches the folder
+        return index
+    finally:  # the files are mapped: their names are not needed any more
+        for _ in range(100):  # the watcher of before may just be taking the lock once more
+            shutil.rmtree(shadow, ignore_errors=True)
+            if not os.path.exists(shadow):
+                break

@@ -1,0 +1,152 @@
+"""The lexical index beside a log, and keeping the two together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from howcome.errors import IndexDamagedError, StoreLockedError
+from howcome.index.lexical import LexicalIndex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from howcome.domain.stored import Filter, Hit, Scope, Weights
+    from howcome.index.lexical_writer import LexicalWriter
+    from howcome.index.search_index import Search, SearchIndex
+    from howcome.log.event_log import EventLog
+
+
+class LexicalSearch:
+    """Searches are answered from the index; the log is the truth it is caught up from."""
+
+    def __init__(self, folder: str, log: EventLog) -> None:
+        self._folder, self._log = folder, log
+        self._index: LexicalIndex | None = None
+        self._index_writer: LexicalWriter | None = None
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The lexical index, opened on first use."""
+        if self._index is None:
+            self._index = LexicalIndex(os.path.join(self._folder, "index"), self._log.mark_at)
+        return self._index
+
+    def analyze(self, text: str) -> list[str]:
+        """The terms of a question."""
+        return self.lexical.analyze(text)
+
+    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
+        """What a question's terms are worth in a scope (None: everywhere)."""
+        return self.lexical.weigh(terms, scope)
+
+    def search(
+        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
+        required: Sequence[Sequence[str]] = (),
+    ) -> list[Hit]:  # fmt: skip
+        """The best hits of one kind; see `domain.stored.SEARCHES`."""
+        return self.lexical.search(what, weights, wanted, limit, required)
+
+    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many events there are, and how many mention each name."""
+        return self.lexical.name_frequencies(names)
+
+    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
+        """Known terms that begin like an unknown one."""
+        return self.lexical.similar_terms(term, limit)
+
+    def lag(self) -> int:
+        """How many rows the index has not seen yet (the newest may hold nothing to index)."""
+        try:
+            indexed = self.lexical.last_row()
+        except IndexDamagedError:  # it is given up: whoever writes next makes it anew
+            indexed = 0
+        return max(0, self._log.last_position() - indexed)
+
+    def catch_up(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
+        """Adds the rows that the index does not hold yet, and makes them searchable.
+
+        Args:
+            texts: Search texts already at hand, by row id; others are read from the rows.
+            deadline: `time.monotonic()` after which it stops; the rest is left to the next pass.
+
+        Returns:
+            How many rows were added, or None when another process is at it (it, or the next pass, adds ours too).
+
+        Raises:
+            IndexDamagedError: it cannot be written, not even when it is made anew.
+        """
+        try:
+            return self._catch_up(texts or {}, deadline)
+        except IndexDamagedError:
+            self._drop_index()
+            return self._catch_up(texts or {}, deadline)
+
+    def _catch_up(self, texts: Mapping[int, str], deadline: float | None) -> int | None:
+        writer = self._index_writer or self._take_index()
+        if writer is None:
+            return None
+        with self._given_up_on_failure():
+            added = writer.add_new_rows(texts, deadline)
+            if added:
+                writer.commit()
+        return added
+
+    @contextlib.contextmanager
+    def _given_up_on_failure(self) -> Iterator[None]:
+        """A writer that failed once takes nothing more: the next one begins where the last commit ended."""
+        try:
+            yield
+        except BaseException:
+            self._index_writer = None
+            raise
+
+    def release(self) -> None:
+        """Gives the index's write lock back to other processes, after the merges under way."""
+        writer, self._index_writer = self._index_writer, None
+        if writer is not None:
+            writer.close()
+
+    def rebuild(self) -> int:
+        """Builds the index anew from the rows. Returns how many rows it holds.
+
+        Raises:
+            StoreLockedError: another process is writing the index.
+        """
+        self.release()
+        writer = self._take_index()
+        if writer is None:
+            raise StoreLockedError("another process is writing the index; try again")
+        with self._given_up_on_failure():
+            writer.clear()
+            added = writer.add_new_rows({})
+            writer.commit()
+        return added
+
+    def _take_index(self) -> LexicalWriter | None:
+        """The index's writer with its lock; None when another process has it."""
+        from howcome.index.lexical_writer import LexicalWriter
+
+        last = self._log.last_position()
+        if last and not self._log.mark_at(last):  # rows that came another way than by `append`
+            self._log.renew_marks()
+        writer = LexicalWriter(self._log, self.lexical)
+        self._index_writer = writer if writer.open() else None
+        return self._index_writer
+
+    def _drop_index(self) -> None:
+        """Takes an index away that cannot be read: everything in it comes from the rows."""
+        from howcome.index.index_files import take_away
+
+        take_away(self.lexical.folder)  # vectors and memories beside it are whole, and the vectors took hours
+        self._index = self._index_writer = None
+
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
+        if self._index is not None:
+            self._index.refresh()
+
+
+if TYPE_CHECKING:
+    _: type[SearchIndex] = LexicalSearch

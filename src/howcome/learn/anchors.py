@@ -1,0 +1,130 @@
+"""What makes a sentence technical: names that a project has, and words of the trade."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from howcome.learn.quick import Words
+
+_ENDINGS = (
+    "py|pyi|go|rs|ts|tsx|js|jsx|mjs|cjs|java|kt|kts|swift|rb|php|cs|cpp|cc|c|h|hpp|m|mm|scala|ex|exs|dart"
+    "|lua|sh|bash|zsh|ps1|sql"
+    "|json|jsonl|ya?ml|toml|ini|cfg|conf|env|lock|md|mdx|rst|txt|html|css|scss|vue|svelte|proto|graphql|tf"
+    "|gradle|xml|csv|db|sqlite"
+    "|plist|mod|sum|dockerfile|mk|log|svg|png"
+)
+FILE = re.compile(rf"(?<![\w/@])(?:[\w.@~-]+/)*[\w.-]*[\w-]\.(?:{_ENDINGS})\b(?!\()", re.IGNORECASE)
+_STRONG = (
+    r"`[^`\n]{1,200}`|\b\w+\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z0-9]+[A-Z]\w*|\b[A-Z]+[A-Z][a-z]+[A-Z]?\w*\b|\b\w+_\w+"
+    rf"|(?<![\w/])@?[\w.-]+/[\w./@-]+|{FILE.pattern}|(?<!\w)--?[a-z][\w-]+|\bv?\d+\.\d+(?:\.\d+)*\b"
+    r"|\b(?!OK\b|TODO\b|PR\b|PRs\b|FYI\b|ASAP\b|BTW\b|IMO\b|TL\b|DR\b|NOT\b|AND\b|OR\b|NO\b|YES\b|ALL\b"
+    r"|ANY\b|IS\b|TDD\b|AI\b|UI\b)[A-Z][A-Z0-9]+s?\b"
+    r"|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b|\b[a-z]+[0-9]+[a-z]*\b|\b[45]\d\d\b"
+    r"|(?<![\w/.<:])/[a-z][\w-]*(?:/[\w{}:-]+)*"
+)
+_PLAIN_OR_STRONG = re.compile(rf"(?:[A-Z]?[a-z]++[,;:!?.)]?[ \n]++)++|({_STRONG})")
+"""In plain words, each with a blank behind it, no name begins: taking them in one step, it is four times as fast."""
+
+
+class _Names:
+    """The pattern of names that only a project has."""
+
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """The first name in a part of a text."""
+        for match in _PLAIN_OR_STRONG.finditer(text, start, end):
+            if match.lastindex:
+                return match
+        return None
+
+    def findall(self, text: str) -> list[str]:
+        """Every name in a text."""
+        return [name for name in _PLAIN_OR_STRONG.findall(text) if name]
+
+
+STRONG = _Names()
+"""Identifiers, paths, flags, versions, commits, acronyms, status codes."""
+
+_MAY_BE_STRONG = Words(r"[`_/]|[(][)]|[a-z][A-Z]|[A-Z][A-Z]|[0-9]|[A-Za-z][.][A-Za-z]|-[a-z]", is_cased=True)
+"""Every text that has one of `STRONG` has one of these; most that have none of those have none of these."""
+
+MAX_CODE_CHARS = 200
+_PROPER = re.compile(r"(?<=[a-z,;] )[A-Z][A-Za-z0-9.+#]{1,30}\b")
+WORDS = frozenset(
+    "configurable budget api apis app auth authentication backend backoff batch benchmark binary branch"
+    " branches buffer bug build builds bundle cache caches caching callback cert certificate changelog checksum"
+    " ci class classes cli client clients cluster codebase column columns commit commits compiler component"
+    " components concurrency config configuration connection connections constant constants consumer container"
+    " containers controller cookie cookies coroutine coverage cpu cron crash crashes daemon dashboard database"
+    " databases dataset deadlock debug decorator dependencies dependency deploy deployment deploys docs docker"
+    " docstring docstrings endpoint endpoints enum env environment error errors event events exception"
+    " exceptions export exports factory feature fields file files fixture fixtures flag flags flaky folder"
+    " foreign formatter framework frontend function functions gateway git goroutine handler handlers hash header"
+    " headers hook hooks host http https import imports index indexes indices integration interface interfaces"
+    " interpreter iterator job jobs json key keys kernel kubernetes latency library libraries lint linter"
+    " listener loader lock lockfile log logger logging logs loop macro main memory merge metadata method methods"
+    " metric metrics middleware migration migrations mock mocks model module modules monorepo mutex namespace"
+    " network node npm nullable object oom orm package packages pagination parameter parameters parser partition"
+    " payload permission permissions pipeline plugin pointer pool port postgres postgresql production protocol"
+    " provider proxy pull python query queries queue queues race rebase redirect redis refactor regex registry"
+    " release releases repo repository request requests resolver response responses retries retry rollback route"
+    " router routes row rows rust schema schemas script scripts sdk secret secrets serializer server servers"
+    " service services session sessions setting settings shell singleton snapshot socket sql squash stack"
+    " staging string strings struct subprocess suite sync syntax table tables template templates tenant test"
+    " tests thread threads timeout timeouts timestamp timestamps tls token tokens tool toolchain transaction"
+    " transactions type types typescript upload url urls user-agent utc uuid validation validator variable"
+    " variables version versions view views webhook webhooks websocket widget worker workers workflow yaml async"
+    " await boolean null none int integer float decimal enums generics inheritance subclass css html dom react"
+    " props state store reducer selector pixel layout linting typing mypy ruff eslint pytest jest cargo gradle"
+    " maven pip yarn pnpm bun make makefile dockerfile compose helm terraform ansible nginx snake_case camelcase"
+    " kebab-case tabs spaces semicolons indentation comments naming assertions assertion stubs message messages"
+    " regression bugs returns ifs imperative ticket overlay overlays icon button label labels dns signature"
+    " signing image images digest runner runners replica shard locks id ids serial primary charts chart"
+    " controllers locale locales crate crates pod pods nodes".split()
+)
+
+PRODUCTS = frozenset(
+    "redis celery rq kafka rabbitmq nats postgres postgresql mysql mariadb sqlite mongodb dynamodb "
+    "cassandra clickhouse duckdb react vue svelte angular"
+    " django flask fastapi rails spring express nextjs nuxt vite webpack rspack esbuild rollup parcel "
+    "turbopack babel tailwind bootstrap redux zustand"
+    " pytest unittest jest vitest mocha cypress playwright selenium docker podman kubernetes helm kustomize "
+    "terraform pulumi ansible nginx caddy envoy"
+    " traefik haproxy grpc graphql protobuf kotlin swift java golang rust python typescript javascript ruby "
+    "php elixir scala haskell dart flutter prisma"
+    " sqlalchemy gorm sqlc hibernate zod pydantic keycloak auth0 okta stripe sentry datadog prometheus "
+    "grafana elasticsearch opensearch lambda fargate s3 sqs"
+    " aws gcp azure github gitlab jenkins circleci turborepo lerna gradle maven bazel cmake npm pnpm yarn "
+    "bun deno pip poetry uv cargo ruff black mypy eslint"
+    " prettier biome android ios debian ubuntu alpine linux macos windows tokio actix axum laravel symfony "
+    "phoenix openlayers mapbox leaflet d3 pandas numpy"
+    " pytorch tensorflow spark airflow dagster dbt snowflake bigquery firebase supabase realm coredata "
+    "swiftui jetpack zookeeper etcd consul vault minio git".split()
+)
+"""Names of the trade that everybody knows, whatever their case."""
+
+_WORD = re.compile(r"[A-Za-z][\w-]*")
+
+
+def has_strong(text: str) -> bool:
+    """Whether there is a name in a text that only a project has; what stands in backticks is one."""
+    first = text.find("`")
+    if first >= 0 and 1 < text.find("`", first + 1) - first <= MAX_CODE_CHARS:
+        return True
+    return may_be_strong(text) and STRONG.search(text) is not None
+
+
+def may_be_strong(text: str) -> bool:
+    """Whether it is worth looking for a name: most texts without one are told at once."""
+    return _MAY_BE_STRONG.found(text)
+
+
+def is_technical(text: str) -> bool:
+    """Whether a text has a name in it, or at least two words of the trade."""
+    if has_strong(text):
+        return True
+    words = {word.lower() for word in _WORD.findall(text)}
+    if words & PRODUCTS:
+        return True
+    known = words & WORDS
+    return len(known) >= 2 or bool(known and _PROPER.search(text)) or len(_PROPER.findall(text)) >= 2

@@ -1,0 +1,275 @@
+"""Distilling by a language model, beside the rules: batches are closed, then a model is asked for each, newest first.
+
+The rules distil everything, whatever becomes of a model; it is shown what they made of a batch, and says what else is
+worth knowing, what is better said otherwise, and what is not worth keeping. A batch waits until a model was asked with
+success: over its budget, paused or killed it goes on waiting. What a model fails at is put aside, and waits until
+somebody asks for it again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from howcome.domain import events
+from howcome.domain.distil_batches import MAX_FAILURES, PENDING
+from howcome.domain.events import squeeze
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.errors import OverBudgetError, ProviderError, WrongShapeError
+from howcome.learn.batches import close_batches
+from howcome.learn.llm import SCHEMA, Shown, remembered, shown_messages
+from howcome.learn.operations import SenselessError, Weighing, proposals_in
+from howcome.redact.redactor import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from howcome.domain.distil_batches import Batch, MemoryChange
+    from howcome.domain.memories import Memory
+    from howcome.domain.reconciliation import Known
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.meaning import Meaning
+    from howcome.learn.reconcile import Near
+    from howcome.providers.base import LanguageModel
+    from howcome.store.base import Store
+
+    Rest = Callable[[], bool]
+
+LOCK_NAME = "distil.lock"
+"""Whoever asks a model holds it: two that distil do not pay for the same batch. The kernel gives it back at death."""
+
+POLL_S = 0.05
+PAUSE_MS, MAX_PAUSE_MS = 5 * 60_000, 3_600_000
+MOST_FAILURES = 3
+"""After so many failures in a row the model is left alone: it is not these batches that it fails at."""
+
+MAX_MEMORIES = 1_000_000
+REASON_CHARS = 300
+STOPPED = "stopped: `howcome spending --go` allows the language model to be asked again"
+EMBEDDED_CHARS = 1000
+_ABOUT_THE_QUESTION = (400, 413, 415, 422)
+"""Statuses that mean the question itself; others mean the key, the address, or the moment."""
+
+
+@dataclass(slots=True, eq=False)
+class ModelReport:
+    """What a run did.
+
+    Attributes:
+        asked: Batches that a model was asked for; `done`: those whose answer was used; `dead`: those put aside.
+        added, updated, forgotten: Memories. `duplicates`: answers that say what is known.
+        contradictions: Pairs on the review list. `rejected`: operations that were not done, by reason.
+        waiting: Batches that still wait; `problem`: why, '' when they only wait for the next run.
+        is_whole: Whether it came to its end.
+    """
+
+    asked: int = 0
+    done: int = 0
+    dead: int = 0
+    waiting: int = 0
+    added: int = 0
+    updated: int = 0
+    forgotten: int = 0
+    duplicates: int = 0
+    contradictions: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+    is_whole: bool = True
+
+
+class ModelDistillation:
+    """Distils batches by a model.
+
+    Args:
+        store: Where events are, and memories go.
+        model: Opens the model when it is needed; None from it: there is none.
+        now_ms: The clock.
+        known_as: What a pause of the model is kept by.
+        meaning: Gives what tells what is near by meaning; None from it: by words only.
+    """
+
+    def __init__(
+        self, store: Store, model: Callable[[], LanguageModel | None], now_ms: Callable[[], int], known_as: str,
+        meaning: Callable[[], Meaning | None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._store, self._open_model, self._now_ms, self._known_as = store, model, now_ms, known_as
+        self._meaning = meaning
+        self._key = bytes(store.meta("key"))  # type: ignore[call-overload]
+        self._redactor = Redactor(self._key)
+        self._failures = 0
+
+    def run(
+        self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
+        most_asked: int | None = None, wait_s: float = 0.0, on_batch: Callable[[int, int], None] = lambda *_: None,
+    ) -> ModelReport:  # fmt: skip
+        """Closes batches and asks the model for those that wait.
+
+        Args:
+            scope: Only this project's; None: all.
+            since_ms: Only what was said since.
+            rest: Called between pieces of work; False: end now.
+            most_asked: How many batches the model may be asked for; None: as many as its budget allows.
+            wait_s: How long to wait while another process asks.
+            on_batch: Told how many batches are done, and of how many, after each.
+        """
+        report, scope = ModelReport(), scope or Scope.everything()
+        try:
+            model = self._open_model()
+        except ProviderError as error:  # a setting is wrong, or allows nothing, which `doctor` says, too
+            report.problem, report.waiting = str(error), self._store.distil_batches.counts()[PENDING]
+            return report
+        if model is None:
+            return report
+        report.is_whole = self._close(scope, since_ms, rest)
+        tried: set[int] = set()
+        while report.is_whole and (most_asked is None or report.asked < most_asked):
+            with self._asking(wait_s) as is_ours:
+                if not is_ours:
+                    report.problem = "another process is asking the model"
+                    break
+                report.problem = self._pause()
+                waiting = [one for one in self._store.distil_batches.pending(scope, since_ms) if one.row not in tried]
+                if report.problem or not waiting:
+                    break
+                tried.add(waiting[0].row)
+                self._ask(model, waiting[0], report, rest)
+            on_batch(len(tried), len(tried) + len(waiting) - 1)
+            if report.problem:
+                break
+            report.is_whole = rest()
+        report.waiting = self._store.distil_batches.counts()[PENDING]
+        return report
+
+    def retry(self) -> int:
+        """Lets dead batches be asked for again, and the model at once, if it was left alone; how many."""
+        now_ms = self._now_ms()
+        self._store.model_answers.pause(self._known_as, now_ms, now_ms, "")  # one that ends now is none
+        return self._store.distil_batches.retry_dead()
+
+    def _close(self, scope: Scope, since_ms: int | None, rest: Rest) -> bool:
+        """Closes batches; False when it had to end before the last session."""
+        last_row = self._store.log.last_position()
+        for session in self._store.distil_batches.open_sessions(scope, since_ms):
+            close_batches(self._store, session, self._now_ms())
+            if not rest():
+                return False
+        if scope.is_everything and since_ms is None:
+            self._store.distil_batches.mark(last_row)
+        return True
+
+    @contextmanager
+    def _asking(self, wait_s: float) -> Iterator[bool]:
+        """Whether nobody else asks a model for batches now; nobody else does until the block ends."""
+        path = os.path.join(os.path.dirname(self._store.path), LOCK_NAME)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            yield _take(descriptor, time.monotonic() + wait_s)
+        finally:
+            os.close(descriptor)
+
+    # -- one batch -------------------------------------------------------------------------------------------------
+    def _ask(self, model: LanguageModel, batch: Batch, report: ModelReport, rest: Rest) -> None:
+        main_events = self._store.distil_batches.main_events
+        told = main_events(batch.session, batch.first_row - 1, batch.last_row, with_text=True)
+        wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
+        every = self._store.memories.select(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
+        known = [memory for memory in every if not memory.is_outside]
+        messages = shown_messages(told)
+        shown = Shown(messages, remembered(told, known, self._near_by_meaning(told, known, rest)))
+        if not rest():
+            report.is_whole = False
+            return
+        report.asked += 1
+        root = dict(self._store.projects.roots())[batch.project_id]
+        weighing = Weighing(self._key, self._redactor, batch.project_id, root, known)
+        try:
+            proposals = proposals_in(model.complete(self._redactor.redact(shown.prompt()), SCHEMA), shown)
+        except ProviderError as error:
+            self._failed(batch, error, report)
+            return
+        self._failures = 0
+        changes = weighing.changes(proposals, shown, lambda new: self._near(new, rest))
+        self._finish(batch, model.name, changes, weighing.rejected, report)
+
+    def _finish(
+        self, batch: Batch, name: str, changes: list[MemoryChange], rejected: dict[str, int], report: ModelReport
+    ) -> None:
+        applied = self._store.distil_batches.finish(batch, name, changes, self._now_ms())
+        if applied is None:  # another process was faster
+            return
+        report.done += 1
+        for counted in ("added", "updated", "forgotten", "duplicates", "contradictions"):
+            setattr(report, counted, getattr(report, counted) + getattr(applied, counted))
+        for reason, count in {**rejected, **({"gone": applied.gone} if applied.gone else {})}.items():
+            report.rejected[reason] = report.rejected.get(reason, 0) + count
+
+    def _near_by_meaning(self, told: list[StoredEvent], known: list[Memory], rest: Rest) -> list[bytes]:
+        meaning = self._meaning()
+        if meaning is None:
+            return []
+        said = [(event.text or "")[:EMBEDDED_CHARS] for event in told if event.kind in events.TURN_KINDS]
+        return meaning.nearest(said, {memory.key: memory.text for memory in known if memory.is_live}, rest)
+
+    def _near(self, new: Known, rest: Rest) -> Near | None:
+        meaning = self._meaning()
+        return None if meaning is None else meaning.near(new, rest)
+
+    # -- failures --------------------------------------------------------------------------------------------------
+    def _failed(self, batch: Batch, error: ProviderError, report: ModelReport) -> None:
+        """What is the batch's fault is counted as such; a model that is down, or refuses everything, is left alone."""
+        problem = squeeze(self._redactor.redact(str(error)), REASON_CHARS)
+        if isinstance(error, OverBudgetError):
+            report.asked -= 1
+            report.problem = problem
+            return
+        is_dead = isinstance(error, WrongShapeError | SenselessError)
+        if is_dead or _is_about(error):
+            is_dead = is_dead or batch.failures + 1 >= MAX_FAILURES
+            self._store.distil_batches.fail(batch, problem, is_dead=is_dead)
+            report.dead += is_dead
+            self._failures += 1
+            if self._failures < MOST_FAILURES:
+                return
+        now_ms, wait_s = self._now_ms(), getattr(error, "wait_s", 0.0)
+        pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
+        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
+        report.problem = problem
+
+    def _pause(self) -> str:
+        """Why the model is left alone now, '' when it is not: a stop before failures, which it outlasts."""
+        if self._store.spending.stopped_ms() is not None:
+            return STOPPED
+        now_ms = self._now_ms()
+        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
+        return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""
+
+
+def _is_about(error: ProviderError) -> bool:
+    """Whether a failure may be about the question: declined, too long, or no answer in time."""
+    from howcome.providers.http_post import RefusedError, TryLaterError
+    from howcome.providers.llm_adapter import DeclinedError
+
+    if isinstance(error, DeclinedError):
+        return error.is_about_question
+    if isinstance(error, RefusedError):
+        return error.status in _ABOUT_THE_QUESTION
+    cause = getattr(error.__cause__, "reason", error.__cause__)
+    return isinstance(error, TryLaterError) and isinstance(cause, TimeoutError)
+
+
+def _take(descriptor: int, deadline: float) -> bool:
+    """Takes a lock, waiting until a time (`time.monotonic()`) while another process holds it."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL_S)
+        else:
+            return True

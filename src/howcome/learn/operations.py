@@ -1,0 +1,254 @@
+"""What a model's operations on memories are worth: whether they make sense, whose words they are, what they change.
+
+A model repeats what it reads. So what it says is as trusted as the least trusted message that it cites, or that it has
+a word from which nobody in the conversation said (one is enough: a key, a host); and it takes away what somebody
+trusted said only for messages that are trusted as much, and that speak of it. All else is put on the review list.
+"""
+
+from __future__ import annotations
+
+import re
+
+from howcome.clients.decode import clean_text
+from howcome.domain import events, memories
+from howcome.domain.candidates import MAX_TEXT_CHARS, REPEATED, SECRET, Candidate, least_trusted
+from howcome.domain.distil_batches import ADD, DELETE, NOOP, UPDATE, MemoryChange
+from howcome.domain.events import squeeze
+from howcome.domain.memories import NewMemory
+from howcome.domain.reconciliation import Known, StoredCandidate
+from howcome.domain.text import STOP_WORDS, coined_names
+from howcome.errors import ProviderError
+from howcome.learn.admission import REDACTED, admit
+from howcome.learn.reconcile import reconcile
+from howcome.learn.run import memory_digest, memory_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from howcome.domain.memories import Memory
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.llm import Shown
+    from howcome.learn.reconcile import Near
+    from howcome.redact.redactor import Redactor
+
+REASON_CHARS = 300
+OLDER = "older"
+"""Counted with what is rejected: a memory that was said since then is not changed by what was said before."""
+
+TELLING_WORDS = 2
+"""So many words of a memory, or one name of it, are said of it and not by chance."""
+
+SUPPORTED_SHARE = 0.3
+"""A text of which the cited messages have fewer words is put in other words: it may be from anything that was shown."""
+
+_WORD = re.compile(r"[\w./#-]+")
+
+
+class SenselessError(ProviderError):
+    """The answer has the shape that was asked for, and means nothing."""
+
+
+class Proposal:
+    """One operation that makes sense.
+
+    Attributes:
+        target: The memory that it is about (UPDATE, DELETE).
+        cited: The messages that it follows from.
+        origin: Whose words it is.
+    """
+
+    __slots__ = ("cited", "op", "origin", "reason", "target", "text", "type")
+
+    def __init__(
+        self, op: str, type: str, text: str, target: Memory | None, cited: Sequence[StoredEvent], reason: str  # noqa: A002 - the field's own word
+    ) -> None:  # fmt: skip
+        self.op, self.type, self.text, self.target, self.cited, self.reason = op, type, text, target, cited, reason
+        self.origin = events.ORIGIN_EXTERNAL
+
+    @property
+    def ts_ms(self) -> int:
+        """When the last of it was said."""
+        return max(event.ts_ms or event.order_ms for event in self.cited)
+
+
+def proposals_in(answer: Mapping[str, object], shown: Shown) -> list[Proposal]:
+    """The operations of an answer that has the shape of `llm.SCHEMA`, but for those that change nothing.
+
+    Raises:
+        SenselessError: one of them names what was not shown, or says nothing: then none is believed.
+    """
+    found: list[Mapping[str, object]] = answer["operations"]  # type: ignore[assignment]
+    return [_proposal(one, shown) for one in found if one["op"] != NOOP]
+
+
+def _proposal(one: Mapping[str, object], shown: Shown) -> Proposal:
+    op, text = str(one["op"]), " ".join(clean_text(str(one["text"])).split())
+    numbers: list[int] = list(dict.fromkeys(one["evidence"]))  # type: ignore[call-overload]
+    if not numbers:
+        raise SenselessError(f"{op} cites no message")
+    if not all(1 <= number <= len(shown.messages) for number in numbers):
+        raise SenselessError(f"{op} cites a message that was not shown")
+    if op != DELETE and not text:
+        raise SenselessError(f"{op} has no text")
+    target, number = None, one["memory"]
+    if op in (UPDATE, DELETE):
+        if not isinstance(number, int) or not 1 <= number <= len(shown.memories):
+            raise SenselessError(f"{op} names a memory that was not shown")
+        target = shown.memories[number - 1]
+    cited = [shown.messages[number - 1] for number in numbers]
+    reason = squeeze(clean_text(str(one["reason"])), REASON_CHARS)
+    return Proposal(op, str(one["type"]), text, target, cited, reason)
+
+
+class Trust:
+    """Whose words proposals are, given all that a model was shown."""
+
+    def __init__(self, shown: Shown) -> None:
+        said = [(event.origin, event.text or event.excerpt) for event in shown.messages]
+        said += [(memory.origin, memory.text) for memory in shown.memories]
+        self._trusted = _words(" ".join(text for origin, text in said if origin in events.PUSHED_ORIGINS))
+        self._others = [(origin, _words(text)) for origin, text in said if origin not in events.PUSHED_ORIGINS]
+
+    def origin_of(self, proposal: Proposal) -> str:
+        """The least trusted of what a proposal is from."""
+        origins = [event.origin for event in proposal.cited]
+        sources = [event.text or event.excerpt for event in proposal.cited]
+        if proposal.target is not None and proposal.op == UPDATE:
+            origins.append(proposal.target.origin)
+            sources.append(proposal.target.text)
+        words, supported = _words(proposal.text), _words(" ".join(sources))
+        is_supported = len(words & supported) >= SUPPORTED_SHARE * len(words)
+        for origin, theirs in self._others:
+            if not is_supported or words & theirs - self._trusted:
+                origins.append(origin)
+        return least_trusted(origins)
+
+    def is_doubtful(self, proposal: Proposal) -> bool:
+        """Whether somebody has to look at a proposal before the memory that it is about is taken away."""
+        if proposal.target is None:
+            return False
+        if proposal.target.origin in events.PUSHED_ORIGINS and proposal.origin not in events.PUSHED_ORIGINS:
+            return True
+        trusted = (event.text or event.excerpt for event in proposal.cited if event.origin in events.PUSHED_ORIGINS)
+        shared = _words(proposal.target.text) & _words(" ".join(trusted))
+        return proposal.op == DELETE and not _is_telling(proposal.target.text, shared)
+
+
+def _words(text: str) -> set[str]:
+    found = (token.strip("./-") for token in _WORD.findall(text.casefold()))
+    return {token for token in found if token and token not in STOP_WORDS}
+
+
+def _is_telling(text: str, words: set[str]) -> bool:
+    """Whether some words of a text are more than chance: several, or a name or a number that nobody says by chance."""
+    if len(words) >= TELLING_WORDS:
+        return True
+    names = set(coined_names(text))
+    return any(word in names or any(character.isdigit() for character in word) for word in words)
+
+
+class Weighing:
+    """Weighs proposals against what is known, as candidates of the rules are weighed.
+
+    Args:
+        key: The store's.
+        redactor: Looks for secrets.
+        root: The project's root; `project_id`: its number.
+        kept: Every memory of it and those that hold everywhere, whatever became of them, but purged ones.
+    """
+
+    def __init__(self, key: bytes, redactor: Redactor, project_id: int, root: str, kept: Sequence[Memory]) -> None:
+        self._key, self._redactor, self._project_id, self._root = key, redactor, project_id, root
+        self._kept = [memory for memory in kept if memory.superseded_by is None]
+        self._superseded = {memory.key for memory in kept if memory.superseded_by is not None}
+        self.rejected: dict[str, int] = {}
+
+    def changes(
+        self, proposals: Iterable[Proposal], shown: Shown, near: Callable[[Known], Near | None]
+    ) -> list[MemoryChange]:
+        """What is to be done, in the proposals' order; what is rejected is counted by reason.
+
+        Args:
+            proposals: What the model wants.
+            shown: What it was shown.
+            near: What is near by meaning to what is to be added.
+        """
+        trust, told = Trust(shown), "\n".join(event.text or "" for event in shown.messages)
+        found: list[MemoryChange] = []
+        for proposal in proposals:
+            proposal.origin = trust.origin_of(proposal)
+            proposal.reason = self._clean_reason(proposal.reason, told)
+            reason = self._problem(proposal, told)
+            if reason:
+                self._reject(reason)
+            else:
+                found.append(self._change(proposal, is_doubtful=trust.is_doubtful(proposal)))
+        repeated = self._compare(found, near)
+        return [change for change in found if change not in repeated]
+
+    def _reject(self, reason: str) -> None:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+    def _problem(self, proposal: Proposal, told: str) -> str:
+        target = proposal.target
+        if target is not None and (target.said_ms or target.created_ms) > proposal.ts_ms:
+            return OLDER
+        if proposal.op == DELETE:
+            return ""
+        if self._redactor.reveals(proposal.text, told):
+            return SECRET
+        ids = [event.id for event in proposal.cited]
+        return admit(Candidate(proposal.type, proposal.text, ids, proposal.origin, proposal.ts_ms), self._redactor)
+
+    def _clean_reason(self, reason: str, told: str) -> str:
+        """A reason that holds no secret; what looks as if it did is not kept."""
+        hides = REDACTED in reason.casefold() or self._redactor.redact(reason) != reason
+        return "" if hides or self._redactor.reveals(reason, told) else reason
+
+    def _change(self, proposal: Proposal, *, is_doubtful: bool) -> MemoryChange:
+        target = proposal.target
+        row = None if target is None else target.row
+        if proposal.op == DELETE:
+            return MemoryChange(proposal.op, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
+        said = [(event.ts_ms or event.order_ms, event.id) for event in proposal.cited]
+        evidence = dict.fromkeys(event.id for event in proposal.cited)
+        key = memory_key(self._key, self._root, proposal.type, proposal.text)
+        if key in self._superseded:  # it holds again: the old one stays where it is in its chain
+            key = memory_key(self._key, self._root, proposal.type, f"{proposal.text}\0{proposal.ts_ms}")
+        new = NewMemory(
+            key=key,
+            digest=memory_digest(self._key, proposal.type, proposal.text), type=proposal.type,
+            text=proposal.text[:MAX_TEXT_CHARS], project=self._root, agent=None, origin=proposal.origin,
+            status=memories.OPEN, created_ms=proposal.ts_ms, evidence=list(evidence)[: memories.MAX_EVIDENCE],
+            source=memories.LLM, subject="" if target is None else target.subject, said=[max(said)],
+        )  # fmt: skip
+        return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
+
+    def _compare(self, changes: Sequence[MemoryChange], near: Callable[[Known], Near | None]) -> list[MemoryChange]:
+        """What says the same as a memory points to it; what may contradict one is to be looked at.
+
+        Returns:
+            What says the same as another of the changes.
+        """
+        rows = {memory.key: memory.row for memory in self._kept}
+        ours = [(change, change.new) for change in changes if change.new is not None]
+        known = Known(self._project_id, [_candidate(new) for _, new in ours if new.key not in rows], kept=self._kept)
+        plan = reconcile(known, near(known) if known.candidates else None)
+        heads = {part: wanted.key for wanted in plan.wanted for part in wanted.parts}
+        repeated = []
+        for change, new in ours:
+            same = new.key if new.key in rows else plan.same.get(new.key)
+            change.same = None if same is None else rows.get(same)
+            if change.op == ADD and same is None and heads.get(new.key) != new.key:
+                self._reject(REPEATED)
+                repeated.append(change)
+            change.differs = [
+                (rows[older], reason) for (older, newer), reason in plan.reviews.items()
+                if newer == new.key and older in rows
+            ]  # fmt: skip
+        return repeated
+
+
+def _candidate(new: NewMemory) -> StoredCandidate:
+    return StoredCandidate(new.key, new.type, new.text, origin=new.origin, ts_ms=new.created_ms, evidence=new.evidence)

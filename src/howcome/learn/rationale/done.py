@@ -1,0 +1,257 @@
+"""What an exchange did: what was changed, which commands mattered, what was committed. Never what was only read."""
+
+from __future__ import annotations
+
+import re
+
+from howcome.domain.events import squeeze
+from howcome.learn import anchors
+from howcome.learn.rewriting import unframed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from howcome.learn.rules.scene import Action, Said, Scene
+    from howcome.learn.sentences import Sentence
+
+MAX_FILES = 3
+MAX_WHAT_CHARS = 170
+MAX_COMMAND_CHARS = 60
+COMMAND_HEAD_CHARS = 80
+MAX_TITLE_CHARS = 90
+LEAST_WORDS_CHARS, MOST_WORDS_CHARS = 20, 320
+LEAST_WEIGHT = 1.9
+LAST_SAID = 3
+"""Where nothing was said at the end, the last things that were said on the way are looked at."""
+
+MAX_SENTENCES = 40
+NEAR = 6
+"""What was announced at most so many events before a change is about it."""
+
+_PLAN_FILE = re.compile(r"/\.claude/(?:plans|todos|projects)/|^/(?:tmp|private/tmp|var/folders)/")
+_COMMIT = re.compile(r"git commit\b")
+_PULL_REQUEST = re.compile(r"\b(?:gh pr create|glab mr create)\b")
+_PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
+_MATTERS = re.compile(
+    r"(?:^|[;&|(]\s*|&&\s*|\|\|\s*)((?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall"
+    r"|publish|up|update|upgrade)\b|pip3? (?:install|uninstall)\b|uv (?:add|remove|pip|sync|lock)\b|poetry (?:add"
+    r"|remove|update)\b|cargo (?:add|remove|update|publish)\b|go (?:get|mod|install)\b|brew (?:install|upgrade)\b"
+    r"|apt(?:-get)? install\b|git (?:merge|rebase|cherry-pick|revert|reset|tag|mv|rm|stash pop|checkout -b|switch -c"
+    r"|branch -[dDmM]|worktree (?:add|remove))(?![\w-])|gh (?:pr (?:merge|close|edit|comment)|release|issue (?:create"
+    r"|close)|run rerun|workflow run)\b|docker(?:[- ]compose)? (?:build|push|up|down|rm)\b|kubectl (?:apply|delete"
+    r"|rollout)\b|terraform (?:apply|destroy)\b|helm (?:install|upgrade)\b|alembic (?:upgrade|downgrade|revision)\b"
+    r"|(?:python3? )?manage\.py migrate\b|make (?:deploy|install|release|migrate)\b|prisma migrate\b|mv )[^\n;&|<>]*)"
+)
+_IN_PLACE = re.compile(
+    r"(?:^|[;&|(]\s*|&&\s*)(?:sed -i|perl -p?i)\b[^\n;&|]*?[\s'\"](?P<file>[\w./@~-]+\.\w{1,6})[\"']?(?=\s|$|[;&|])",
+)
+_CHANGES = re.compile(
+    r"(?:^|[;&|(]\s*|&&\s*)(?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall|publish|up"
+    r"|update|upgrade) +[\w@]|pip3? (?:un)?install (?!-r|-e)|uv (?:add|remove) |poetry (?:add|remove|update)"
+    r"|cargo (?:add|remove|update)|go (?:get|mod tidy)|git (?:merge|rebase|cherry-pick|revert|mv|rm) (?!--abort"
+    r"|--continue)|gh (?:pr merge|release)|docker(?:[- ]compose)? (?:push|up|down)|kubectl (?:apply|delete|rollout)"
+    r"|terraform (?:apply|destroy)|helm (?:install|upgrade)|alembic (?:upgrade|downgrade)"
+    r"|(?:python3? )?manage\.py migrate|make (?:deploy|release|migrate)|prisma migrate|mv )"
+)
+"""Commands that change something worth a rationale by themselves."""
+
+_RUNNER = (
+    r"(?:npm|pnpm|yarn|bun|bunx|npx|mise|make|just|task|cargo|go|uv|poetry|tox|nox|hatch|mvn|\./?gradlew?|gradle"
+    r"|dotnet|swift|flutter|dart|mix|bundle exec|python3? -m|\S*/python3? -m)"
+)
+_CHECK = re.compile(
+    rf"(?:^|[;&|(]\s*)((?:[A-Z_]+=\S+ )*(?:{_RUNNER} (?:run )?(?:[\w:./-]+ ){{0,2}}?(?:-\S+ )*[\w:./-]*(?:test"
+    rf"|tests|pytest|vitest|jest|lint|typecheck|tsc|mypy|ruff|clippy|vet|build|check)(?::[\w-]+)?\b"
+    r"|(?:\./|\S+/)?(?:pytest|vitest|jest|rspec|phpunit|tsc|mypy|eslint|golangci-lint"
+    r"|(?:\S+/)?[\w-]*tests?[\w-]*\.sh)\b|ruff check\b)[^\n;&|>]*)",
+    re.MULTILINE,
+)
+_TEST = re.compile(r"test|spec|jest|tox|nox")
+_DID = re.compile(
+    r"(?!(?:based|confirmed|verified|checked|tested|failed|skipped|located|related|needed|supposed|expected|compared"
+    r"|reviewed|read|explored|noted|limited to)\b)(?:[a-z]{3,}ed|built|cut|kept|made|put|rewrote|set|split|wrote)\b",
+    re.IGNORECASE,
+)
+_IS_DONE = re.compile(
+    r"(?<=\w )now\b|\b(?:(?:has|have) been|(?:is|are) fixed|(?:was|were) (?:added|moved|renamed|removed|replaced))\b",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(
+    r"(?:all |both )?(?:\d[\d,]* )?(?:unit |integration )?(?:tests?|checks?|lint\w*|build)\b.{0,40}\b(?:pass\w*|clean"
+    r"|green|succe\w+)|done\b|here(?:'s| is| are)|summary|(?:the )?(?:changes|fix|implementation"
+    r"|work)\b.{0,30}\b(?:complete|done|finished|ready)|everything|perfect|committed (?:as|and)|pushed",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?:the )?(?:fix|solution|change)", re.IGNORECASE)
+_WHO = re.compile(
+    r"\A(?:I|We)(?:'ve| have|'m)? (?:(?:also|now|successfully|just|already) )*(?=[a-z]+(?:ed|t|de|ew|ote|ok|it|an|ut"
+    r"|pt)\b)",
+)
+_WILL = re.compile(
+    r"(?:\b(?:let me|let's|i'll|i will|i need to|i should|we need to|we should|i'm going to|(?:the )?fix(?: is"
+    r"|:)(?: to)?|i want to|time to)) (?:now |also |then |just |simply )?(?P<what>[a-z]+ \S.*?)(?:[.:]$|$)",
+    re.IGNORECASE,
+)
+_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?\n.*?\n\s*\1\b", re.DOTALL)
+_SCRATCH = "/tmp/"  # noqa: S108 - looked for in commands
+_DIGIT = re.compile(r"\s+\d?$")
+_NO_REPORT = re.compile(
+    r"(?:now,? )?(?:let me|let's|let us|I\b|we\b|you\b|next\b|if\b|want\b|would\b|should\b|shall\b|to (?:test|verify"
+    r"|use)\b)",
+    re.IGNORECASE,
+)
+_READS = re.compile(
+    r"(?:look|check|see|read|run|verify|find|understand|explore|view|search|examine|investigate|start|think|get|trace"
+    r"|test|debug|confirm|review|ask|write the plan|use the|have|be|do)\b",
+    re.IGNORECASE,
+)
+_SAYS_NOTHING = re.compile(
+    r"(?:make|apply|implement|fix|do|address|use|update|edit) (?:all |both )?(?:of )?(?:the |these |this |that "
+    r"|those |it|them|all|both)?(?:\w+ )?(?:changes?|edits?|fix(?:es)?|issues?|content|component"
+    r"|files?)?(?: at once.*| now)?$",
+    re.IGNORECASE,
+)
+
+
+class Deeds:
+    """What was done in an exchange.
+
+    Attributes:
+        files: Those that were changed, as seen from the project's root, in order; `commits`: first lines of messages.
+        commands: Those that mattered, in order; `is_changing`: whether one of them changed something by itself.
+        check: The last test, lint or build run with what came of it, '' when there was none.
+    """
+
+    __slots__ = ("check", "commands", "commits", "files", "is_changing", "pulls")
+
+    def __init__(self, scene: Scene) -> None:
+        done = [action for action in scene.actions if not action.has_failed]
+        edits = [action.call for action in done if action.is_edit and action.call.file]
+        paths = [(call.file or "", call.project) for call in edits]
+        ran = [action.command for action in done if action.command]
+        commands = [_without_heredocs(command) for command in ran]
+        root = done[0].call.project if done else ""
+        paths += [(match["file"], root) for command in commands for match in _IN_PLACE.finditer(command)]
+        self.files = list(dict.fromkeys(shown_path(path, root) for path, root in paths if not _PLAN_FILE.search(path)))
+        self.commits = [subject for command in ran if _COMMIT.search(command) and (subject := _subject(command, scene))]
+        self.pulls = [title for command in ran if _PULL_REQUEST.search(command) and (title := _title(command))]
+        found = [match[1].strip() for command in commands for match in _MATTERS.finditer(command)]
+        shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in found if not _is_scratch(command))
+        self.commands = list(dict.fromkeys(shown))
+        self.is_changing = any(_CHANGES.search(command) for command in commands)
+        self.check = _check(scene.actions)
+
+    @property
+    def is_substantial(self) -> bool:
+        """Whether something was changed; a commit alone only keeps what an exchange before it changed."""
+        return bool(self.files or self.is_changing or (self.pulls and self.commits))
+
+    def told(self, what: str) -> str:
+        """All of it in a few clauses, after `what` it was in words ('' when nobody said it)."""
+        parts = [squeeze(what, MAX_WHAT_CHARS)] if what else []
+        if self.commits:
+            parts.append(f'committed "{squeeze(self.commits[-1], MAX_TITLE_CHARS)}"')
+        if self.files:
+            more = f" and {len(self.files) - MAX_FILES} more" if len(self.files) > MAX_FILES else ""
+            parts.append(f"edited {', '.join(self.files[:MAX_FILES])}{more}")
+        if self.pulls:
+            parts.append(f'opened a pull request "{squeeze(self.pulls[-1], MAX_TITLE_CHARS)}"')
+        commands = self.commands[:2] if not self.files else self.commands[:1]
+        parts += [f"ran `{command}`" for command in commands]
+        return "; ".join([*parts, *([self.check] if self.check else [])])
+
+
+def deed_in_words(scene: Scene) -> str:
+    """The sentence that says best what was done: of the report at the end, else of what was said before a change."""
+    best, best_weight = "", LEAST_WEIGHT
+    agent = scene.agent_said()
+    for number, said in enumerate(agent):
+        if not (said.is_final or number >= len(agent) - LAST_SAID):
+            continue
+        for place, sentence in enumerate(said.sentences[:MAX_SENTENCES]):
+            text = bare(sentence.text)
+            weight = _weight(text, sentence, place, said)
+            if weight > best_weight:
+                best, best_weight = text, weight
+    return (best or _announced(scene)).strip().rstrip(".:;, ")
+
+
+def bare(text: str) -> str:
+    """A sentence without what leads up to it, and without who did it."""
+    return _WHO.sub("", unframed(text), count=1)
+
+
+def _weight(text: str, sentence: Sentence, place: int, said: Said) -> float:
+    """How well a sentence says what was done; 0 where it does not."""
+    if not LEAST_WORDS_CHARS <= len(text) <= MOST_WORDS_CHARS or text.endswith(("?", ":")):
+        return 0.0
+    if _EMPTY.match(text) or _NO_REPORT.match(text):
+        return 0.0
+    weight = 2.0 * bool(_DID.match(text)) + 1.0 * bool(_IS_DONE.search(text)) + 1.0 * bool(_LABEL.match(sentence.label))
+    return weight + 0.5 * said.is_final + 0.5 * ("`" in text) - 0.02 * place - 0.6 * (sentence.kind == "item")
+
+
+def _announced(scene: Scene) -> str:
+    """What the agent said that it would do right before the first change that it then made."""
+    changes = [action.place for action in scene.actions if action.is_edit and not action.has_failed]
+    for said in reversed(scene.agent_said()):
+        if not changes or said.place > changes[0] or changes[0] - said.place > NEAR:
+            continue
+        for sentence in reversed(said.sentences):
+            match = _WILL.search(sentence.text)
+            what = match["what"] if match else ""
+            says_nothing = _READS.match(what) or _SAYS_NOTHING.match(what) or not anchors.is_technical(what)
+            if LEAST_WORDS_CHARS <= len(what) <= MOST_WORDS_CHARS and not says_nothing:
+                return what
+    return ""
+
+
+def shown_path(path: str, root: str) -> str:
+    """A file as seen from its project's root, at most the last three parts of its path."""
+    parts = [part for part in path.removeprefix(root.rstrip("/") + "/").split("/") if part]
+    return "/".join(parts[-3:])
+
+
+def _subject(command: str, scene: Scene) -> str:
+    """The first line of the message of a commit."""
+    for said in scene.said:
+        if said.is_final and said.event.tool and command[:COMMAND_HEAD_CHARS] in _decoded(said):
+            lines = [line.strip() for line in said.text.splitlines() if line.strip()]
+            return lines[0] if lines else ""
+    return ""
+
+
+def _decoded(said: Said) -> str:
+    """The input of a call, as far as a command in it can be found."""
+    return (said.event.text or "").replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+
+
+def _title(command: str) -> str:
+    """The title of a pull request."""
+    match = _PR_TITLE.search(command)
+    return (match[1] or match[2] or "") if match else ""
+
+
+def _without_heredocs(command: str) -> str:
+    """A command without the texts that it holds: they may sound like commands."""
+    return _HEREDOC.sub("", command) if "<<" in command else command
+
+
+def _is_scratch(command: str) -> bool:
+    """Whether a command leaves nothing behind that matters."""
+    return _SCRATCH in command or "--abort" in command or "--continue" in command
+
+
+def _check(actions: Iterable[Action]) -> str:
+    """The last run of the tests (else of another check); whether it failed is known where its exit code is its own."""
+    runs = [
+        (match[1].strip(), action) for action in actions if action.command and action.result is not None
+        for match in [_CHECK.search(_without_heredocs(action.command))] if match
+    ]  # fmt: skip
+    tests = [run for run in runs if _TEST.search(run[0])]
+    if not runs:
+        return ""
+    command, action = (tests or runs)[-1]
+    command = _DIGIT.sub("", command)
+    return f"ran `{squeeze(command, MAX_COMMAND_CHARS)}`{', which failed' if action.has_failed else ''}"

@@ -1,0 +1,238 @@
+"""Writing rationales of what is new, a piece at a time: by rules, then by a model where there is one.
+
+The rules look through sessions with events after their cursor, and write (or write anew) what their exchanges are of;
+a session's cursor moves with the last of them. A model is then asked for rationales that only the rules wrote, the
+newest first, once for each exchange: whatever it refuses or fails at, the rules' words stand until it says better.
+An exchange that has grown since is written anew by the rules, and the model may be asked again.
+
+Everything follows from the events: the same transcripts give the same rationales, and a second run adds nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+
+from howcome.domain import events
+from howcome.domain.rationales import KEY_BYTES, NewRationale
+from howcome.domain.stored import Scope
+from howcome.learn.base import Exchange, stream_of
+from howcome.learn.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
+from howcome.redact.redactor import Redactor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from howcome.domain.rationales import Rationale, Unasked, UnreadSession
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.rationale.model import Asking
+    from howcome.store.base import Store
+
+    Rest = Callable[[], bool]
+
+PIECE_S = 0.05
+"""Between pieces of so much work whoever writes may rest."""
+
+EXCHANGES_A_PIECE = 20
+"""So many exchanges are read and written at a time: their texts are in memory meanwhile."""
+
+QUIET_MS = 10 * 60_000
+"""A model is asked for a session's last exchange when nothing has come to it for so long: it may still grow."""
+
+
+class RationaleReport:
+    """What a run did.
+
+    Attributes:
+        sessions: How many were looked through. `added`: exchanges that have a rationale now and had none.
+        replaced: Those whose rationale says something else now.
+        asked: How many a model was asked for; `by_model`: how many it wrote.
+        problem: Why it was not asked for the rest, '' when it was.
+        is_whole: Whether nothing is left to do for the rules.
+    """
+
+    __slots__ = ("added", "asked", "by_model", "is_whole", "problem", "replaced", "seconds", "sessions")
+
+    def __init__(self) -> None:
+        self.sessions = self.added = self.replaced = self.asked = self.by_model = 0
+        self.problem, self.is_whole, self.seconds = "", True, 0.0
+
+
+class Rationales:
+    """Writes rationales of what is stored.
+
+    Args:
+        store: Where events are, and rationales go.
+        now_ms: The clock.
+        asking: Opens what asks a model, when it is needed; None from it: there is none.
+    """
+
+    def __init__(
+        self, store: Store, now_ms: Callable[[], int], asking: Callable[[], Asking | None] = lambda: None
+    ) -> None:
+        self._store, self._now_ms, self._open_asking = store, now_ms, asking
+        self._key = bytes(store.meta("key"))  # type: ignore[call-overload]
+        self._redactor = Redactor(self._key)
+
+    def due(self, scope: Scope | None = None, since_ms: int | None = None) -> list[UnreadSession]:
+        """Sessions that the rules have not looked through."""
+        return self._store.rationales.unread_sessions(AUTHOR, scope or Scope.everything(), since_ms)
+
+    def run(
+        self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
+        most_asked: int | None = None, on_session: Callable[[int], None] = lambda _number: None,
+    ) -> RationaleReport:  # fmt: skip
+        """Writes what is missing in a scope.
+
+        Args:
+            scope: Only this project's; None: all.
+            since_ms: Only sessions in which something was said since.
+            rest: Called between pieces of work; False: end now. What was done is kept.
+            most_asked: How many a model may be asked for in this run; None: as many as its budget allows.
+            on_session: Told after each session how many are done.
+        """
+        report, pace, last_row = RationaleReport(), _Pace(rest), self._store.log.last_position()
+        scope = scope or Scope.everything()
+        for number, due in enumerate(self.due(scope, since_ms), 1):
+            report.is_whole = self._session(due, report, pace)
+            on_session(number)
+            report.is_whole = report.is_whole and pace.goes_on()
+            if not report.is_whole:
+                break
+        else:
+            if scope.is_everything and since_ms is None:
+                self._store.rationales.mark(AUTHOR, last_row)
+            self._ask(scope, since_ms, report, pace, most_asked)
+        report.seconds = pace.seconds
+        return report
+
+    # -- by rules --------------------------------------------------------------------------------------------------
+    def _session(self, due: UnreadSession, report: RationaleReport, pace: _Pace) -> bool:
+        """One session's new exchanges, some at a time; False when it had to end before the last of them."""
+        stream = self._stream(due.row)
+        new = [any(row > due.after_row for row in exchange.rows) for exchange in stream]
+        wanted = [place for place in range(len(stream)) if any(new[max(0, place - LOOKBACK) : place + 1])]
+        for begin in range(0, max(1, len(wanted)), EXCHANGES_A_PIECE):
+            is_last = begin + EXCHANGES_A_PIECE >= len(wanted)
+            piece = self._written(stream, wanted[begin : begin + EXCHANGES_A_PIECE])
+            added, replaced = self._store.rationales.record(due, AUTHOR, piece, is_whole=is_last)
+            report.added += added
+            report.replaced += replaced
+            if not is_last and not pace.goes_on():
+                return False
+        report.sessions += 1
+        return True
+
+    def _written(self, stream: Sequence[Exchange], wanted: Sequence[int]) -> list[NewRationale]:
+        """What is to be written of the exchanges at some places."""
+        likely = [place for place in wanted if may_have(stream[place])]
+        whole = self._whole(stream, likely)
+        said = {place: self._by_rules(whole, place) for place in likely}
+        return [self._placed(stream[place], said.get(place)) for place in wanted]
+
+    def _stream(self, session: int) -> list[Exchange]:
+        """The main agent's exchanges that begin with a prompt of this session, each with what is of its project."""
+        told = [event for event in self._store.log.session(session) if event.row > 0 and event.agent_id is None]
+        own = [exchange for exchange in stream_of(told) if exchange.prompt is not None]
+        return [
+            _of_one_project(exchange) for exchange in own
+            if exchange.prompt is not None and self._store.sessions.of_event(exchange.prompt.row) == session
+        ]  # fmt: skip
+
+    def _whole(self, stream: Sequence[Exchange], wanted: Sequence[int]) -> dict[int, Exchange]:
+        """The exchanges at these places and those before them, with all texts but those of results."""
+        exchanges: dict[int, Exchange] = {}
+        for place in wanted:
+            exchanges |= {near: stream[near] for near in range(max(0, place - LOOKBACK), place + 1)}
+        said_or_called = (*events.TURN_KINDS, events.TOOL_CALL)
+        rows = [event.row for one in exchanges.values() for event in one.all_events if event.kind in said_or_called]
+        found = self._store.log.events(rows, with_text=True)
+        return {place: _with_texts(exchange, found) for place, exchange in exchanges.items()}
+
+    def _by_rules(self, whole: dict[int, Exchange], place: int) -> Rationale | None:
+        before = [whole[near] for near in range(max(0, place - LOOKBACK), place)]
+        return self._checked(by_rules(whole[place], before))
+
+    def _placed(self, exchange: Exchange, rationale: Rationale | None) -> NewRationale:
+        prompt, last = exchange.all_events[0], max(exchange.all_events, key=lambda event: (event.order_ms, event.row))
+        return NewRationale(
+            rationale_key(self._key, prompt.key), prompt.row, max(exchange.rows), ts_ms=last.ts_ms,
+            order_ms=last.order_ms, rationale=rationale,
+        )  # fmt: skip
+
+    def _checked(self, rationale: Rationale | None) -> Rationale | None:
+        """A rationale that holds no secret: what it quotes is redacted already, its pieces are looked at together."""
+        if rationale is not None:
+            rationale.text = self._redactor.redact(rationale.text)
+        return rationale
+
+    # -- by a model ------------------------------------------------------------------------------------------------
+    def _ask(self, scope: Scope, since_ms: int | None, report: RationaleReport, pace: _Pace, most: int | None) -> None:
+        asking = self._open_asking() if most != 0 else None
+        if asking is None:
+            return
+        left = -1 if most is None else most
+        streams: dict[int, list[Exchange]] = {}
+        for unasked in self._store.rationales.to_ask(asking.name, scope, since_ms, -1):
+            if not left or not pace.goes_on():
+                return
+            if unasked.session not in streams:
+                streams = {unasked.session: self._stream(unasked.session)}
+            exchange = self._settled(streams[unasked.session], unasked)
+            if exchange is None:
+                continue
+            said = asking.rationale(exchange)
+            if asking.problem:
+                report.problem = asking.problem
+                return
+            rationale = self._checked(said)
+            left, report.asked = left - 1, report.asked + 1
+            report.by_model += self._store.rationales.replace(unasked, asking.name, rationale) and rationale is not None
+
+    def _settled(self, stream: Sequence[Exchange], unasked: Unasked) -> Exchange | None:
+        """The exchange with whole texts; None when it has grown, or may still do so."""
+        place = next((i for i, one in enumerate(stream) if one.all_events[0].row == unasked.prompt_row), None)
+        if place is None or max(stream[place].rows) != unasked.last_row:
+            return None
+        if place == len(stream) - 1 and self._now_ms() - stream[place].ts_ms < QUIET_MS:
+            return None
+        return self._whole(stream, [place])[place]
+
+
+class _Pace:
+    """Lets a worker rest between pieces of work."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest, self._began_s = rest, time.monotonic()
+        self._piece_s = self._began_s
+        self._is_over = False
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been."""
+        return round(time.monotonic() - self._began_s, 3)
+
+    def goes_on(self) -> bool:
+        """False when the work has to end."""
+        if not self._is_over and time.monotonic() - self._piece_s >= PIECE_S:
+            self._is_over = not self._rest()
+            self._piece_s = time.monotonic()
+        return not self._is_over
+
+
+def rationale_key(key: bytes, prompt: bytes) -> bytes:
+    """What the rationale of an exchange is known by: a keyed hash of what its prompt is known by."""
+    return blake2b(prompt, digest_size=KEY_BYTES, key=key, person=b"rationale").digest()
+
+
+def _of_one_project(exchange: Exchange) -> Exchange:
+    """What was said and done in the project of its prompt: what is said in one project stays there."""
+    prompt = exchange.prompt
+    return Exchange(prompt, [event for event in exchange.events if prompt is None or event.project == prompt.project])
+
+
+def _with_texts(exchange: Exchange, found: dict[int, StoredEvent]) -> Exchange:
+    prompt = exchange.prompt
+    told = [found.get(event.row, event) for event in exchange.events]
+    return Exchange(found.get(prompt.row, prompt) if prompt is not None else None, told)

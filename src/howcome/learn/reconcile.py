@@ -1,0 +1,216 @@
+"""From all that a project's sessions taught to its memories: each once, the latest word last, whatever was read first.
+
+A pure function of all candidates of a project and of what people did to its memories: the order in which transcripts
+were read, and how often, changes nothing.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from howcome.domain import memories
+from howcome.domain.candidates import least_trusted
+from howcome.domain.memories import Memory
+from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
+from howcome.learn.likeness import SAME, Statement, WordPairs, difference
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
+
+_REVIEWED = frozenset(("decision", "pattern", "dependency", "discovery"))
+"""What can be contradicted: two failures that differ in a number are two."""
+
+
+_FAILURE = "failure"
+_TELLING = ("decision", _FAILURE, "pattern", "dependency", "discovery")
+
+
+def reconcile(known: Known, near: Near | None = None) -> Plan:
+    """The memories that the candidates of a project give, and the pairs that may contradict each other.
+
+    Args:
+        known: The candidates, and the memories that are there.
+        near: The candidates (keys) whose vectors are near to one's, with the cosine; None: only words are compared.
+    """
+    return _Reconciliation(known, near or (lambda _key: ())).plan()
+
+
+class _Group:
+    """Candidates that say exactly the same, in the order in which they were said; or a memory that is kept as it is."""
+
+    def __init__(self, first: StoredCandidate | Memory) -> None:
+        self.key, self.type, self.text, self.subject = first.key, first.type, first.text, first.subject
+        self.said: list[StoredCandidate] = []
+        self.kept = first if isinstance(first, Memory) else None
+        self.statement = Statement(first.text)
+
+    @property
+    def order(self) -> tuple[int, str, str, bytes]:
+        """Where it stands in time; kept ones before all, so that they are what others are compared with."""
+        return (self.said[0].ts_ms if self.said else -1, self.type, self.text, self.key)
+
+
+class _Reconciliation:
+    def __init__(self, known: Known, near: Near) -> None:
+        self._known, self._near = known, near
+        self._result = Plan()
+        by_hand = {memory.row for memory in known.kept if memory.key not in known.derived}
+        self._acted = {memory.key for memory in known.kept if _is_acted_on(memory) or memory.superseded_by in by_hand}
+        self._related: list[tuple[_Group, _Group]] = []
+        self._pinned = {memory.key for memory in known.kept if memory.pinned_ms is not None}
+
+    def plan(self) -> Plan:
+        """Groups, then what says the same, then what takes the place of what."""
+        groups = sorted(self._groups(), key=lambda group: group.order)
+        heads = self._heads(groups)
+        parts: dict[bytes, list[_Group]] = {}
+        for group in groups:
+            parts.setdefault(heads[group.key], []).append(group)
+        kept = {group.key: group for group in groups if group.kept is not None}
+        wanted = []
+        for head, members in parts.items():
+            if head in kept:
+                self._result.same |= {group.key: head for group in members if group.kept is None}
+            else:
+                wanted.append(self._merged(self._head_of(members), members))
+        self._chain(wanted, kept)
+        self._review_pairs(heads)
+        return self._result
+
+    def _groups(self) -> list[_Group]:
+        found: dict[bytes, _Group] = {}
+        for one in sorted(self._known.candidates, key=_saying):
+            if one.key not in found:
+                found[one.key] = _Group(one)
+            found[one.key].said.append(one)
+        gone = self._known.gone
+        for memory in self._known.kept:  # what is not made from candidates is as it is
+            if memory.key not in found and memory.key not in gone:
+                found[memory.key] = _Group(memory)
+        return list(found.values())
+
+    def _head_of(self, members: Sequence[_Group]) -> _Group:
+        """What stands for all that say the same: what somebody forgot, changed or read, else the earliest of its kind.
+
+        Of kinds the one that says most about why it was said comes first, whichever was said first; of one failure's
+        examples the fullest.
+        """
+        for theirs in (self._acted, self._known.touched):
+            for group in members:
+                if group.key in theirs:
+                    return group
+        return min(members, key=_rank)
+
+    # -- the same ------------------------------------------------------------------------------------------------------
+    def _heads(self, groups: Sequence[_Group]) -> dict[bytes, bytes]:
+        """Each group's key → the key of the earliest that says the same."""
+        statements = [group.statement for group in groups]
+        places = {group.key: place for place, group in enumerate(groups)}
+        pairs = WordPairs(statements)
+        heads: dict[bytes, bytes] = {}
+        failed: dict[str, bytes] = {}
+        for place, group in enumerate(groups):
+            heads[group.key] = group.key
+            by_words = {groups[other].key: 0.0 for other, _ in pairs.near(place, statements)}
+            near = by_words | {key: cosine for key, cosine in self._near(group.key) if places.get(key, place) < place}
+            for key in sorted(near, key=places.__getitem__):
+                other = groups[places[key]]
+                if heads[key] == key and _says_the_same(other, group, near[key]):
+                    heads[group.key] = key
+                    break
+                self._related.append((other, group))
+            self._join_again(group, heads, failed)
+        return heads
+
+    @staticmethod
+    def _join_again(group: _Group, heads: dict[bytes, bytes], failed: dict[str, bytes]) -> None:
+        """What failed before, and was mended so, has failed again: one memory, whatever the example was."""
+        if group.type == _FAILURE and group.subject and group.kept is None:
+            first = failed.setdefault(group.subject, group.key)
+            if heads[group.key] == group.key:
+                heads[group.key] = heads[first]
+
+    def _merged(self, head: _Group, members: Sequence[_Group]) -> Wanted:
+        every = sorted((one for group in members for one in group.said), key=_saying)
+        said = dict.fromkeys((one.ts_ms, one.evidence[0] if one.evidence else "") for one in every)
+        evidence = dict.fromkeys(event for one in every for event in one.evidence)
+        named = (group.subject for group in members if group.subject and group.type == head.type)
+        subject = head.subject or next(named, "")
+        return Wanted(
+            head.key, head.type, head.text, origin=least_trusted(one.origin for one in every), subject=subject,
+            said=list(said), evidence=list(evidence)[: memories.MAX_EVIDENCE], parts=[group.key for group in members],
+        )  # fmt: skip
+
+    # -- one after the other -------------------------------------------------------------------------------------------
+    def _chain(self, wanted: list[Wanted], kept: dict[bytes, _Group]) -> None:
+        """The last word on a subject takes the place of those before; what somebody keeps is looked at by somebody."""
+        chains: dict[tuple[str, str], list[Wanted]] = {}
+        for one in sorted(wanted, key=lambda one: (one.last_ms, one.first_ms, one.key)):
+            self._result.wanted.append(one)
+            if one.subject:
+                chains.setdefault((one.type, one.subject), []).append(one)
+        fixed = {(group.type, group.subject): group for group in kept.values() if group.subject and _is_live(group)}
+        for about, chain in chains.items():
+            last = chain[-1]
+            free = [one for one in chain if one.key not in self._pinned]
+            for older, newer in pairwise(free):
+                newer.supersedes = older.key
+            for pinned in (one for one in chain[:-1] if one.key in self._pinned):
+                self._review(pinned.key, last.key, "subject")
+            if about in fixed and _kept_ms(fixed[about]) < last.last_ms:
+                self._review(fixed[about].key, last.key, "subject")
+
+    # -- contradictions ------------------------------------------------------------------------------------------------
+    def _review_pairs(self, heads: dict[bytes, bytes]) -> None:
+        superseded = {one.supersedes for one in self._result.wanted if one.supersedes}
+        own = {one.key: one for one in self._result.wanted}
+        by_part = {part: one.key for one in own.values() for part in one.parts}
+        for older, newer in self._related:
+            pair = tuple(by_part.get(heads[group.key], heads[group.key]) for group in (older, newer))
+            if pair[0] == pair[1] or superseded & set(pair) or not (_is_live(older) and _is_live(newer)):
+                continue
+            if not {older.type, newer.type} <= _REVIEWED or (older.kept and newer.kept):
+                continue
+            if reason := difference(older.statement, newer.statement):
+                self._review(pair[0], pair[1], reason)
+
+    def _review(self, older: bytes, newer: bytes, reason: str) -> None:
+        if (newer, older) not in self._result.reviews:
+            self._result.reviews.setdefault((older, newer), reason)
+
+
+def _rank(group: _Group) -> tuple[int, int]:
+    kind = _TELLING.index(group.type) if group.type in _TELLING else len(_TELLING)
+    return kind, -len(group.text) if group.type == _FAILURE and group.subject else 0
+
+
+def _saying(one: StoredCandidate) -> tuple[int, str, str, str, str, tuple[str, ...]]:
+    """What orders sayings: the time, and whatever else they hold, so that no order of reading shows."""
+    return one.ts_ms, one.type, one.text, one.subject, one.origin, one.evidence
+
+
+def _kept_ms(group: _Group) -> int:
+    return max(group.kept.said_ms or 0, group.kept.created_ms) if group.kept is not None else 0
+
+
+def _is_live(group: _Group) -> bool:
+    return group.kept is None or group.kept.is_live
+
+
+def _is_acted_on(memory: Memory) -> bool:
+    """Whether somebody forgot or pinned it or set its status: it stands for what it says, whoever said it first."""
+    return not (memory.deleted_ms is memory.pinned_ms is memory.status_ms is None)
+
+
+def _says_the_same(older: _Group, newer: _Group, cosine: float) -> bool:
+    if older.subject and newer.subject and older.subject != newer.subject:
+        return False
+    one, other = older.statement.signature, newer.statement.signature
+    if older.type != newer.type and not (older.kept or newer.kept):
+        # A distiller means its types (who keeps something by hand mostly does not choose one): in other words it is
+        # another thing. The very same words are one thing, called differently by where they stood; but a task is none.
+        return one == other and memories.DEFAULT_TYPE not in {older.type, newer.type}
+    return one == other or (cosine >= SAME and one[1:] == other[1:])

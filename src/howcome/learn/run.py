@@ -1,0 +1,267 @@
+"""Distilling what is new: sessions into candidates, then each project's candidates into memories, a piece at a time.
+
+What is done is kept: a session is one transaction, with its cursor, and a project another. Whoever goes on later, in
+whatever process, goes on where this one ended, and two at once do the same twice.
+"""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+
+from howcome.domain import memories
+from howcome.domain.memories import normalized
+from howcome.domain.reconciliation import NewCandidate, Taught
+from howcome.domain.stored import Scope
+from howcome.learn.admission import admit
+from howcome.learn.base import LOOKAHEAD, Exchange, stream_of
+from howcome.learn.meaning import VECTORS_PAUSE
+from howcome.learn.reconcile import reconcile
+from howcome.redact.redactor import Redactor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from howcome.domain.candidates import Candidate
+    from howcome.domain.memories import Memory
+    from howcome.domain.reconciliation import Changes, DueSession
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.base import Distiller
+    from howcome.learn.meaning import Meaning
+    from howcome.store.base import Store
+
+    Rest = Callable[[], bool]
+
+PIECE_S = 0.05
+"""Between pieces of so much work whoever distils may rest."""
+
+MAX_READ_EVENTS = 3000
+"""A session that is all new is read at once when it is no longer; of others the texts are read as they are needed."""
+
+RECONCILE_TRIES = 3
+"""How often a project is reconciled anew because somebody changed it meanwhile; then the next run does it."""
+
+
+class DistilReport:
+    """What a run did.
+
+    Attributes:
+        sessions: How many were looked through. `candidates`: how many things they taught that were not known before.
+        duplicates: How many of those became a part of another memory.
+        rejected: How many became no candidate, by reason (`candidates.REASONS`).
+        is_whole: Whether nothing is left to do.
+    """
+
+    __slots__ = (
+        "added", "candidates", "contradictions", "duplicates", "is_whole", "rejected", "removed", "seconds", "sessions",
+        "updated",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.sessions = self.candidates = self.added = self.updated = self.removed = 0
+        self.duplicates = self.contradictions = 0
+        self.rejected: dict[str, int] = {}
+        self.seconds, self.is_whole = 0.0, True
+
+    def count(self, changes: Changes) -> None:
+        """Adds what a project's reconciliation changed."""
+        self.added += changes.added
+        self.updated += changes.updated
+        self.removed += changes.removed
+        self.contradictions += changes.contradictions
+
+    def reject(self, reason: str, count: int = 1) -> None:
+        """Counts what became no candidate."""
+        self.rejected[reason] = self.rejected.get(reason, 0) + count
+
+
+class Distillation:
+    """Distils what is stored.
+
+    Args:
+        store: Where events are, and memories go.
+        distiller: What turns exchanges into candidates.
+        now_ms: The clock.
+        meaning: Gives what tells what is near by meaning, asked when it is needed; None from it: by words only.
+        model: The name of its vectors, where that is known without loading it: projects without them are due.
+    """
+
+    def __init__(
+        self, store: Store, distiller: Distiller, now_ms: Callable[[], int],
+        meaning: Callable[[], Meaning | None] = lambda: None, model: str = "",
+    ) -> None:  # fmt: skip
+        self._store, self._distiller, self._now_ms = store, distiller, now_ms
+        self._meaning, self._model = meaning, model
+        self._label = f"{distiller.name} {distiller.version}"
+        self._key = bytes(store.meta("key"))  # type: ignore[call-overload]
+        self._redactor = Redactor(self._key)
+
+    def due(self, scope: Scope | None = None, since_ms: int | None = None) -> list[DueSession]:
+        """Sessions with something to distil."""
+        return self._store.candidates.due(self._label, scope or Scope.everything(), since_ms)
+
+    def run(
+        self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
+        on_session: Callable[[int], None] = lambda _number: None,
+    ) -> DistilReport:  # fmt: skip
+        """Distils what is due in a scope, then reconciles the projects in which something has changed.
+
+        Args:
+            scope: Only this project's sessions; None: all.
+            since_ms: Only sessions in which something was said since.
+            rest: Called between pieces of work; False: end now. What was done is kept, what was begun is left.
+            on_session: Told after each session how many are done.
+        """
+        report, started = DistilReport(), time.monotonic()
+        is_everything = (scope is None or scope.is_everything) and since_ms is None
+        last_row, pause = self._store.log.last_position(), _Pause(rest)
+        for number, due in enumerate(self.due(scope, since_ms), 1):
+            if not self._session(due, report, pause):
+                report.is_whole = False
+                break
+            on_session(number)
+        else:
+            if is_everything:
+                self._store.candidates.mark(self._label, last_row)
+            report.is_whole = self._reconcile_all(report, pause)
+        report.duplicates = max(0, report.candidates - report.added)
+        report.seconds = round(time.monotonic() - started, 3)
+        return report
+
+    # -- sessions --------------------------------------------------------------------------------------------------
+    def _session(self, due: DueSession, report: DistilReport, pause: _Pause) -> bool:
+        """One session's new exchanges; False when it had to end before that."""
+        taught: list[Taught] = []
+        streams: dict[str | None, list[Exchange]] = {}
+        is_read = due.after_row == 0 and due.events + due.members <= MAX_READ_EVENTS
+        told = self._store.log.session(due.row, with_text=is_read)
+        is_one = len({event.project for event in told}) == 1  # as good as always: then nobody asks whose an event is
+        roots = {} if is_one else {event.id: event.project for event in told}
+        for exchange in stream_of(told):
+            streams.setdefault(exchange.agent_id, []).append(exchange)
+        for stream in streams.values():
+            new = [not due.after_row or any(row > due.after_row for row in exchange.rows) for exchange in stream]
+            whole = stream if is_read else _WholeTexts(self._store, stream)
+            for place in range(len(stream)):
+                if not any(new[place : place + LOOKAHEAD + 1]):
+                    continue
+                counts = report if new[place] else DistilReport()
+                taught.append(self._exchange(whole, place, counts, roots))
+                if not pause.goes_on():
+                    return False
+        exchanges = [_exchange_id(exchange) for stream in streams.values() for exchange in stream]
+        report.candidates += self._store.candidates.record(due, self._label, taught, exchanges)
+        report.sessions += 1
+        return True
+
+    def _exchange(
+        self, whole: list[Exchange] | _WholeTexts, place: int, report: DistilReport, roots: dict[str, str]
+    ) -> Taught:
+        """What an exchange taught. `roots`: whose events are whose, {} where a session is of one project."""
+        exchange = whole[place]
+        following = [whole[later] for later in range(place + 1, min(place + 1 + LOOKAHEAD, len(whole)))]
+        distilled = self._distiller.distil(exchange, following)
+        exchange.view = None  # nobody looks back: what it holds goes at once, not when cycles are collected
+        for reason, count in distilled.rejected.items():
+            report.reject(reason, count)
+        home = exchange.first.project
+        found: list[NewCandidate] = []
+        for candidate in distilled.candidates:
+            root = _project_of(candidate, roots) if roots else home
+            reason = admit(candidate, self._redactor) if root else "not_self_contained"
+            if reason or root is None:
+                report.reject(reason)
+                continue
+            found.append(NewCandidate(memory_key(self._key, root, candidate.type, candidate.text), root, candidate))
+        return Taught(_exchange_id(exchange), found)
+
+    # -- projects --------------------------------------------------------------------------------------------------
+    def _reconcile_all(self, report: DistilReport, pause: _Pause) -> bool:
+        """Projects with new candidates, and those whose candidates have no vectors although there is a model by now."""
+        due = self._store.candidates.unreconciled()
+        if self._model and self._store.model_answers.pause_of(VECTORS_PAUSE, self._now_ms()) is None:
+            behind = self._store.memory_vectors.projects_without(self._model)
+            if behind and self._meaning() is not None:
+                due = sorted({*due, *behind})
+        roots = dict(self._store.projects.roots()) if due else {}
+        return all(self._reconcile(project_id, roots[project_id], report, pause) for project_id in due)
+
+    def _reconcile(self, project_id: int, root: str, report: DistilReport, pause: _Pause) -> bool:
+        for _ in range(RECONCILE_TRIES):
+            known = self._store.candidates.known_of(project_id)
+            known.derived = {memory.key for memory in known.kept if self._is_derived(memory, root)}
+            meaning = self._meaning()
+            near = meaning.near(known, pause.goes_on) if meaning is not None else None
+            if not pause.goes_on():
+                return False
+            plan = reconcile(known, near)
+            for wanted in plan.wanted:
+                wanted.digest = memory_digest(self._key, wanted.type, wanted.text)
+            changes = self._store.candidates.apply(known, plan, memories.RULES, self._now_ms())
+            if changes is not None:
+                report.count(changes)
+                return pause.goes_on()
+        return True
+
+    def _is_derived(self, memory: Memory, root: str) -> bool:
+        """Whether a memory was made from candidates of this store: another's have keys of their own."""
+        return memory.source == memories.RULES and memory.key == memory_key(self._key, root, memory.type, memory.text)
+
+
+class _Pause:
+    """Lets a worker rest between pieces of work, wherever they end."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest, self._started_s = rest, time.monotonic()
+        self._is_over = False
+
+    def goes_on(self) -> bool:
+        """False when the work has to end."""
+        if not self._is_over and time.monotonic() - self._started_s >= PIECE_S:
+            self._is_over = not self._rest()
+            self._started_s = time.monotonic()
+        return not self._is_over
+
+
+class _WholeTexts:
+    """The exchanges of a stream with their whole texts, read when they are asked for and forgotten when passed."""
+
+    def __init__(self, store: Store, stream: Sequence[Exchange]) -> None:
+        self._store, self._stream = store, stream
+        self._read: dict[int, Exchange] = {}
+
+    def __len__(self) -> int:
+        return len(self._stream)
+
+    def __getitem__(self, place: int) -> Exchange:
+        if place not in self._read:
+            for passed in [other for other in self._read if other < place - LOOKAHEAD]:
+                del self._read[passed]
+            exchange = self._stream[place]
+            found = self._store.log.events(exchange.rows, with_text=True)
+            events: list[StoredEvent] = [found[row] for row in exchange.rows if row in found]
+            prompt = events.pop(0) if exchange.prompt is not None else None
+            self._read[place] = Exchange(prompt, events)
+        return self._read[place]
+
+
+def _exchange_id(exchange: Exchange) -> int:
+    return exchange.first.row
+
+
+def _project_of(candidate: Candidate, roots: dict[str, str]) -> str | None:
+    """The project in which all of it was said; None when it was several: what is said in one stays there."""
+    found = {roots[event] for event in candidate.evidence if event in roots}
+    return found.pop() if len(found) == 1 else None
+
+
+def memory_key(key: bytes, root: str, type_: str, text: str) -> bytes:
+    """What a distilled memory is known by: where it holds, its type, and its words whatever their case and spacing."""
+    what = "\0".join((root, type_, normalized(text))).encode("utf-8", "surrogateescape")
+    return blake2b(what, digest_size=memories.KEY_BYTES, key=key, person=b"memory").digest()
+
+
+def memory_digest(key: bytes, type_: str, text: str) -> bytes:
+    """What tells equal texts of a type."""
+    return blake2b(normalized(text).encode() + b"\0" + type_.encode(), digest_size=16, key=key).digest()

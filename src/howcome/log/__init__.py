@@ -1,0 +1,1 @@
+"""The one truth: events in the order of commit, and the repositories beside them; ports, and their SQLite tables."""

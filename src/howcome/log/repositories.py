@@ -1,0 +1,165 @@
+"""What is kept beside the log: which folders are one project, sessions, accounts, what was set aside, what was said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from howcome.domain.identity import Repository
+    from howcome.domain.sources import Batch
+    from howcome.domain.stored import Scope, SessionSummary
+    from howcome.log.event_log import Appended
+
+
+class Projects(Protocol):
+    """Which folders are one project."""
+
+    def of_path(self, path: str) -> int | None:
+        """The project of a folder that was seen before."""
+        ...
+
+    def of_root(self, root: str) -> int | None:
+        """The project with this root."""
+        ...
+
+    def roots(self) -> list[tuple[int, str]]:
+        """Every project's id and root."""
+        ...
+
+    def keep_repository(self, found: Repository, now_ms: int) -> None:
+        """Keeps what a repository's folder shows, in place of what it showed before."""
+        ...
+
+    def repositories(self) -> list[Repository]:
+        """What every folder showed when it was looked at, those of the oldest projects first."""
+        ...
+
+    def alias(self, root: str, project_id: int, now_ms: int) -> None:
+        """From now on a root that is no project's is this project's."""
+        ...
+
+    def aliases(self) -> list[tuple[str, str]]:
+        """Other roots of projects, each with the project's own root."""
+        ...
+
+    def keep_apart(self, one: str, other: str, now_ms: int) -> None:
+        """Remembers that two roots are two projects, whatever they show."""
+        ...
+
+    def roots_apart(self) -> set[tuple[str, str]]:
+        """The pairs of roots, each in order, that somebody said are two projects."""
+        ...
+
+    def join(self, kept: int, joined: int, now_ms: int) -> None:
+        """Makes one project a part of another; searching needs the index built anew afterwards."""
+        ...
+
+
+class Sessions(Protocol):
+    """Sessions by their row ids; people know them by the client's own id."""
+
+    def find(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
+        """Sessions by the beginning of the client's id: row id, id, project root."""
+        ...
+
+    def named(self, name: str) -> list[int]:
+        """Those with this client id."""
+        ...
+
+    def of_client(self, client: str) -> list[int]:
+        """Those of one client."""
+        ...
+
+    def of_project(self, project_id: int, asked: Iterable[int]) -> set[int]:
+        """Which of some sessions are of a project."""
+        ...
+
+    def of_event(self, row: int) -> int | None:
+        """The session that an event belongs to."""
+        ...
+
+    def of_memory(self, row: int) -> dict[str, str]:
+        """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
+        ...
+
+    def recent(self, scope: Scope, limit: int) -> list[SessionSummary]:
+        """The sessions of a scope in which something was said or done last, newest first."""
+        ...
+
+    def clients(self) -> list[str]:
+        """The clients that sessions are of."""
+        ...
+
+
+class Accounts(Protocol):
+    """How much of everything there is."""
+
+    def counts(self) -> dict[str, int]:
+        """How many of everything."""
+        ...
+
+    def kinds(self) -> dict[int, int]:
+        """Events by the number of their kind."""
+        ...
+
+    def sources(self) -> list[dict[str, object]]:
+        """Every byte read, per generation of each file."""
+        ...
+
+    def last_ms(self) -> int:
+        """The time of the newest event, 0 for an empty store."""
+        ...
+
+
+class Quarantine(Protocol):
+    """Records that could not be read, or cost a pass its time."""
+
+    def trial(self, path: str, generation: int, offset: int) -> tuple[int, int] | None:
+        """The process that tries (or tried) a record, and since when (UTC ms); None when nobody noted it."""
+        ...
+
+    def begin_trial(self, path: str, generation: int, offset: int, pid: int, now_ms: int) -> None:
+        """Notes that a process tries a record; committing its rows takes the note away."""
+        ...
+
+    def end_trial(self, path: str, generation: int, offset: int) -> None:
+        """Takes a note back."""
+        ...
+
+    def set_aside(self) -> list[tuple[str, int, int, str]]:
+        """Records that a pass died in: path, offset, size in bytes, digest; of what the files hold now, in order."""
+        ...
+
+    def readmit(self, batch: Batch) -> Appended:
+        """Adds a record that was set aside, in one transaction; the cursor stays. `records` is 0."""
+        ...
+
+    def reasons(self) -> dict[str, int]:
+        """Quarantined records by reason."""
+        ...
+
+    def newest(self, limit: int = 20) -> list[dict[str, object]]:
+        """The newest quarantined records."""
+        ...
+
+
+class Injections(Protocol):
+    """What was said to which session (the client's id)."""
+
+    def record_events(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which events (position, score) were said to a session."""
+        ...
+
+    def record_memories(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which memories (row id, score) were said to a session."""
+        ...
+
+    def events_known(self, session: str) -> set[int]:
+        """Events that a session holds already: said to it, or copied with the session that it is a fork of."""
+        ...
+
+    def memories_known(self, session: str) -> set[int]:
+        """Memories that were said to a session."""
+        ...

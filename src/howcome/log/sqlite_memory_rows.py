@@ -1,0 +1,49 @@
+"""What a memory's row is in the SQLite store, and what its columns mean in a statement."""
+
+from __future__ import annotations
+
+import json
+
+from howcome.domain import events
+from howcome.domain.memories import Memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from howcome.log.database import Database
+
+OUTSIDE = "EXISTS (SELECT 1 FROM memory_reviews WHERE newer = {}.id AND reason = 'imported' AND settled_ms IS NULL)"
+"""A file brought a memory, and nobody has accepted it."""
+
+NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
+LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
+ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+_COLUMNS = (
+    "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
+    "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
+    "supersedes_key", "superseded_by_key", "is_outside",
+)  # fmt: skip
+SELECT = (
+    "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
+    " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
+    " m.status_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
+    f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')},"
+    " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
+    " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
+    " FROM memory_evidence e WHERE e.memory_id = m.id)"
+    " FROM memories m LEFT JOIN projects p ON p.id = m.project_id"
+)
+
+
+def memories_by_row(db: Database, rows: Iterable[int]) -> dict[int, Memory]:
+    """Memories by their row ids; ids that are not there are left out."""
+    sql = f"{SELECT} WHERE m.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
+    return {row[0]: memory_of(row) for row in db.rows(sql, (json.dumps(list(rows)),))}
+
+
+def memory_of(row: Sequence[object]) -> Memory:
+    """A row of SELECT as a memory."""
+    values = dict(zip(_COLUMNS, row, strict=False))
+    values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
+    return Memory(values, json.loads(str(row[-1])))

@@ -1,0 +1,84 @@
+"""Searching memories in the SQLite store, by the table of their words, in one statement.
+
+Term weights come from the events (`SearchIndex.weigh`): memories alone are too few to tell rare words from common ones.
+"""
+
+from __future__ import annotations
+
+import json
+
+from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
+from howcome.domain.memories import MemoryHit
+from howcome.domain.term_weights import MEMORY_WEIGHT
+from howcome.log.gated import Kept
+from howcome.log.memory_terms import ALL
+from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from howcome.domain.stored import Filter
+    from howcome.log.database import Database
+    from howcome.log.memory_rows import MemorySearch
+
+_OFTEN = f"{MEMORY_WEIGHT} * w.count"
+_LENGTH = f"{SATURATION - 1} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * w.words / average.words)"
+_SEARCH = (
+    f"SELECT m.id, sum(asked.value * {SATURATION} * {_OFTEN} / ({_OFTEN} + {_LENGTH})) AS score"  # noqa: S608 - fixed text
+    f" FROM (SELECT avg(words) AS words FROM memory_words WHERE term = '{ALL}') average"
+    " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w ON w.term = asked.key"
+    f" CROSS JOIN memories m ON m.id = w.memory_id WHERE {LIVE}{{}} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
+)
+
+
+class SqliteMemorySearch:
+    """See `store.memory_rows.MemorySearch`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def search(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms (and of each required group all), best first."""
+        if not weights or wanted.is_never:
+            return []
+        clauses = [*_restrictions(wanted), *_holding(required)]
+        sql = _SEARCH.format("".join(f" AND {clause}" for clause, _ in clauses))
+        values = (_bound(dict(weights)), *(value for _, value in clauses), limit)
+        return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
+
+
+def _restrictions(wanted: Filter) -> Iterator[tuple[str, object]]:
+    """What a memory must be. Sessions and kinds of events are not asked of memories."""
+    if not wanted.scope.is_everything:
+        yield "(m.project_id IS NULL OR m.project_id = ?)", wanted.scope.project_id
+    if wanted.before_ms is not None:
+        yield "m.created_ms < ?", wanted.before_ms
+    if wanted.since_ms is not None:
+        yield "m.created_ms >= ?", wanted.since_ms
+    if wanted.memory_types is not None:
+        yield "m.type IN (SELECT value FROM json_each(?))", _bound(list(wanted.memory_types))
+    if wanted.origins is not None:
+        numbers = [ORIGIN_NUMBERS[origin] for origin in wanted.origins]
+        yield "m.origin IN (SELECT value FROM json_each(?))", _bound(numbers)
+    if wanted.agent is not None:
+        yield "m.agent = ?", wanted.agent
+
+
+def _holding(required: Sequence[Sequence[str]]) -> Iterator[tuple[str, object]]:
+    """That a memory holds every term of every group."""
+    terms = list(dict.fromkeys(term for group in required for term in group))
+    if terms:
+        held = "SELECT count(*) FROM json_each(?) needed JOIN memory_words ON term = needed.value AND memory_id = m.id"
+        yield f"({held}) = {len(terms)}", _bound(terms)
+
+
+def _bound(value: object) -> Kept:
+    """A value as JSON; what is only looked for needs no gate, which a prompt would have to import."""
+    return Kept(json.dumps(value, ensure_ascii=False))
+
+
+if TYPE_CHECKING:
+    _: type[MemorySearch] = SqliteMemorySearch

@@ -1,0 +1,109 @@
+"""Writing memories' rows in the SQLite store: what several of its parts do within their own transactions."""
+
+from __future__ import annotations
+
+from howcome.domain.memories import IMPORTED
+from howcome.errors import UsageError
+from howcome.log.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
+from howcome.log.sqlite_reads import as_text, one
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from howcome.domain.memories import Memory, NewMemory
+    from howcome.log.database import Database
+
+
+class MemoryWriter:
+    """Writes memories, each within the caller's transaction."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def add(self, new: NewMemory) -> tuple[Memory, bool]:
+        """As `Memories.add`, within a transaction; what comes from outside is put on the review list."""
+        if new.replaces is not None:
+            self.remove(new.replaces)
+        memory, is_new = self._add_row(new)
+        if is_new and new.claims is not None:
+            claims = new.claims
+            self._db.execute(
+                "INSERT INTO memory_reviews (older, newer, reason, found_ms, pinned_ms) VALUES (?, ?, ?, ?, ?)",
+                (claims.supersedes or memory.row, memory.row, IMPORTED, claims.found_ms, claims.pinned_ms),
+            )
+        return memory, is_new
+
+    def remove(self, row: int) -> None:
+        """Takes a memory and all that hangs on it away, as if it had never been; within a transaction."""
+        for sql in (
+            "UPDATE OR REPLACE memory_reviews SET older = newer WHERE older = ? AND reason = 'imported'",
+            "DELETE FROM memory_evidence WHERE memory_id = ?", "DELETE FROM memory_said WHERE memory_id = ?",
+            "DELETE FROM memory_reviews WHERE ? IN (older, newer)",
+            "UPDATE memories SET supersedes = NULL WHERE supersedes = ?",
+            "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?",
+            "DELETE FROM memories WHERE id = ?",
+        ):  # fmt: skip
+            self._db.execute(sql, (row,))
+
+    def _add_row(self, new: NewMemory) -> tuple[Memory, bool]:
+        """The row, or the one that says the same."""
+        project_id = self._memory_project(new.project, new.created_ms)
+        if new.supersedes is not None and not new.is_copy:
+            self._require_live(new.supersedes)
+        known = self._known_memory(new, project_id)
+        if known is not None:
+            return memories_by_row(self._db, [known])[known], False
+        self._db.execute(
+            "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
+            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms)"
+            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                new.key, new.digest, new.type, new.text, project_id, new.agent, ORIGIN_NUMBERS[new.origin],
+                new.status, new.created_ms, new.supersedes, new.deleted_ms, new.purged_ms, new.source, new.subject,
+                new.pinned_ms, new.status_ms,
+            ),
+        )  # fmt: skip
+        row = self._db.last_id()
+        if new.supersedes is not None:
+            self.change(new.supersedes, "superseded_by = ?", row)
+        self.bear_out(row, new.evidence, new.said)
+        return memories_by_row(self._db, [row])[row], True
+
+    def bear_out(self, row: int, evidence: Iterable[str], said: Iterable[tuple[int, str]]) -> None:
+        """Adds events that bear a memory out, and times at which it was said."""
+        self._db.executemany(
+            "INSERT OR IGNORE INTO memory_evidence (memory_id, event) VALUES (?, ?)",
+            [(row, event) for event in evidence],
+        )
+        if times := [(row, ts_ms, event) for ts_ms, event in said]:
+            self._db.executemany("INSERT OR IGNORE INTO memory_said VALUES (?, ?, ?)", times)
+            last = "(SELECT max(ts_ms) FROM memory_said WHERE memory_id = memories.id)"
+            self._db.execute(f"UPDATE memories SET said_ms = {last} WHERE id = ?", (row,))  # noqa: S608 - fixed text
+
+    def _require_live(self, row: int) -> None:
+        found = memories_by_row(self._db, [row])[row]
+        if not found.is_live:
+            raise UsageError(f"{found.id} is {found.state} by now; only what is live can be superseded")
+
+    def _memory_project(self, root: str | None, now_ms: int) -> int | None:
+        if root is None:
+            return None
+        values = (as_text(root), now_ms)
+        self._db.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", values)
+        return int(one(self._db.execute("SELECT id FROM projects WHERE root = ?", values[:1])))
+
+    def _known_memory(self, new: NewMemory, project_id: int | None) -> int | None:
+        found = self._db.row("SELECT id FROM memories WHERE key = ?", (new.key,))
+        if found is None and new.deleted_ms is None and new.purged_ms is None:
+            own = "" if new.claims is not None else f" AND NOT {OUTSIDE.format('memories')}"  # a stranger's is no twin
+            found = self._db.row(
+                f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {LIVE}"  # noqa: S608 - fixed text
+                f" AND id IS NOT ?{own} ORDER BY id LIMIT 1",
+                (new.digest, project_id, new.agent, new.supersedes),
+            )
+        return int(found[0]) if found else None
+
+    def change(self, row: int, what: str, *values: object) -> None:
+        """Sets columns of a memory; whoever has read it before finds out."""
+        self._db.execute(f"UPDATE memories SET change = {NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text

@@ -1,0 +1,168 @@
+"""Writing a plan of reconciliation into the SQLite store: only what differs, and nothing that people did."""
+
+from __future__ import annotations
+
+import json
+
+from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
+from howcome.domain.reconciliation import Changes
+from howcome.log.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_writing import MemoryWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.domain.memories import Memory
+    from howcome.domain.reconciliation import Known, Plan, Wanted
+    from howcome.log.database import Database
+
+
+class PlanWriter:
+    """One plan, within the caller's transaction."""
+
+    def __init__(self, db: Database, known: Known, plan: Plan, source: str, now_ms: int) -> None:
+        self._db, self._known, self._plan, self._source, self._now_ms = db, known, plan, source, now_ms
+        self._writer = MemoryWriter(db)
+        self._execute = db.execute
+        self._there = {memory.key: memory for memory in known.kept}
+        self._row_ids: dict[bytes, int] = {key: memory.row for key, memory in self._there.items()}
+        self._updated: set[bytes] = set()
+        self._changes = Changes()
+
+    def write(self) -> Changes:
+        """Memories, their chains, what is gone, and what contradicts."""
+        self._bring_up()
+        wanted = {wanted.key for wanted in self._plan.wanted}
+        gone = (self._known.derived - self._known.touched - wanted) & self._there.keys()
+        self._chain({self._there[key].row for key in gone})
+        for key in gone:
+            self._remove(self._there[key])
+        self._point()
+        self._review()
+        self._execute("DELETE FROM unreconciled WHERE project_id = ?", (self._known.project_id,))
+        self._changes.updated = len(self._updated)
+        return self._changes
+
+    # -- memories --------------------------------------------------------------------------------------------------
+    def _bring_up(self) -> None:
+        evidence, said = self._borne_out("memory_evidence", "event"), self._borne_out("memory_said", "ts_ms, event")
+        for wanted in self._plan.wanted:
+            memory = self._there.get(wanted.key)
+            if memory is None:
+                self._add(wanted)
+                continue
+            if _differs(memory, wanted):
+                self._update(memory, wanted)
+            has = evidence.get(memory.row, set()), said.get(memory.row, set())
+            if has != ({(event,) for event in wanted.evidence}, set(wanted.said)):
+                self._say(memory.row, wanted)
+                self._updated.add(wanted.key)
+
+    def _borne_out(self, table: str, columns: str) -> dict[int, set[tuple[object, ...]]]:
+        sql = (
+            f"SELECT memory_id, {columns} FROM {table} JOIN memories m ON m.id = memory_id"  # noqa: S608 - fixed names
+            " WHERE m.project_id = ? AND m.source = ?"
+        )
+        found: dict[int, set[tuple[object, ...]]] = {}
+        for row, *rest in self._execute(sql, (self._known.project_id, self._source)):
+            found.setdefault(row, set()).add(tuple(rest))
+        return found
+
+    def _add(self, wanted: Wanted) -> None:
+        self._execute(
+            "INSERT INTO memories (key, change, digest, type, text, project_id, origin, status, created_ms, source,"  # noqa: S608 - fixed text
+            f" subject) VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                wanted.key, wanted.digest, wanted.type, wanted.text, self._known.project_id,
+                ORIGIN_NUMBERS[wanted.origin], OPEN, wanted.first_ms, self._source, wanted.subject,
+            ),
+        )  # fmt: skip
+        row = self._db.last_id()
+        self._row_ids[wanted.key] = row
+        self._say(row, wanted)
+        self._changes.added += 1
+
+    def _update(self, memory: Memory, wanted: Wanted) -> None:
+        self._execute(
+            f"UPDATE memories SET change = {NEXT_CHANGE}, text = ?, origin = ?, subject = ?, created_ms = ?"  # noqa: S608 - fixed text
+            " WHERE id = ?",
+            (wanted.text, ORIGIN_NUMBERS[wanted.origin], wanted.subject, wanted.first_ms, memory.row),
+        )
+        self._updated.add(wanted.key)
+
+    def _say(self, row: int, wanted: Wanted) -> None:
+        for table in ("memory_evidence", "memory_said"):
+            self._execute(f"DELETE FROM {table} WHERE memory_id = ?", (row,))  # noqa: S608 - fixed names
+        self._writer.bear_out(row, wanted.evidence, wanted.said)
+
+    # -- chains ----------------------------------------------------------------------------------------------------
+    def _chain(self, gone: set[int]) -> None:
+        """Who takes whose place, among what is made from candidates; what somebody did to a chain stays."""
+        own = {self._row_ids[wanted.key] for wanted in self._plan.wanted}
+        free = own | gone | {None}
+        ways = {row: memory for memory in self._there.values() if (row := memory.row) in own}
+        before: dict[int, int | None] = dict.fromkeys(own)
+        after: dict[int, int | None] = dict.fromkeys(own)
+        for row, memory in ways.items():
+            before[row] = memory.supersedes if memory.supersedes not in free else None
+            after[row] = memory.superseded_by if memory.superseded_by not in free else None
+        for wanted in self._plan.wanted:
+            row, older = self._row_ids[wanted.key], self._row_ids.get(wanted.supersedes or b"")
+            if older in own and before[row] is None and after[older] is None:
+                before[row], after[older] = older, row
+        for key in (wanted.key for wanted in self._plan.wanted):
+            row = self._row_ids[key]
+            known = ways.get(row)
+            if (before[row], after[row]) != ((known.supersedes, known.superseded_by) if known else (None, None)):
+                self._link(row, before[row], after[row])
+                self._updated |= {key} if known else set()
+
+    def _link(self, row: int, before: int | None, after: int | None) -> None:
+        self._execute(
+            f"UPDATE memories SET change = {NEXT_CHANGE}, supersedes = ?, superseded_by = ? WHERE id = ?",  # noqa: S608 - fixed text
+            (before, after, row),
+        )
+
+    def _remove(self, memory: Memory) -> None:
+        self._writer.remove(memory.row)
+        self._changes.removed += 1
+
+    # -- what it was made from, what contradicts -------------------------------------------------------------------
+    def _point(self) -> None:
+        """Each candidate at the memory that it became a part of."""
+        parts = {part.hex().upper(): wanted.key.hex() for wanted in self._plan.wanted for part in wanted.parts}
+        parts |= {part.hex().upper(): key.hex() for part, key in self._plan.same.items()}
+        self._execute(
+            "WITH parts (part, whole) AS (SELECT key, value FROM json_each(?2))"
+            " UPDATE candidates SET memory_key = unhex(whole) FROM parts"
+            " WHERE project_id = ?1 AND hex(candidates.key) = part AND memory_key IS NOT unhex(whole)",
+            (self._known.project_id, json.dumps(parts)),
+        )
+
+    def _review(self) -> None:
+        """Pairs that are new; those that nobody looked at and that are none any more go."""
+        rows = {
+            (self._row_ids[older], self._row_ids[newer]): reason
+            for (older, newer), reason in self._plan.reviews.items()
+            if older in self._row_ids and newer in self._row_ids
+        }
+        others = {memory.row for memory in self._there.values() if memory.source != self._source}
+        here = set(self._row_ids.values())
+        open_pairs = list(self._execute("SELECT id, older, newer, reason FROM memory_reviews WHERE settled_ms IS NULL"))
+        for ident, older, newer, reason in open_pairs:
+            if {older, newer} <= others or reason in (PROPOSED, OUTDATED):
+                continue  # another distiller found it
+            if {older, newer} <= here and (older, newer) not in rows:
+                self._execute("DELETE FROM memory_reviews WHERE id = ?", (ident,))
+        for (older, newer), reason in rows.items():
+            self._execute(
+                "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
+                " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
+                f" AND 2 = (SELECT count(*) FROM memories WHERE id IN (?1, ?2) AND {LIVE})",
+                (older, newer, reason, self._now_ms),
+            )
+            self._changes.contradictions += self._db.changes()
+
+
+def _differs(memory: Memory, wanted: Wanted) -> bool:
+    has = (memory.text, memory.origin, memory.subject, memory.created_ms)
+    return has != (wanted.text, wanted.origin, wanted.subject, wanted.first_ms)

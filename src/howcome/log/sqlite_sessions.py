@@ -1,0 +1,155 @@
+"""Sessions, accounts and what was said to whom, in the SQLite store."""
+
+from __future__ import annotations
+
+import json
+
+from howcome.domain.memories import KEY_BYTES
+from howcome.domain.sources import COUNTERS
+from howcome.domain.stored import ID_HEX_CHARS, SessionSummary
+from howcome.log.gated import Kept
+from howcome.log.sqlite_reads import one
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from howcome.domain.stored import Scope
+    from howcome.log.database import Database
+    from howcome.log.repositories import Accounts, Injections, Sessions
+
+
+class SqliteSessions:
+    """See `store.repositories.Sessions`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def find(self, prefix: str, limit: int = 5) -> list[tuple[int, str, str]]:
+        """Sessions whose client id is or starts with `prefix`: row id, client id, project root; the exact one alone."""
+        sql = "SELECT s.id, s.name, p.root FROM sessions s JOIN projects p ON p.id = s.project_id WHERE "
+        exact = list(self._db.rows(sql + "s.name = ?", (prefix,)))
+        if exact or not prefix:
+            return exact
+        return list(
+            self._db.rows(sql + "substr(s.name, 1, ?1) = ?2 ORDER BY s.name LIMIT ?3", (len(prefix), prefix, limit))
+        )
+
+    def named(self, name: str) -> list[int]:
+        """Row ids of the sessions with this client id."""
+        return [row[0] for row in self._db.rows("SELECT id FROM sessions WHERE name = ?", (name,))]
+
+    def of_project(self, project_id: int, asked: Iterable[int]) -> set[int]:
+        """Which of some sessions (row ids) are of a project."""
+        sql = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND project_id = ?"
+        return {row[0] for row in self._db.rows(sql, (json.dumps(list(asked)), project_id))}
+
+    def of_client(self, client: str) -> list[int]:
+        """Row ids of the sessions of one client."""
+        return [row[0] for row in self._db.rows("SELECT id FROM sessions WHERE client = ?", (client,))]
+
+    def clients(self) -> list[str]:
+        """The clients that sessions are of."""
+        return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
+
+    def of_event(self, row: int) -> int | None:
+        """The row id of the session that an event, or a rationale, belongs to."""
+        found = self._db.row("SELECT session_id FROM events WHERE id = ?", (abs(row),))
+        return found[0] if found else None
+
+    def recent(self, scope: Scope, limit: int) -> list[SessionSummary]:
+        """The sessions of a scope in which something happened last, newest first: what is cheap to know of each.
+
+        Not those that were stored last: a first import reads the newest transcript first. The last moment of a session
+        is one look into an index, so that only those that are shown are counted.
+        """
+        where = "" if scope.is_everything else "WHERE project_id = ?1"
+        last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
+        sql = (
+            "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
+            " s.last_ms, (SELECT count(*) FROM events WHERE session_id = s.id),"
+            " coalesce((SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0 ORDER BY order_ms, id LIMIT 1),"
+            " (SELECT excerpt FROM events WHERE session_id = s.id ORDER BY order_ms, id LIMIT 1))"
+            f" FROM (SELECT id, name, client, project_id, ({last}) AS last_ms FROM sessions {where}"
+            " ORDER BY last_ms DESC, id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
+            " ORDER BY s.last_ms DESC, s.id DESC"
+        )
+        return [SessionSummary(row) for row in self._db.rows(sql, (scope.project_id, limit))]
+
+    def of_memory(self, row: int) -> dict[str, str]:
+        """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
+        sql = (
+            "SELECT m.event, s.name FROM memory_evidence m JOIN events e ON e.key"
+            " BETWEEN unhex(substr(m.event, 4) || ?2) AND unhex(substr(m.event, 4) || ?3)"
+            " JOIN sessions s ON s.id = e.session_id WHERE m.memory_id = ?1"
+        )
+        rest = 2 * KEY_BYTES - ID_HEX_CHARS
+        return dict(self._db.rows(sql, (row, "0" * rest, "f" * rest)))
+
+
+class SqliteAccounts:
+    """See `store.repositories.Accounts`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def counts(self) -> dict[str, int]:
+        """How many of everything."""
+        tables = ("projects", "sessions", "events", "memberships", "quarantine", "injections")
+        count = "SELECT count(*) FROM {}"
+        counts = {name: int(one(self._db.rows(count.format(name)))) for name in tables}
+        counts["sources"] = int(one(self._db.rows(count.format("sources WHERE is_current"))))
+        return counts
+
+    def kinds(self) -> dict[int, int]:
+        """Events by the number of their kind."""
+        return dict(self._db.rows("SELECT kind, count(*) FROM events GROUP BY kind"))
+
+    def sources(self) -> list[dict[str, object]]:
+        """Per generation of each file: path, generation, offset and every counter."""
+        names = ("path", "client", "generation", "is_current", "offset", "tail_bytes", "read_ms", *COUNTERS)
+        rows = self._db.rows(f"SELECT {', '.join(names)} FROM sources ORDER BY path, generation")  # noqa: S608 - fixed names
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def last_ms(self) -> int:
+        """The time of the newest event, 0 for an empty store."""
+        return int(one(self._db.rows("SELECT coalesce(max(ts_ms), 0) FROM events")))
+
+
+class SqliteInjections:
+    """See `store.repositories.Injections`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def record_events(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which events (position, score) were said to a session."""
+        with self._db.transaction():
+            self._db.executemany(
+                "INSERT INTO injections (session, event_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
+                [(session, row, Kept(hook), score, now_ms) for row, score in said],
+            )
+
+    def events_known(self, session: str) -> set[int]:
+        """Rows that a session holds already: injected into it, or copied with the session that it is a fork of."""
+        found = self._db.rows(
+            "SELECT event_id FROM injections WHERE session = ?1 UNION"
+            " SELECT m.event_id FROM memberships m JOIN sessions s ON s.id = m.session_id WHERE s.name = ?1",
+            (session,),
+        )
+        return {row[0] for row in found}
+
+    def record_memories(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
+        """Remembers which memories (row id, score) were said to a session."""
+        with self._db.transaction():
+            sql = "INSERT INTO memory_injections (session, memory_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)"
+            self._db.executemany(sql, [(session, row, Kept(hook), score, now_ms) for row, score in said])
+
+    def memories_known(self, session: str) -> set[int]:
+        """Rows of memories that were said to a session."""
+        sql = "SELECT memory_id FROM memory_injections WHERE session = ?"
+        return {row[0] for row in self._db.rows(sql, (session,))}
+
+
+if TYPE_CHECKING:
+    _: tuple[type[Sessions], type[Accounts], type[Injections]] = SqliteSessions, SqliteAccounts, SqliteInjections

@@ -1,0 +1,1 @@
+"""The MCP server: a client's long-lived process, its tools, and what they share."""

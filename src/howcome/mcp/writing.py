@@ -1,0 +1,72 @@
+"""The tools that write: memories kept, corrected and forgotten by an agent. What they keep is the agent's own words."""
+
+from __future__ import annotations
+
+from howcome.domain import memories
+from howcome.domain.events import ORIGIN_ASSISTANT
+from howcome.errors import UsageError
+from howcome.present.render import counted
+from howcome.retrieve.projects import project_label
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.domain.memories import Memory
+    from howcome.mcp.arguments import Arguments
+    from howcome.mcp.workplace import Workplace
+
+MIN_ID_CHARS = 8
+"""What is changed is named by its id, not by the two letters that happen to find some project's memory."""
+
+
+def remember(session: Workplace, arguments: Arguments) -> str:
+    """Keeps a memory of this project, or of every project."""
+    is_global = arguments.text("scope") == "global"
+    memory, is_new = session.app.memories.add(
+        arguments.text("text") or "", type=arguments.text("type") or memories.DEFAULT_TYPE,
+        project=None if is_global else session.project_folder(), agent=arguments.text("agent_id"),
+        evidence=arguments.texts("evidence"), origin=ORIGIN_ASSISTANT,
+    )  # fmt: skip
+    where = "in every project" if memory.project is None else f"in {project_label(memory.project)}"
+    if not is_new:
+        return f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
+    hints = f"Later sessions find it; update_memory corrects it.{_taken_out(arguments, memory)}"
+    return f"Kept as {memory.id} ({memory.type}, {where}). {hints}"
+
+
+def update_memory(session: Workplace, arguments: Arguments) -> str:
+    """Supersedes a memory, or sets its status."""
+    old = session.app.memories.get(_id(arguments))
+    memory = session.app.memories.update(
+        old.key.hex(), text=arguments.text("text"), type=arguments.text("type"), status=arguments.text("status"),
+        agent=arguments.text("agent_id"),
+    )  # fmt: skip
+    if memory.supersedes == old.row:
+        about = f"({memory.type}, {memory.status})"
+        return f"{memory.id} supersedes {old.id}, which stays in its chain {about}.{_taken_out(arguments, memory)}"
+    if memory.row != old.row:
+        return f"{memory.id} says that already, and is as it was; nothing was superseded: {old.id} stays, too."
+    return f"{memory.id} is {memory.status} now."
+
+
+def forget(session: Workplace, arguments: Arguments) -> str:
+    """Takes a memory out of every search."""
+    memory = session.app.memories.forget(_id(arguments), agent=arguments.text("agent_id"))
+    return f"{memory.id} is forgotten: no search finds it. A person can bring it back: howcome restore {memory.id}"
+
+
+def _taken_out(arguments: Arguments, memory: Memory) -> str:
+    """What an agent should know: what it thinks is kept is not all there."""
+    rules = memories.taken_out(arguments.text("text") or "", memory.text)
+    return f" Taken out of it: {counted(len(rules), 'secret')} ({', '.join(dict.fromkeys(rules))})." if rules else ""
+
+
+def _id(arguments: Arguments) -> str:
+    """The id of the memory to change.
+
+    Raises:
+        UsageError: too little of it.
+    """
+    text = (arguments.text("id") or "").strip()
+    if len(text.lower().removeprefix(memories.ID_PREFIX)) < MIN_ID_CHARS:
+        raise UsageError(f"id: write the whole id of the memory, such as {memories.ID_PREFIX}3f9a0c41d2e7")
+    return text

@@ -1,0 +1,1 @@
+"""Memories: keeping, superseding, forgetting, purging, moving and backing them up."""

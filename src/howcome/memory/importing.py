@@ -1,0 +1,235 @@
+"""Exported memories into a store: each line by itself, whatever is wrong with the others.
+
+Lines that this store wrote, and those of a file that a person calls theirs, are believed. All others come from outside:
+their memories get keys of this store's, so that they keep nobody's place, the origin `external`, and wait for review;
+what they claim (origin, pin, whose place they take) does not hold, and their marks of purged memories are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from itertools import islice
+
+from howcome.clients.decode import clean_text
+from howcome.clients.projects import MAX_PATH_CHARS
+from howcome.domain import events, memories
+from howcome.domain.memories import Claims, NewMemory
+from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
+from howcome.errors import HowcomeError, UsageError
+from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, is_own
+from howcome.memory.reports import ImportReport
+from howcome.memory.text import owner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from howcome.domain.memories import Memory
+    from howcome.store.base import Store
+
+MAX_TIME_MS = 253_402_300_800_000
+"""The end of the year 9999: no clock says more."""
+
+_KEY = re.compile(rf"[0-9a-fA-F]{{{2 * memories.KEY_BYTES}}}")
+_EVENT_ID = re.compile(rf"{ID_PREFIX}[0-9a-f]{{1,32}}")
+"""What an id may be; it is shown as it is."""
+
+
+class MemoryImport:
+    """One import. `clean` redacts a text, `add` stores a memory; a trial only counts, what `is_mine` is believed."""
+
+    def __init__(
+        self, store: Store, clean: Callable[[str], str], add: Callable[[NewMemory], tuple[Memory, bool]], *,
+        now_ms: int, is_trial: bool, is_mine: bool,
+    ) -> None:  # fmt: skip
+        self._store, self._clean, self._add, self._is_trial = store, clean, add, is_trial
+        self._now_ms, self._is_mine = now_ms, is_mine
+        self._secret = bytes(store.meta("key"))  # type: ignore[call-overload]
+        self._seen: set[bytes] = set()
+        self._outside: dict[bytes, bytes] = {}  # a file's own keys, and those that its lines have here
+        self._report = ImportReport()
+
+    def run(self, values: Iterable[tuple[int, object]]) -> ImportReport:
+        """Every line in its order, so that what is superseded comes before what supersedes it.
+
+        Raises:
+            UsageError: the first line is not the head of an export that this version can read.
+        """
+        lines = iter(values)
+        require_head(list(islice(lines, 1)))
+        for number, value in lines:
+            try:
+                self._one(_fields(value))
+            except (HowcomeError, ValueError) as error:
+                self._report.problems.append((number, str(error)))
+        if not self._is_trial:
+            self._store.kept.note()
+        return self._report
+
+    def _one(self, fields: Mapping[str, object]) -> None:
+        key = _key(fields.get("key"))
+        is_stone = fields.get("purged_ms") is not None
+        is_believed = self._is_mine or is_own(fields, self._secret)
+        if is_stone and not is_believed:
+            self._report.left_out += 1
+            return
+        stranger = self._outside[key] = self._stranger_key(key, fields)
+        if not is_believed:
+            key = stranger
+        known, before = self._by_key(key), self._by_key(stranger)
+        if known is None and before is not None and (not before.is_outside or before.purged_ms is not None):
+            known = before  # it was accepted, or purged, since it came
+        if known is not None or key in self._seen:
+            self._known_already(known, is_stone=is_stone)
+            return
+        new = self._new(key, fields)
+        if before is not None:  # then it is one's own after all; but who forgot it meant it
+            new.replaces, new.deleted_ms = before.row, new.deleted_ms or before.deleted_ms
+        if not is_believed or (new.origin == events.ORIGIN_EXTERNAL and new.source == memories.HAND):
+            self._disbelieve(new, fields)
+        self._seen.add(key)
+        is_new = True
+        if not self._is_trial:
+            is_new = self._add(new)[1]
+        elif new.purged_ms is None:
+            self._clean(new.text)
+        if new.purged_ms is not None:
+            self._report.stones += 1
+        else:
+            self._report.added += is_new
+            self._report.outside += is_new and new.claims is not None
+            self._report.known += not is_new
+
+    def _known_already(self, known: Memory | None, *, is_stone: bool) -> None:
+        """Nothing is done to what is here, but what was purged on one side only is told."""
+        if known is not None and is_stone and known.purged_ms is None:
+            self._report.still_here.append(known.id)
+        elif known is not None and not is_stone and known.purged_ms is not None:
+            self._report.purged += 1
+        else:
+            self._report.known += 1
+
+    def _by_key(self, key: bytes) -> Memory | None:
+        found = self._store.memories.find(key.hex(), limit=1) if key else []
+        return found[0] if found else None
+
+    def _stranger_key(self, key: bytes, fields: Mapping[str, object]) -> bytes:
+        """What a line from outside is known by here: nobody can make it the key of anything else."""
+        what = "\0".join(str(fields.get(name)) for name in ("type", "text", "project", "agent"))
+        data = key + what.encode("utf-8", "replace")
+        return blake2b(data, digest_size=memories.KEY_BYTES, key=self._secret, person=b"outside").digest()
+
+    def _disbelieve(self, new: NewMemory, fields: Mapping[str, object]) -> None:
+        """Takes out what only a person may say of a memory; where it stands on the review list it is shown again."""
+        old, now_ms = fields.get("supersedes"), self._now_ms
+        target = self._by_key(_key(old)) if old is not None else None
+        sibling = self._by_key(self._outside.get(_key(old), b"")) if old is not None else None
+        new.claims = Claims(now_ms, target.row if target is not None and target.is_live else None, new.pinned_ms)
+        new.supersedes = None
+        if sibling is not None and sibling.is_outside and sibling.superseded_by is None:
+            new.supersedes = sibling.row
+        new.origin, new.source, new.subject, new.said = events.ORIGIN_EXTERNAL, memories.HAND, "", ()
+        new.pinned_ms, new.created_ms = None, min(new.created_ms, now_ms)
+        new.evidence = tuple(event for event in new.evidence if len(event) >= len(ID_PREFIX) + ID_HEX_CHARS)
+
+    def _new(self, key: bytes, fields: Mapping[str, object]) -> NewMemory:
+        old = fields.get("supersedes")
+        superseded = self._by_key(_key(old)) if old is not None else None
+        created_ms = _time(fields, "created_ms")
+        if created_ms is None:
+            raise UsageError("created_ms is missing")
+        purged_ms = _time(fields, "purged_ms")
+        return NewMemory(
+            key=key, digest=b"", type=_word(fields, "type", memories.TYPES),
+            text=_text(fields, "text") if purged_ms is None else "",
+            project=_project(fields), agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
+            origin=_word(fields, "origin", events.ORIGINS), status=_word(fields, "status", memories.STATUSES),
+            created_ms=created_ms, evidence=_evidence(fields.get("evidence")),
+            supersedes=superseded.row if superseded is not None and superseded.superseded_by is None else None,
+            is_copy=True, deleted_ms=_time(fields, "deleted_ms"), purged_ms=purged_ms,
+            source=_word(fields, "source", memories.SOURCES) if "source" in fields else memories.HAND,
+            subject=self._clean(_text(fields, "subject")) if fields.get("subject") and purged_ms is None else "",
+            said=_said(fields.get("said")), pinned_ms=_time(fields, "pinned_ms"), status_ms=_time(fields, "status_ms"),
+        )  # fmt: skip
+
+
+def require_head(first: Sequence[tuple[int, object]]) -> None:
+    """Refuses what is no export, by its first line (none when it is empty), before anything is done with it.
+
+    Raises:
+        UsageError: it is not the head of an export that this version can read.
+    """
+    if not first:
+        raise UsageError("this is no export: it is empty")
+    [(_, value)] = first
+    if not isinstance(value, dict) or EXPORT_FORMAT not in (value.get("howcome"), value.get("recollect")):  # as it was
+        raise UsageError("this is no export of memories: `howcome export` writes one")
+    if value.get("version") != EXPORT_VERSION:
+        version = value.get("version")
+        raise UsageError(f"an export of version {version!r}; this howcome reads {EXPORT_VERSION}: upgrade it")
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise UsageError("not a JSON object")
+    return value
+
+
+def _key(value: object) -> bytes:
+    if not isinstance(value, str) or not _KEY.fullmatch(value):
+        raise UsageError(f"the key is not {2 * memories.KEY_BYTES} hex digits")
+    return bytes.fromhex(value)
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is not a text")
+    return value
+
+
+def _project(fields: Mapping[str, object]) -> str | None:
+    """The root as it is: the folder may be another machine's."""
+    if fields.get("project") is None:
+        return None
+    root = clean_text(_text(fields, "project"))
+    if not root.startswith("/") or len(root) > MAX_PATH_CHARS or not root.isprintable():
+        raise UsageError("project is not the path of a folder")
+    return root
+
+
+def _word(fields: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> str:
+    value = fields.get(name)
+    if value not in allowed:
+        raise UsageError(f"{name} is not one of {', '.join(allowed)}")
+    return str(value)
+
+
+def _time(fields: Mapping[str, object], name: str) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TIME_MS:
+        raise UsageError(f"{name} is not a time in milliseconds")
+    return value
+
+
+def _said(value: object) -> list[tuple[int, str]]:
+    if value is None:
+        return []
+    found = []
+    for pair in value if isinstance(value, list) else [value]:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            raise UsageError("said is not a list of [milliseconds, event id]")
+        [event] = _evidence([pair[1]])
+        found.append((_time({"said": pair[0]}, "said") or 0, event))
+    return found
+
+
+def _evidence(value: object) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) and _EVENT_ID.fullmatch(item) for item in value):
+        raise UsageError(f"evidence is not a list of event ids ({ID_PREFIX} and hex digits)")
+    return value[: memories.MAX_EVIDENCE]

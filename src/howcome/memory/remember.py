@@ -1,0 +1,317 @@
+"""Memories by hand: what a person or an agent wants kept, redacted like everything else, before it is stored."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+
+from howcome.clients.decode import clean_text
+from howcome.clients.projects import project_root
+from howcome.domain import events, memories
+from howcome.domain.events import squeeze
+from howcome.domain.memories import NewMemory
+from howcome.domain.ranking import STALE_READS, facts_of, is_stale
+from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
+from howcome.memory.backup import purge_from_backups
+from howcome.memory.reports import ImportReport, PurgeReport
+from howcome.memory.text import cleaned, owner
+from howcome.redact.gate import Gate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from howcome.domain.memories import Memory, MemoryFilter
+    from howcome.domain.stored import Scope
+    from howcome.store.base import Store
+
+MIN_TEXT_CHARS = 6
+"""Shorter texts are in any file by chance: a purge does not look for them."""
+
+
+class Memories:
+    """Every way in which memories are written and read by hand.
+
+    Args:
+        store: Where they are kept.
+        now_ms: The clock, UTC milliseconds.
+        root_of: The root of the project that a folder belongs to, as searches find it.
+    """
+
+    def __init__(self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root) -> None:
+        self._store, self._now_ms, self._root_of = store, now_ms, root_of
+        own = store.gate if isinstance(store.gate, Gate) else None
+        self._gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+    def add(
+        self, text: str, *, type: str = memories.DEFAULT_TYPE, project: str | None, agent: str | None = None,  # noqa: A002 - the field's own word
+        evidence: Sequence[str] = (), status: str = memories.OPEN, origin: str = events.ORIGIN_USER,
+    ) -> tuple[Memory, bool]:  # fmt: skip
+        """Keeps a memory: it, and whether it is new (else the one that says the same in the same scope).
+
+        Args:
+            text: At most `memories.MAX_TEXT_CHARS`; secrets in it are redacted.
+            type: One of `memories.TYPES`.
+            project: A folder of the project it holds in; None: everywhere.
+            agent: Who owns it.
+            evidence: Ids of events (any unique beginning) that bear it out.
+            status: One of `memories.STATUSES`.
+            origin: Whose words it is.
+
+        Raises:
+            UsageError: an argument that cannot be used.
+            NotFoundError: evidence that is not there.
+        """
+        new = NewMemory(
+            key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type, memories.TYPES), text=text,
+            project=None if project is None else self._root_of(clean_text(project)), agent=self._owner(agent),
+            origin=origin, status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
+            evidence=self._evidence(evidence),
+        )  # fmt: skip
+        return self._keep(new)
+
+    def update(
+        self, prefix: str, *, text: str | None = None, type: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
+        agent: str | None = None, is_person: bool = False,
+    ) -> Memory:  # fmt: skip
+        """A memory with another text or type is a new one that supersedes it; another status is set in place.
+
+        A new text is open whatever the old one was. Where another memory says the same already, that one is given back
+        and nothing is superseded: only what `supersedes` the old one's row has taken its place.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            OwnerError: another agent owns it.
+            UsageError: it is not live, or there is nothing to change.
+        """
+        found = self._owned(prefix, agent, is_person=is_person)
+        if not found.is_live:
+            raise UsageError(f"{found.id} is {found.state}: {instead(self, found)}")
+        status = status if status is None else _known("status", status, memories.STATUSES)
+        if text is None and type is None:
+            if status is None:
+                raise UsageError("nothing to change: give a new text, a type or a status")
+            self._store.memories.set_status(found.row, status, self._now_ms())
+            return self._store.memories.by_row([found.row])[found.row]
+        if found.is_outside and not is_person:
+            raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
+        status = status or (found.status if text is None else memories.OPEN)
+        new = NewMemory(
+            key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
+            text=found.text if text is None else text, project=found.project, agent=found.agent,
+            origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
+            status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
+            subject=found.subject,
+        )  # fmt: skip
+        return self._keep(new)[0]
+
+    def forget(self, prefix: str, *, agent: str | None = None, is_person: bool = False) -> Memory:
+        """Takes a memory out of every search; `restore` brings it back.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            OwnerError: another agent owns it.
+        """
+        found = self._owned(prefix, agent, is_person=is_person)
+        if found.deleted_ms is None:
+            self._store.memories.set_deleted(found.row, self._now_ms())
+        return self._store.memories.by_row([found.row])[found.row]
+
+    def restore(self, prefix: str) -> Memory:
+        """Brings a forgotten memory back.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            UsageError: it was purged, or one that says the same is live.
+        """
+        found = self.get(prefix)
+        if found.purged_ms is not None:
+            raise UsageError(f"{found.id} was purged: its text is gone")
+        if found.deleted_ms is not None:
+            twin = self._store.memories.live_twin(found.row)
+            if twin is not None:
+                raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
+            self._store.memories.set_deleted(found.row, None)
+        return self._store.memories.by_row([found.row])[found.row]
+
+    def purge(self, prefix: str) -> PurgeReport:
+        """Takes a memory's text out of everything that is the memory's on disk, and looks for what is left of it.
+
+        Its id stays as a stone. Events that said the same words stay as they are and are named.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
+        """
+        found = self.get(prefix)
+        self._store.purging.purge(found.row, self._now_ms())
+        report = PurgeReport(found.id)
+        try:
+            purge_from_backups(os.path.dirname(self._store.path), self._store.memories.by_row([found.row])[found.row])
+            self._look_for(found.text, report)
+        except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
+            report.is_gone, report.problem = None, str(error)
+        return report
+
+    def _look_for(self, text: str, report: PurgeReport) -> None:
+        if len(text) < MIN_TEXT_CHARS:
+            self._store.purging.vacuum()
+            report.was_compacted = True
+            report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
+            return
+        if self._store.purging.files_with(text):  # an unused part of a page, or words that somebody else said, too
+            self._store.purging.vacuum()
+            report.was_compacted = True
+        report.files = self._store.purging.files_with(text)
+        report.events, report.memories = self._store.purging.events_with(text), self._store.purging.memories_with(text)
+        report.is_gone = not (report.files or report.events or report.memories)
+
+    def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
+        """Stores a memory, and writes down that it was kept."""
+        added = self._store_new(new)
+        if added[1]:
+            self._store.kept.note()
+        return added
+
+    def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
+        if new.purged_ms is not None:
+            new.text, new.digest = "", bytes(16)
+            return self._store.memories.add(new)
+        new.text = self._clean(new.text)
+        words = memories.normalized(new.text).encode()
+        key = bytes(self._store.meta("key"))  # type: ignore[call-overload]
+        new.digest = blake2b(words + b"\0" + new.type.encode(), digest_size=16, key=key).digest()
+        return self._store.memories.add(new)
+
+    def _clean(self, text: str) -> str:
+        return cleaned(text, self._gate.redactor)
+
+    def _owner(self, agent: str | None) -> str | None:
+        return self._gate.name(owner(agent))
+
+    def _evidence(self, ids: Sequence[str]) -> list[str]:
+        if len(ids) > memories.MAX_EVIDENCE:
+            raise UsageError(f"at most {memories.MAX_EVIDENCE} events may bear a memory out")
+        found = []
+        for event_id in ids:
+            matches = self._store.log.find(clean_text(event_id), limit=2)
+            if len(matches) != 1:
+                how_many = "several events" if matches else "no event"
+                raise NotFoundError(f"{how_many} {event_id}; a search prints ids (ev-…)")
+            found.append(matches[0].id)
+        return found
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    def get(self, prefix: str) -> Memory:
+        """The memory whose id begins so, whatever has become of it.
+
+        Raises:
+            NotFoundError: none, or several (the message names them).
+        """
+        found = self._store.memories.find(clean_text(prefix))
+        if not found:
+            raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
+        if len(found) > 1:
+            some = ", ".join(memory.id for memory in found)
+            raise NotFoundError(f"several ids begin with {prefix}: {some}; write more of it")
+        return found[0]
+
+    def chain(self, prefix: str) -> list[Memory]:
+        """A memory with all that it superseded and all that superseded it, oldest first."""
+        middle = self.get(prefix)
+        return [*self._walk(middle, "supersedes")[::-1], middle, *self._walk(middle, "superseded_by")]
+
+    def _walk(self, memory: Memory, way: str) -> list[Memory]:
+        found: list[Memory] = []
+        row = getattr(memory, way)
+        while row is not None and row not in {memory.row, *(one.row for one in found)}:
+            found += self._store.memories.by_row([row]).values()
+            row = getattr(found[-1], way)
+        return found
+
+    def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
+        """Memories of a scope, newest first."""
+        wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
+        return self._store.memories.select(scope, wanted, limit)
+
+    def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
+        found, agent = self.get(prefix), self._owner(agent)
+        if found.agent is not None and agent != found.agent and not (is_person and agent is None):
+            raise OwnerError(
+                f"{found.id} belongs to {squeeze(found.agent, 60)}: only its owner changes or forgets it"
+                " (or a person at the command line)"
+            )
+        return found
+
+    # -- life ------------------------------------------------------------------------------------------------------
+    def pin(self, prefix: str, *, is_pinned: bool = True) -> Memory:
+        """A memory that does not fade, and that no distiller supersedes; or one that fades again.
+
+        Raises:
+            NotFoundError: no such memory, or several.
+            UsageError: it is to be pinned, and is not live.
+        """
+        found = self.get(prefix)
+        if is_pinned and not found.is_live:
+            raise UsageError(f"{found.id} is {found.state}: {instead(self, found)}")
+        if (found.pinned_ms is not None) != is_pinned:
+            self._store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
+        return self._store.memories.by_row([found.row])[found.row]
+
+    def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
+        """Live memories that have faded and that hardly anybody asked for, those said longest ago first.
+
+        Of `wanted` what would show others than live ones is not looked at.
+        """
+        now_ms, wanted = self._now_ms(), wanted or memories.MemoryFilter()
+        wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
+        fading = self._store.reviews.fading(scope, STALE_READS - 1)
+        return [one for one in fading if _is_wanted(one, wanted) and is_stale(facts_of(one), now_ms)][:limit]
+
+    # -- moving ----------------------------------------------------------------------------------------------------
+    def export(self, scope: Scope) -> Iterator[dict[str, object]]:
+        """Every memory of a scope as JSON values; see `memory_export.exported`."""
+        from howcome.memory.export import exported
+
+        return exported(self._store, scope)
+
+    def import_values(
+        self, values: Iterable[tuple[int, object]], *, is_trial: bool = False, is_mine: bool = False
+    ) -> ImportReport:
+        """Adds exported memories (line number, decoded JSON); keys that are known already are left as they are.
+
+        Those that this store did not write wait for review, unless `is_mine`: then they are believed.
+
+        Raises:
+            UsageError: it is no export, or one of a newer version; nothing was written.
+        """
+        from howcome.memory.importing import MemoryImport
+
+        one = MemoryImport(
+            self._store, self._clean, self._store_new, now_ms=self._now_ms(), is_trial=is_trial, is_mine=is_mine
+        )
+        return one.run(values)
+
+
+def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:
+    """Whether a filter lets a live memory pass."""
+    narrowed = all(
+        getattr(wanted, name) in (None, getattr(memory, name)) for name in ("type", "status", "source", "agent")
+    )
+    return narrowed and not (wanted.is_global_only if memory.project is not None else wanted.is_own_only)
+
+
+def _known(name: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
+    return value
+
+
+def instead(kept: Memories, memory: Memory) -> str:
+    """What can be done in place of what a memory that is not live does not allow."""
+    if memory.state == "forgotten":
+        return f"`howcome restore {memory.id}` brings it back"
+    if memory.state == "purged":
+        return "its text is gone"
+    return f"update {kept.chain(memory.key.hex())[-1].id} instead"

@@ -1,0 +1,63 @@
+"""What people and agents give a memory: its words, and the name of its owner."""
+
+from __future__ import annotations
+
+import os
+
+from howcome.clients.decode import clean_text
+from howcome.domain import memories
+from howcome.domain.events import squeeze
+from howcome.errors import NotFoundError, UsageError
+from howcome.redact.private_spans import strip_private
+from howcome.redact.redactor import Redactor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PRIVATE = "[private]"
+"""What is left of words that nobody wants kept."""
+
+
+def cleaned(text: str, redactor: Redactor) -> str:
+    """The words of a memory as they are kept: redacted, without private spans.
+
+    Raises:
+        UsageError: there are none, or too many.
+    """
+    text = redactor.redact(strip_private(clean_text(text))).strip()
+    if text in ("", PRIVATE):
+        raise UsageError("a memory needs words: give it a text")
+    if len(text) > memories.MAX_TEXT_CHARS:
+        raise UsageError(
+            f"a memory is at most {memories.MAX_TEXT_CHARS} characters, this is {len(text)}: say it shortly, or"
+            " write a document and remember where it is"
+        )
+    return text
+
+
+def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> None:
+    """Refuses, before a store is made for it, the first memory that could not be kept there.
+
+    Raises:
+        UsageError: the text or the owner cannot be used.
+        NotFoundError: no event is stored that could bear it out.
+    """
+    cleaned(text, Redactor(os.urandom(32)))
+    owner(agent)
+    if evidence:
+        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
+
+
+def owner(agent: str | None) -> str | None:
+    """The name of an owner: one short line, or none.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if agent is None:
+        return None
+    name = clean_text(agent).strip()
+    if not name or len(name) > memories.MAX_AGENT_CHARS or not name.isprintable():
+        raise UsageError(f"an agent's id is one line of at most {memories.MAX_AGENT_CHARS} characters")
+    return name

@@ -1,0 +1,1 @@
+"""A situation → what is said of the past, or nothing."""

@@ -1,0 +1,42 @@
+"""Connecting agents to their memory, and disconnecting them without a trace.
+
+Settings files belong to their users. So they are edited as text: entries are inserted and cut, everything else keeps
+its bytes. The agents' objects (`clients/`) say what is put where, `engine` puts it there and takes it out,
+`install_record` keeps what was there before, and the rest knows one kind of file or entry each.
+"""
+
+from howcome.wiring import former
+from howcome.wiring.agents import (
+    agent_of,
+    elsewhere,
+    inspect,
+    other_owners,
+    parts_of,
+    recorded_owners,
+    title_of,
+    wired_parts,
+)
+from howcome.wiring.commands import hook_command, hook_interpreter, howcome_home, server_words
+from howcome.wiring.engine import FileReport, PartState, install, uninstall
+from howcome.wiring.install_record import Owner
+
+__all__ = [
+    "FileReport",
+    "Owner",
+    "PartState",
+    "agent_of",
+    "elsewhere",
+    "former",
+    "hook_command",
+    "hook_interpreter",
+    "howcome_home",
+    "inspect",
+    "install",
+    "other_owners",
+    "parts_of",
+    "recorded_owners",
+    "server_words",
+    "title_of",
+    "uninstall",
+    "wired_parts",
+]

@@ -1,0 +1,97 @@
+"""How an agent starts howcome: a hook's shell command, the words of the MCP server, and how to know them again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from howcome.clients.registry import DEFAULT
+from howcome.clients.wiring import SERVER, Install, directory
+
+SERVERS = (SERVER, "recollect")
+"""The name of the MCP server in every agent's settings, and the former one."""
+
+_LAUNCHER = "howcome/launch.py"
+_LAUNCHERS = (_LAUNCHER, "recollect/present/launch.py")
+"""Also under the product's former name: such hooks and servers are ours, and made to start this one."""
+
+_ISOLATED = ["-I", "-S", "-E"]
+_HARMLESS = ["2>/dev/null", "||", "true"]
+"""Python exits 2 when its script is gone, and 2 blocks the user's prompt; this end makes a leftover hook harmless."""
+
+
+def hook_command(event: str, agent: str = DEFAULT) -> str:
+    """The shell command of one hook: quick to start, always exit 0, harmless once howcome is gone."""
+    words = [*_launcher(), event, *([] if agent == DEFAULT else ["--agent", agent])]
+    home = server_environment().get("HOWCOME_HOME")
+    command = " ".join([shlex.join(words), *_HARMLESS])
+    return command if home is None else f"HOWCOME_HOME={shlex.quote(home)} {command}"
+
+
+def install_for(agent: str) -> Install:
+    """How an agent starts this install."""
+    return Install(lambda event: hook_command(event, agent), server_words(), server_environment())
+
+
+def server_words() -> list[str]:
+    """The command line of the MCP server."""
+    return [*_launcher(), "mcp"]
+
+
+def server_environment() -> dict[str, str]:
+    """What the MCP server's environment must say: where the store is, when that is not the default place."""
+    home = howcome_home()
+    is_default = not os.environ.get("HOWCOME_HOME") or home == Path("~/.howcome").expanduser()
+    return {} if is_default else {"HOWCOME_HOME": str(home)}
+
+
+def howcome_home() -> Path:
+    """The directory that holds everything howcome keeps."""
+    return directory("HOWCOME_HOME", "~/.howcome")
+
+
+def is_hook(command: str, event: str | None = None) -> bool:
+    """Whether a shell command has the shape of our hooks' (of one event's, or of any)."""
+    words = _shell_words(command) if any(launcher in command for launcher in _LAUNCHERS) else []
+    if words[-3:] != _HARMLESS:
+        return False
+    words = words[:-3]
+    words = words[:-2] if words[-2:-1] == ["--agent"] else words
+    is_event = bool(words) and event in (None, words[-1])
+    return is_event and words[-5:-2] == _ISOLATED and words[-2].endswith(_LAUNCHERS)
+
+
+def is_server(words: Sequence[object]) -> bool:
+    """Whether words are our MCP server's command line."""
+    launcher = words[-2] if len(words) > 1 else ""
+    return isinstance(launcher, str) and launcher.endswith(_LAUNCHERS) and words[-1] == "mcp"
+
+
+def hook_interpreter(command: str) -> str | None:
+    """The interpreter that a hook command of ours starts; None when it is no such command."""
+    if not is_hook(command):
+        return None
+    words = _shell_words(command)
+    return next((word for word in words if "=" not in word.split("/", 1)[0]), None)
+
+
+def _shell_words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # no words that a shell would accept
+        return []
+
+
+def _launcher() -> list[str]:
+    return [_interpreter(), *_ISOLATED, str(Path(__file__).absolute().parents[1] / "launch.py")]
+
+
+def _interpreter() -> str:
+    """The running interpreter; links stay (a venv is found by them), a shim script gives way to what it starts."""
+    path = os.path.abspath(sys.executable)
+    with open(path, "rb") as file:
+        is_script = file.read(2) == b"#!"
+    return os.path.join(sys.prefix, "bin", f"python3.{sys.version_info.minor}") if is_script else path

@@ -1,0 +1,89 @@
+"""What an agent's wiring is made of: entries in a file that is its user's, and whole files of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, TABLE, Entry
+from howcome.wiring.atomic_files import decoded, digest
+from howcome.wiring.install_record import Record, State
+from howcome.wiring.json_entries import JsonEntries
+
+KINDS = {HOOK: "hooks", SERVER_ENTRY: "MCP server", TABLE: "MCP server", ALLOWED: "permissions", NEEDED: "version"}
+"""How each kind of entry is called to a user."""
+
+
+class Format(Protocol):
+    """How entries are read and written in one kind of file."""
+
+    def values(self, text: str) -> dict[str, object]:
+        """The file's values; raises a ValueError that names the place when the text is not valid."""
+
+    def merged(
+        self, text: str, wanted: Sequence[Entry], before: Sequence[Entry], there_before: Mapping[str, object]
+    ) -> str:
+        """The text with the wanted entries, each once."""
+
+    def stripped(self, text: str, ours: Sequence[Entry], there_before: Mapping[str, object]) -> str:
+        """The text without our entries."""
+
+    def has_hook(self, text: str, ours: Sequence[Entry]) -> bool:
+        """Whether a hook of ours is in the text."""
+
+    def state(self, text: str, entry: Entry, before: Sequence[Entry]) -> tuple[State, str]:
+        """How an entry stands there, and why."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Entries of ours in one file of the user's."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+    format: Format = field(default_factory=JsonEntries)
+
+    @property
+    def what(self) -> str:
+        """What is put there, in a user's words."""
+        return ", ".join(dict.fromkeys(KINDS[entry.kind] for entry in self.entries if entry.kind != NEEDED))
+
+    def with_ours(self, data: bytes | None, record: Record | None, before: Sequence[Entry]) -> bytes:
+        """The file with our entries; `before` are those that were put there for the same owner."""
+        mark, text = decoded(data or b"")
+        text = self.format.merged(text, self.entries, before, self._there_before(record))
+        return mark + text.encode()
+
+    def without_ours(self, data: bytes, record: Record | None, ours: Sequence[Entry]) -> bytes | None:
+        """The file as it would be had howcome never been there; None: there would be no file."""
+        mark, text = decoded(data)
+        named = [entry for entry in self.entries if entry.place not in {one.place for one in ours}]
+        if record is None and not self.format.has_hook(text, named):  # nothing says that these are ours
+            named = [entry for entry in named if entry.kind != ALLOWED]
+        text = self.format.stripped(text, [*ours, *named], self._there_before(record))
+        needed = {entry.path[0] for entry in self.entries if entry.kind == NEEDED}
+        nothing_left = record is not None and not record.existed and not set(self.format.values(text)) - needed
+        return None if nothing_left else mark + text.encode()
+
+    def _there_before(self, record: Record | None) -> Mapping[str, object]:
+        return self.format.values(decoded(record.original)[1]) if record and record.original else {}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A file that is ours from its first byte to its last."""
+
+    path: Path
+    content: bytes
+    what: str
+
+    entries: tuple[Entry, ...] = ()
+
+    def is_edited(self, data: bytes | None, record: Record | None) -> bool:
+        """Whether the file is there with other words than ours: its user's."""
+        return data is not None and data != self.content and not (record and digest(data) in record.written_sha256)
+
+
+Part = Merged | Whole

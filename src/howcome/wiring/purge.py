@@ -1,0 +1,187 @@
+"""Deleting the memory: what howcome made in its folder, and nothing else that may lie there.
+
+Sessions may be running, and a worker in the middle of a commit. So the words go first: whoever works sees that, ends
+and lets go of its lock. Then all is listed again, until nothing is left.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from howcome.errors import LifecycleError
+from howcome.log.place import is_database_file
+from howcome.present.own_files import RECORDS, foreign_paths, own_paths
+from howcome.present.render import counted
+from howcome.settings import CONFIG_NAME
+from howcome.worker.thread import LOCK_NAME, take_lock, worker_state
+
+WAIT_S = 3.0
+"""How long whoever works is waited for: it looks once in a second, and ends after its piece of at most some 0.3 s."""
+
+LIST_EVERY_S = 0.05
+
+
+@dataclass(frozen=True)
+class Purge:
+    """What is to be deleted: paths of files and folders, each folder before what is in it.
+
+    `for_others`: agents stay connected, so what undoes their install and the settings stay.
+    """
+
+    home: Path
+    paths: tuple[str, ...]
+    for_others: bool = False
+
+    @property
+    def files(self) -> list[str]:
+        """The files, the words first."""
+        files = [path for path in self.paths if not os.path.isdir(path)]
+        return sorted(files, key=lambda path: not is_database_file(path))
+
+    @property
+    def memory(self) -> list[str]:
+        """The files of them that are the memory's: without the records of installs, which undoing one takes away."""
+        return [path for path in self.files if not _is_in(path, str(self.home / RECORDS))]
+
+    @property
+    def backups(self) -> list[str]:
+        """What agents' own files were before they were connected."""
+        return [path for path in self.paths if path.endswith(".original")]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the memory's files."""
+        return sum(_size(path) for path in self.memory)
+
+    @property
+    def keeps_settings(self) -> bool:
+        """Whether `config.toml` stays, for the agents that stay connected."""
+        return self.for_others and str(self.home / CONFIG_NAME) in own_paths(str(self.home))
+
+
+def plan_purge(home: Path, *, for_others: bool = False) -> Purge:
+    """Everything of ours in the folder, by its exact name; `for_others` without what agents that stay need."""
+    kept = (str(home / RECORDS), str(home / CONFIG_NAME)) if for_others else ()
+    found = [path for path in own_paths(str(home)) if not any(_is_in(path, one) for one in kept)]
+    return Purge(home, tuple(found), for_others)
+
+
+def require_deletable(plan: Purge) -> None:
+    """Refuse, before anything is done, to delete where nothing can be deleted.
+
+    Raises:
+        LifecycleError: A folder may not be written; it is named.
+    """
+    for folder in dict.fromkeys(os.path.dirname(path) for path in plan.files):
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise LifecycleError(
+                f"{folder} is not writable, so the memory cannot be deleted. Nothing was changed."
+                " `howcome doctor` says how to make it writable."
+            )
+
+
+def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
+    """Deletes what is planned and what comes meanwhile, folders as far as they are empty then.
+
+    Args:
+        plan: What was found.
+        wait_s: How long whoever works is waited for.
+
+    Returns:
+        The files that were deleted, as paths in the folder.
+
+    Raises:
+        LifecycleError: Something is left, or may come; all else is deleted, and the message says what to do.
+    """
+    deadline = time.monotonic() + wait_s
+    deleted: dict[str, None] = {}
+    _delete([path for path in plan.files if is_database_file(path)], deleted)
+    lock = _when_nobody_works(str(plan.home), deadline)
+    try:
+        while True:
+            problems = _delete(plan.files, deleted)
+            for path in (*reversed(plan.paths), str(plan.home)):
+                _remove_empty(path)
+            plan = plan_purge(plan.home, for_others=plan.for_others)
+            if all(path in problems for path in plan.files) or time.monotonic() > deadline:
+                break
+            time.sleep(LIST_EVERY_S)
+        _require_gone(plan, problems, len(deleted), is_over=lock is not None or not _is_working(str(plan.home)))
+    finally:
+        if lock is not None:
+            os.close(lock)
+    return [os.path.relpath(path, plan.home) for path in deleted]
+
+
+def _delete(files: list[str], deleted: dict[str, None]) -> dict[str, str]:
+    """Deletes files; those that could not be, with the reason."""
+    problems = {}
+    for path in files:
+        try:
+            os.unlink(path)
+            deleted[path] = None
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problems[path] = str(error.strerror)
+    return problems
+
+
+def _when_nobody_works(home: str, deadline: float) -> int | None:
+    """The worker's lock, so that nobody begins; None when there is none to be had, or somebody works on."""
+    while _is_working(home) and time.monotonic() < deadline:
+        time.sleep(LIST_EVERY_S)
+    return take_lock(home) if os.path.isfile(os.path.join(home, LOCK_NAME)) else None
+
+
+def _is_working(home: str) -> bool:
+    return bool(worker_state(home)["working"])
+
+
+def _require_gone(plan: Purge, problems: Mapping[str, str], number: int, *, is_over: bool) -> None:
+    """Nothing is said to be deleted that is there, or that somebody may be writing.
+
+    Raises:
+        LifecycleError: It says so.
+    """
+    deleted = f"{counted(number, 'file')} of the memory {'was' if number == 1 else 'were'} deleted"
+    left = plan.files
+    stuck = [f"{path}: {problems[path]}" for path in left if path in problems]
+    if stuck:
+        raise LifecycleError(
+            f"{deleted}, {len(left)} could not be: {stuck[0]}. Delete what is left in {plan.home} by hand."
+        )
+    if left or not is_over:
+        what = f", {counted(len(left), 'file')} came again ({left[0]})" if left else ""
+        raise LifecycleError(
+            f"{deleted}{what}, but an agent's session is still at work in {plan.home}: end the agents' sessions and run"
+            " this again."
+        )
+
+
+def what_is_kept(home: Path) -> list[str]:
+    """What lies in the folder that howcome did not make, as paths in it."""
+    return [os.path.relpath(path, home) for path in foreign_paths(str(home))]
+
+
+def _remove_empty(path: str) -> None:
+    if not os.path.islink(path) and os.path.isdir(path):
+        try:
+            os.rmdir(path)
+        except OSError:  # somebody else's file is in it
+            return
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + os.sep)
+
+
+def _size(path: str) -> int:
+    try:
+        return 0 if os.path.isdir(path) else os.lstat(path).st_size
+    except OSError:
+        return 0
