@@ -28,9 +28,14 @@ class Field:
     __slots__ = ("choices", "default", "help", "high", "low", "name")
 
     def __init__(
-        self, name: str, default: object, help_text: str, low: float = 0, high: float = 1e9,
+        self,
+        name: str,
+        default: object,
+        help_text: str,
+        low: float = 0,
+        high: float = 1e9,
         choices: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.default, self.help, self.low, self.high = name, default, help_text, low, high
         self.choices = choices
 

@@ -37,9 +37,15 @@ __all__ = ["App", "now_ms", "open_app", "open_for_ingest", "open_for_recall"]
 
 
 def open_app(
-    settings: Settings, *, busy_ms: int = 5000, fixed_root: str | None = None, create: bool = True,
-    ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
-) -> App:  # fmt: skip
+    settings: Settings,
+    *,
+    busy_ms: int = 5000,
+    fixed_root: str | None = None,
+    create: bool = True,
+    ranking: Ranking | None = None,
+    embedder: Embedder | None = None,
+    opener: Opener | None = None,
+) -> App:
     """The façade over the store of `settings.home`, which is created when it is not there.
 
     Args:
@@ -80,9 +86,15 @@ class App:
     """Everything howcome does, over one store, in groups; `store` is for the groups, and for tests."""
 
     def __init__(
-        self, store: Store, settings: Settings, *, fixed_root: str | None = None,
-        ranking: Ranking | None = None, embedder: Embedder | None = None, opener: Opener | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        fixed_root: str | None = None,
+        ranking: Ranking | None = None,
+        embedder: Embedder | None = None,
+        opener: Opener | None = None,
+    ) -> None:
         self.store, self.settings, self._fixed_root, self._ranking = store, settings, fixed_root, ranking
         self._embedder, self._opener = embedder, opener
 

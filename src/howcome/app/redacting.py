@@ -70,7 +70,7 @@ class RowTexts:
         """The text, the excerpt and the payload of an event."""
         return self._preparer.prepare_again(events.KINDS[kind], tool, text, excerpt)
 
-    def digest(self, text: str, type: str) -> bytes:  # noqa: A002 - the column's name
+    def digest(self, text: str, type: str) -> bytes:
         """What equal memories have in common."""
         return memory_digest(self._key, type, text)
 

@@ -33,9 +33,14 @@ class Searching:
 
         outside, models = Outside(self._settings, self._store, self._models.redact, now_ms), self._models
         return answer(
-            self._store, question, now_ms=now_ms(), ranking=self._ranking or chosen_ranking(self._settings),
-            vectors=None if by_words else models.vectors, outside=outside, reranking=models.reranking,
-        )  # fmt: skip
+            self._store,
+            question,
+            now_ms=now_ms(),
+            ranking=self._ranking or chosen_ranking(self._settings),
+            vectors=None if by_words else models.vectors,
+            outside=outside,
+            reranking=models.reranking,
+        )
 
     def has_words(self, text: str) -> bool:
         """Whether a text has words to search by: not only very common ones."""
@@ -47,9 +52,15 @@ class Searching:
 
         is_loaded = self._models.embedder is not None  # a prompt does not wait until one is
         return recall(
-            self._store, self._settings, prompt, scope=self._projects.scope_of(cwd), session=session, recent=recent,
-            now_ms=now_ms(), vectors=self._models.vectors if is_loaded else None,
-        )  # fmt: skip
+            self._store,
+            self._settings,
+            prompt,
+            scope=self._projects.scope_of(cwd),
+            session=session,
+            recent=recent,
+            now_ms=now_ms(),
+            vectors=self._models.vectors if is_loaded else None,
+        )
 
     def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""

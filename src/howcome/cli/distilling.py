@@ -44,7 +44,7 @@ _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def distil(
     since: str | None, project: str | None, sample: int | None, *, seed: int, retry: bool, as_json: bool
-) -> None:  # fmt: skip
+) -> None:
     """Turn what sessions taught into memories: decisions with their reasons, failures with what fixed them,
     conventions, root causes. No model is asked, unless the setting `distiller` is llm.
 
@@ -95,9 +95,7 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
         return distillation.run(scope, since_ms, on_session=on_session)
 
 
-def _ask_model(
-    app: App, scope: Scope, since_ms: int | None, *, is_retry: bool, quiet: bool
-) -> ModelReport | None:  # fmt: skip
+def _ask_model(app: App, scope: Scope, since_ms: int | None, *, is_retry: bool, quiet: bool) -> ModelReport | None:
     """What a language model made of it; None where none distils."""
     if app.settings.distiller != "llm":
         if is_retry:

@@ -60,10 +60,19 @@ class RankingSpec(click.ParamType["Ranking"]):
 @click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
 @click.option("--json", "to_json", is_flag=True, help="Print JSON.")
 def evaluate(
-    paths: tuple[Path, ...], *, with_baseline: bool, ranking: Ranking | None, against: Ranking | None,
-    with_ablation: bool, is_pooled: bool, is_everywhere: bool,
-    with_memories: bool, into: Path | None, part: str, to_json: bool,
-) -> None:  # fmt: skip
+    paths: tuple[Path, ...],
+    *,
+    with_baseline: bool,
+    ranking: Ranking | None,
+    against: Ranking | None,
+    with_ablation: bool,
+    is_pooled: bool,
+    is_everywhere: bool,
+    with_memories: bool,
+    into: Path | None,
+    part: str,
+    to_json: bool,
+) -> None:
     """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
 
     A set is a folder with questions.jsonl and what is asked: transcripts/ (an agent's own files), sessions.jsonl

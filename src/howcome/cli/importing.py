@@ -35,8 +35,13 @@ _REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
 def import_(
-    paths: tuple[str, ...], agent: str | None, *, retry_set_aside: bool, as_json: bool, yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
-) -> None:  # fmt: skip
+    paths: tuple[str, ...],
+    agent: str | None,
+    *,
+    retry_set_aside: bool,
+    as_json: bool,
+    yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
+) -> None:
     """Read transcripts (.jsonl, .jsonl.gz, or folders of them) into the store.
 
     Without PATHS: every transcript of every known agent on this machine. Only what is new is read, so it can be run

@@ -48,10 +48,26 @@ _SAYS = {
 @click.option("--unpin", metavar="ID", help="It fades again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def memories(
-    type: str | None, status: str | None, source: str | None, agent: str | None, project: str | None, *,  # noqa: A002 - the option's own word
-    all_projects: bool, is_global: bool, forgotten: bool, superseded: bool, limit: int, stale: bool, review: bool,
-    settle: int | None, keep: str | None, why: str | None, pin: str | None, unpin: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    type: str | None,
+    status: str | None,
+    source: str | None,
+    agent: str | None,
+    project: str | None,
+    *,
+    all_projects: bool,
+    is_global: bool,
+    forgotten: bool,
+    superseded: bool,
+    limit: int,
+    stale: bool,
+    review: bool,
+    settle: int | None,
+    keep: str | None,
+    why: str | None,
+    pin: str | None,
+    unpin: str | None,
+    as_json: bool,
+) -> None:
     """List the memories of this folder's project and those that hold everywhere, one line each.
 
     \b
@@ -76,12 +92,18 @@ def memories(
     _check_narrowed(
         {"--forgotten": forgotten, "--superseded": superseded},
         {"--type": type, "--status": status, "--source": source, "--agent": agent, "--global": is_global},
-        is_stale=stale, is_review=review,
-    )  # fmt: skip
+        is_stale=stale,
+        is_review=review,
+    )
     wanted = MemoryFilter(
-        type=type, agent=agent, status=status, source=source, with_forgotten=forgotten, with_superseded=superseded,
+        type=type,
+        agent=agent,
+        status=status,
+        source=source,
+        with_forgotten=forgotten,
+        with_superseded=superseded,
         is_global_only=is_global,
-    )  # fmt: skip
+    )
     pairs: list[Review] = []
     found: list[Memory] = []
     nothing = _nothing([], is_stale=stale)
@@ -99,7 +121,7 @@ def memories(
 
 def _check_narrowed(
     of_the_dead: Mapping[str, object], narrowed: Mapping[str, object], *, is_stale: bool, is_review: bool
-) -> None:  # fmt: skip
+) -> None:
     """Options that would do nothing are wrong usage."""
     useless = {**(of_the_dead if is_stale or is_review else {}), **(narrowed if is_review else {})}
     if given := [name for name, value in useless.items() if value]:
@@ -175,8 +197,9 @@ def _settled(pair: Review) -> str:
     stays = [f"{memory.id} stays" for memory in both if memory.is_live]
     gone = [
         f"{memory.id} is forgotten (`howcome restore {memory.id}` brings it back)"
-        for memory in both if memory.state == "forgotten"
-    ]  # fmt: skip
+        for memory in both
+        if memory.state == "forgotten"
+    ]
     return ", ".join(stays + gone)
 
 

@@ -77,9 +77,15 @@ def _open_to_import(*, is_trial: bool) -> App:
 @click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
 @_JSON
 def remember(
-    text: tuple[str, ...], type: str | None, *, is_global: bool, project: str | None, agent: str | None,  # noqa: A002 - the option's own word
-    evidence: tuple[str, ...], as_json: bool,
-) -> None:  # fmt: skip
+    text: tuple[str, ...],
+    type: str | None,
+    *,
+    is_global: bool,
+    project: str | None,
+    agent: str | None,
+    evidence: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Keep TEXT (`-`: standard input) as a memory of this folder's project; secrets in it are redacted.
 
     Say one thing, with its reason. The same text again is known already. TYPE is decision, failure, pattern,
@@ -127,7 +133,7 @@ def _redacted(rules: list[str]) -> str:
 def update(
     memory_id: str,
     text: tuple[str, ...],
-    type: str | None,  # noqa: A002 - the option's own word
+    type: str | None,
     status: str | None,
     agent: str | None,
     *,

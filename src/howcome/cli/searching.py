@@ -46,10 +46,20 @@ INDEX_WAIT_S = 1.0
 @click.option("--explain", "is_explained", is_flag=True, help="Say why each hit is there.")
 @_JSON
 def search(
-    text: tuple[str, ...], limit: int, *, all_projects: bool, project: str | None, by: str | None, before: str | None,
-    since: str | None, types: tuple[str, ...], session: str | None, agent: str | None, is_explained: bool,
+    text: tuple[str, ...],
+    limit: int,
+    *,
+    all_projects: bool,
+    project: str | None,
+    by: str | None,
+    before: str | None,
+    since: str | None,
+    types: tuple[str, ...],
+    session: str | None,
+    agent: str | None,
+    is_explained: bool,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Search what was said and done, best first.
 
     The scope is the project of the current folder. Nothing found is an empty list and exit code 0; a project that
@@ -80,10 +90,17 @@ def search(
     try:
         with open_to_read() as app:
             question = Question(
-                asked, scope_of(app, project, all_projects=is_everywhere), limit=limit, by_session=by == "session",
-                types=types, session=session, agent=agent, before_ms=before_ms, since_ms=since_ms,
+                asked,
+                scope_of(app, project, all_projects=is_everywhere),
+                limit=limit,
+                by_session=by == "session",
+                types=types,
+                session=session,
+                agent=agent,
+                before_ms=before_ms,
+                since_ms=since_ms,
                 explained=is_explained,
-            )  # fmt: skip
+            )
             names = [name for name, value in narrowed.items() if value]
             report, lines = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:

@@ -189,9 +189,14 @@ class Client:
     """
 
     def __init__(
-        self, name: str, title: str, *, wiring: Wiring, history: History | None = None,
+        self,
+        name: str,
+        title: str,
+        *,
+        wiring: Wiring,
+        history: History | None = None,
         hooks: Mapping[str, Hook] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.title, self.wiring, self.history = name, title, wiring, history
         self.hooks: Mapping[str, Hook] = hooks or {}
 

@@ -65,10 +65,18 @@ def _event(record: Record, state: ReaderState, kind: str, block: int, text: str,
     session = text_field(record, "sessionId") or text_field(record, "session_id") or state.session_id
     state.cwd = text_field(record, "cwd") or state.cwd  # a record without a folder is where the one before it was
     return Event(
-        client=CLIENT, kind=kind, record_id=text_field(record, "uuid") or "", block=block, session_id=session,
-        text=text, ts_ms=parse_time_ms(record.get("timestamp")), cwd=state.cwd,
-        branch=text_field(record, "gitBranch"), agent_id=text_field(record, "agentId"), **fields,  # type: ignore[arg-type]
-    )  # fmt: skip
+        client=CLIENT,
+        kind=kind,
+        record_id=text_field(record, "uuid") or "",
+        block=block,
+        session_id=session,
+        text=text,
+        ts_ms=parse_time_ms(record.get("timestamp")),
+        cwd=state.cwd,
+        branch=text_field(record, "gitBranch"),
+        agent_id=text_field(record, "agentId"),
+        **fields,  # type: ignore[arg-type]
+    )
 
 
 def _content(record: Record) -> object:
@@ -106,9 +114,17 @@ def _assistant_block(record: Record, state: ReaderState, index: int, block: Reco
         if call_id:
             state.open_call(call_id, tool, file)
         return _event(
-            record, state, events.TOOL_CALL, index, "", origin=events.ORIGIN_ASSISTANT, tool=tool,
-            tool_use_id=call_id, file=file, input=values,
-        )  # fmt: skip
+            record,
+            state,
+            events.TOOL_CALL,
+            index,
+            "",
+            origin=events.ORIGIN_ASSISTANT,
+            tool=tool,
+            tool_use_id=call_id,
+            file=file,
+            input=values,
+        )
     return None
 
 
@@ -185,9 +201,18 @@ def _tool_result(record: Record, state: ReaderState, index: int, block: Record) 
     if code is None and tool == "Bash" and not failed:
         code = 0
     return _event(
-        record, state, events.TOOL_RESULT, index, without_own_blocks(text), origin=result_origin(tool), tool=tool,
-        tool_use_id=call_id, file=file, failed=failed, exit_code=code,
-    )  # fmt: skip
+        record,
+        state,
+        events.TOOL_RESULT,
+        index,
+        without_own_blocks(text),
+        origin=result_origin(tool),
+        tool=tool,
+        tool_use_id=call_id,
+        file=file,
+        failed=failed,
+        exit_code=code,
+    )
 
 
 def result_text(content: object) -> str:

@@ -54,7 +54,10 @@ class _Wiring(Wiring):
 
 
 CLIENT = Client(
-    "codex", "Codex CLI", history=_History(), wiring=_Wiring(),
+    "codex",
+    "Codex CLI",
+    history=_History(),
+    wiring=_Wiring(),
     hooks={  # timeouts in seconds; `transcript_path` may be null
         "SessionStart": Hook(CATCH_UP, START, timeout=20),
         "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5),
@@ -63,4 +66,4 @@ CLIENT = Client(
         "PreCompact": Hook(CAPTURE_OR_CATCH_UP, INGEST, is_wired=False),
         "SubagentStop": Hook(CAPTURE_OR_CATCH_UP, INGEST, is_wired=False),
     },
-)  # fmt: skip
+)

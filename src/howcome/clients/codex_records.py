@@ -72,10 +72,17 @@ def _session_meta(payload: Record, state: ReaderState) -> list[Event]:
 
 def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
     return Event(
-        client=CLIENT, kind=kind, record_id=text_field(record, "timestamp") or "", block=0,
-        session_id=state.session_id, text=without_own_blocks(text), ts_ms=parse_time_ms(record.get("timestamp")),
-        cwd=state.cwd, branch=state.branch, **fields,  # type: ignore[arg-type]
-    )  # fmt: skip
+        client=CLIENT,
+        kind=kind,
+        record_id=text_field(record, "timestamp") or "",
+        block=0,
+        session_id=state.session_id,
+        text=without_own_blocks(text),
+        ts_ms=parse_time_ms(record.get("timestamp")),
+        cwd=state.cwd,
+        branch=state.branch,
+        **fields,  # type: ignore[arg-type]
+    )
 
 
 def _item(record: Record, item: Record, state: ReaderState) -> list[Event] | None:
@@ -121,9 +128,16 @@ def _call(record: Record, item: Record, state: ReaderState) -> Event:
     if call_id:
         state.open_call(call_id, tool, file)
     return _event(
-        record, state, events.TOOL_CALL, "", origin=events.ORIGIN_ASSISTANT, tool=tool, tool_use_id=call_id,
-        file=file, input=values,
-    )  # fmt: skip
+        record,
+        state,
+        events.TOOL_CALL,
+        "",
+        origin=events.ORIGIN_ASSISTANT,
+        tool=tool,
+        tool_use_id=call_id,
+        file=file,
+        input=values,
+    )
 
 
 def _call_input(item: Record) -> dict[str, object]:
@@ -155,9 +169,17 @@ def _output(record: Record, item: Record, state: ReaderState) -> Event:
     failed = code not in (None, 0) or success is False
     origin = events.ORIGIN_EXTERNAL if tool is None or "__" in tool or "web" in tool else events.ORIGIN_TOOL
     return _event(
-        record, state, events.TOOL_RESULT, text, origin=origin, tool=tool, tool_use_id=call_id, file=file,
-        failed=failed, exit_code=code,
-    )  # fmt: skip
+        record,
+        state,
+        events.TOOL_RESULT,
+        text,
+        origin=origin,
+        tool=tool,
+        tool_use_id=call_id,
+        file=file,
+        failed=failed,
+        exit_code=code,
+    )
 
 
 def _output_text(output: object) -> tuple[str, int | None, bool | None]:

@@ -98,7 +98,9 @@ class _Wiring(Wiring):
 
 
 CLIENT = _Cursor(
-    "cursor", "Cursor", wiring=_Wiring(),
+    "cursor",
+    "Cursor",
+    wiring=_Wiring(),
     hooks={  # without a timeout: sources disagree on its unit, and a hook of ours ends by itself
         "sessionStart": Hook(TAKE_SPOOL, START, shape=nothing),
         "beforeSubmitPrompt": Hook(OBSERVE, PROMPT, shape=_go_on),
@@ -107,4 +109,4 @@ CLIENT = _Cursor(
         "stop": Hook(TAKE_SPOOL, INGEST, shape=nothing),
         "sessionEnd": Hook(TAKE_SPOOL, START, shape=nothing),
     },
-)  # fmt: skip
+)

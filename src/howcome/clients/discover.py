@@ -35,7 +35,7 @@ class Found:
 
 def known_transcripts(
     home: str, environment: Mapping[str, str], agent: str | None = None, *, newest_first: bool = False
-) -> list[Found]:  # fmt: skip
+) -> list[Found]:
     """Every transcript of every known client (or of `agent`), in the order in which they are to be read.
 
     Oldest first, so that originals come before forks, unless told otherwise; a session always before its subagents.

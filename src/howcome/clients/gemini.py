@@ -80,7 +80,10 @@ class _Wiring(Wiring):
 
 
 CLIENT = Client(
-    "gemini", "Gemini CLI", history=_History(), wiring=_Wiring(),
+    "gemini",
+    "Gemini CLI",
+    history=_History(),
+    wiring=_Wiring(),
     hooks={  # timeouts in milliseconds; standard output must be one JSON value
         "SessionStart": Hook(CATCH_UP, START, timeout=20000, shape=always_json),
         "BeforeAgent": Hook(RECALL, PROMPT, timeout=5000, shape=always_json),
@@ -88,4 +91,4 @@ CLIENT = Client(
         "PreCompress": Hook(CAPTURE_OR_CATCH_UP, INGEST, timeout=20000, shape=always_json),
         "SessionEnd": Hook(CAPTURE_OR_CATCH_UP, START, timeout=20000, shape=always_json),
     },
-)  # fmt: skip
+)

@@ -79,9 +79,15 @@ def _message(record: Record, state: ReaderState) -> list[Event] | None:
 def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
     values: dict[str, object] = {"block": 0, "ts_ms": parse_time_ms(record.get("timestamp")), **fields}
     return Event(
-        client=CLIENT, kind=kind, record_id=text_field(record, "id") or "", session_id=state.session_id, text=text,
-        cwd=state.cwd, agent_id=state.agent_id, **values,  # type: ignore[arg-type]
-    )  # fmt: skip
+        client=CLIENT,
+        kind=kind,
+        record_id=text_field(record, "id") or "",
+        session_id=state.session_id,
+        text=text,
+        cwd=state.cwd,
+        agent_id=state.agent_id,
+        **values,  # type: ignore[arg-type]
+    )
 
 
 def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
@@ -105,8 +111,9 @@ def _text(content: object) -> str:
     """The words of a content: a string, a part or parts; not its thoughts, calls and results, which are kept apart."""
     found = [
         item if isinstance(item, str) else text_field(item, "text") or "" if isinstance(item, dict) else ""
-        for item in _items(content) if not (isinstance(item, dict) and item.get("thought"))
-    ]  # fmt: skip
+        for item in _items(content)
+        if not (isinstance(item, dict) and item.get("thought"))
+    ]
     return "".join(found)
 
 

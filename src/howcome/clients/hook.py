@@ -36,9 +36,14 @@ class Hook:
     __slots__ = ("deadline_setting", "handler", "is_wired", "shape", "timeout")
 
     def __init__(
-        self, handler: str, deadline_setting: str, *, timeout: int | None = None, shape: Shape | None = None,
+        self,
+        handler: str,
+        deadline_setting: str,
+        *,
+        timeout: int | None = None,
+        shape: Shape | None = None,
         is_wired: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.handler, self.deadline_setting, self.timeout = handler, deadline_setting, timeout
         self.shape, self.is_wired = shape or as_context, is_wired
 

@@ -92,10 +92,16 @@ def _event(
     if kind == events.TOOL_RESULT:
         fields |= {"failed": kept.get("failed"), "exit_code": kept.get("exit_code")}
     return Event(
-        client=str(kept["agent"]), kind=kind, record_id=f"{kept['session_id']}\0{kept['id']}", block=block,
-        session_id=str(kept["session_id"]), text=without_own_blocks(text), input=values,
-        origin=_ORIGINS.get(kind, events.ORIGIN_ASSISTANT), **fields,  # type: ignore[arg-type]
-    )  # fmt: skip
+        client=str(kept["agent"]),
+        kind=kind,
+        record_id=f"{kept['session_id']}\0{kept['id']}",
+        block=block,
+        session_id=str(kept["session_id"]),
+        text=without_own_blocks(text),
+        input=values,
+        origin=_ORIGINS.get(kind, events.ORIGIN_ASSISTANT),
+        **fields,  # type: ignore[arg-type]
+    )
 
 
 def _agent(given: Mapping[str, object], default: str) -> str:

@@ -74,10 +74,16 @@ def _event(record: Record, part: Record, state: ReaderState, kind: str, text: st
     index = record.get("index")
     values: dict[str, object] = {"ts_ms": began or made, **fields}
     return Event(
-        client=CLIENT, kind=kind, record_id=f"{made}.{began or 0}" if made else text_field(record, "message") or "",
-        block=index if isinstance(index, int) else 0, session_id=state.session_id, text=text, cwd=state.cwd,
-        agent_id=state.agent_id, **values,  # type: ignore[arg-type]
-    )  # fmt: skip
+        client=CLIENT,
+        kind=kind,
+        record_id=f"{made}.{began or 0}" if made else text_field(record, "message") or "",
+        block=index if isinstance(index, int) else 0,
+        session_id=state.session_id,
+        text=text,
+        cwd=state.cwd,
+        agent_id=state.agent_id,
+        **values,  # type: ignore[arg-type]
+    )
 
 
 def _inside(record: Record, name: str) -> Record:
@@ -120,10 +126,18 @@ def _tool(record: Record, part: Record, state: ReaderState) -> list[Event]:
         text = text_field(doing, "output") or text_field(doing, "error") or ""
         code = _inside(doing, "metadata").get("exit")
         code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
-        found.append(_event(
-            record, part, state, events.TOOL_RESULT, without_own_blocks(text), exit_code=code,
-            failed=doing.get("status") == "error" or code not in (None, 0),
-            origin=events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL,
-            ts_ms=parse_time_ms(time.get("end")) or began, **named,
-        ))  # fmt: skip
+        found.append(
+            _event(
+                record,
+                part,
+                state,
+                events.TOOL_RESULT,
+                without_own_blocks(text),
+                exit_code=code,
+                failed=doing.get("status") == "error" or code not in (None, 0),
+                origin=events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL,
+                ts_ms=parse_time_ms(time.get("end")) or began,
+                **named,
+            )
+        )
     return found

@@ -134,8 +134,9 @@ def sessions_in(path: str) -> list[tuple[str, int, int]]:
         sessions = database.execute(f"SELECT id, {updated} FROM session ORDER BY 2, 1").fetchall()  # noqa: S608
     return [
         (f"{path}#{name}", counts.get(name, 0), int(time_ms) * 1_000_000 if isinstance(time_ms, int | float) else 0)
-        for name, time_ms in sessions if isinstance(name, str) and "/" not in name and "#" not in name
-    ]  # fmt: skip
+        for name, time_ms in sessions
+        if isinstance(name, str) and "/" not in name and "#" not in name
+    ]
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:
@@ -163,8 +164,9 @@ def database_session(path: str, session: str, *, is_idle: bool = False) -> bytes
         line = _head_line(session, head, read_head)
         order = "time_created, id" if "time_created" in _columns(database, "message") else "id"
         messages = database.execute(
-            f"SELECT id, data FROM message WHERE session_id = ? ORDER BY {order}", (session,)  # noqa: S608 - ours
-        ).fetchall()  # fmt: skip
+            f"SELECT id, data FROM message WHERE session_id = ? ORDER BY {order}",  # noqa: S608 - ours
+            (session,),
+        ).fetchall()
         parts: dict[str, list[Row]] = {}
         for message, part, data in database.execute(
             "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY message_id, id", (session,)

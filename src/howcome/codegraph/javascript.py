@@ -143,9 +143,12 @@ class JavaScriptResolver:
         paths = options.get("paths")
         if base is not None and isinstance(paths, dict):
             found = [
-                (pattern, f"{base}/{target}") for pattern, targets in paths.items() if isinstance(targets, list)
-                for target in targets if isinstance(target, str)
-            ]  # fmt: skip
+                (pattern, f"{base}/{target}")
+                for pattern, targets in paths.items()
+                if isinstance(targets, list)
+                for target in targets
+                if isinstance(target, str)
+            ]
         if isinstance(base_url, str) and base is not None:
             found.append(("*", f"{base}/*"))
         return found or (self._inherited(config, values, depth - 1) if depth else [])

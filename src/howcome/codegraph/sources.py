@@ -93,9 +93,14 @@ class Listing:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:
             done = subprocess.run(
-                _LIST, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=GIT_LIMIT_S, check=True,
-            )  # fmt: skip
+                _LIST,
+                cwd=self.root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=GIT_LIMIT_S,
+                check=True,
+            )
         except (OSError, subprocess.SubprocessError):
             return None
         return _texts(done.stdout.split(b"\0"))

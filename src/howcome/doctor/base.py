@@ -139,9 +139,13 @@ class Machine:
         os.close(writes)
         try:
             process = subprocess.Popen(
-                words, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables,
+                words,
+                stdin=reads,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=variables,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         finally:
             os.close(reads)
         code: int | None = None

@@ -18,9 +18,11 @@ def damaged(machine: Machine, check: str, what: str) -> Finding:
     """The finding of a damaged database; its repair makes a whole one, and is asked for first."""
     number = _readable_memories(machine)
     backup = newest_backup(machine.home)
-    kept = f"memories kept by hand that can still be read: {number}" if number is not None else (
-        "memories kept by hand are in no transcript: what can be read of them is saved"
-    )  # fmt: skip
+    kept = (
+        f"memories kept by hand that can still be read: {number}"
+        if number is not None
+        else ("memories kept by hand are in no transcript: what can be read of them is saved")
+    )
     if backup is not None:
         kept += f"; the last backup of them is {os.path.basename(backup)}"
     what = f"{what.partition('; ')[0]}; {kept}"

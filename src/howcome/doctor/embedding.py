@@ -65,11 +65,13 @@ def _of_others(machine: Machine, facts: dict[str, Any]) -> list[Finding]:
     others = [each for each in facts["models"] if each["model"] != facts["model"]]
     return [
         Finding(
-            "note", "vectors", f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now",
+            "note",
+            "vectors",
+            f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now",
             f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}",
         )
         for each in others
-    ]  # fmt: skip
+    ]
 
 
 def vector_facts(app: App, settings: Settings) -> dict[str, Any]:

@@ -49,9 +49,16 @@ class Candidate:
     __slots__ = ("evidence", "origin", "said", "subject", "text", "ts_ms", "type")
 
     def __init__(
-        self, type: str, text: str, evidence: Iterable[str], origin: str, ts_ms: int, *, subject: str = "",  # noqa: A002 - the field's own word
+        self,
+        type: str,
+        text: str,
+        evidence: Iterable[str],
+        origin: str,
+        ts_ms: int,
+        *,
+        subject: str = "",
         said: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.type, self.text, self.origin, self.ts_ms = type, text, origin, ts_ms
         self.evidence = tuple(dict.fromkeys(evidence))[: memories.MAX_EVIDENCE]
         self.subject, self.said = subject, said

@@ -40,9 +40,13 @@ class GraphChange:
     __slots__ = ("changed", "edges", "limits", "paths", "reader")
 
     def __init__(
-        self, reader: int, paths: Collection[str], changed: Mapping[str, CodeFile], edges: Collection[Edge],
+        self,
+        reader: int,
+        paths: Collection[str],
+        changed: Mapping[str, CodeFile],
+        edges: Collection[Edge],
         limits: Sequence[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.reader, self.paths, self.changed, self.edges, self.limits = reader, paths, changed, edges, list(limits)
 
 

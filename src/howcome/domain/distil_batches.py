@@ -81,9 +81,14 @@ class MemoryChange:
     __slots__ = ("differs", "is_doubtful", "new", "op", "reason", "same", "target")
 
     def __init__(
-        self, op: str, *, new: NewMemory | None = None, target: int | None = None, reason: str = "",
+        self,
+        op: str,
+        *,
+        new: NewMemory | None = None,
+        target: int | None = None,
+        reason: str = "",
         is_doubtful: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.op, self.new, self.target, self.reason, self.is_doubtful = op, new, target, reason, is_doubtful
         self.same: int | None = None
         self.differs: Sequence[tuple[int, str]] = ()

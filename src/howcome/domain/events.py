@@ -88,11 +88,26 @@ class Event:
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
-        self, *, client: str, kind: str, record_id: str, block: int, session_id: str, text: str, origin: str,
-        ts_ms: int | None = None, cwd: str | None = None, branch: str | None = None, agent_id: str | None = None,
-        tool: str | None = None, tool_use_id: str | None = None, file: str | None = None,
-        failed: bool | None = None, exit_code: int | None = None, input: Mapping[str, object] | None = None,  # noqa: A002 - the client's own word
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        client: str,
+        kind: str,
+        record_id: str,
+        block: int,
+        session_id: str,
+        text: str,
+        origin: str,
+        ts_ms: int | None = None,
+        cwd: str | None = None,
+        branch: str | None = None,
+        agent_id: str | None = None,
+        tool: str | None = None,
+        tool_use_id: str | None = None,
+        file: str | None = None,
+        failed: bool | None = None,
+        exit_code: int | None = None,
+        input: Mapping[str, object] | None = None,
+    ) -> None:
         self.client, self.kind, self.record_id, self.block, self.session_id = client, kind, record_id, block, session_id
         self.text, self.origin, self.ts_ms, self.cwd, self.branch = text, origin, ts_ms, cwd, branch
         self.agent_id, self.tool, self.tool_use_id, self.file = agent_id, tool, tool_use_id, file
@@ -131,10 +146,14 @@ def call_text(tool: str | None, values: Mapping[str, object] | None) -> str:
         return tool or ""
     parts = [value[:CALL_FIELD_CHARS] for name in CALL_FIELDS if isinstance(value := values.get(name), str) and value]
     parts += [
-        value[:CALL_FIELD_CHARS] for name, value in values.items()
-        if name not in CALL_FIELDS and name not in CONTENT_FIELDS
-        and isinstance(value, str) and value and not value.isspace()
-    ]  # fmt: skip
+        value[:CALL_FIELD_CHARS]
+        for name, value in values.items()
+        if name not in CALL_FIELDS
+        and name not in CONTENT_FIELDS
+        and isinstance(value, str)
+        and value
+        and not value.isspace()
+    ]
     if not parts:  # a patch or a note: its first lines say what it is about
         parts = [value[:CALL_FIELD_CHARS] for value in values.values() if isinstance(value, str)]
     return "\n".join(parts)

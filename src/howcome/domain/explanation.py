@@ -44,9 +44,13 @@ class Explanation:
     __slots__ = ("adjustments", "fused", "strength", "terms", "tiers")
 
     def __init__(
-        self, score: float, tiers: Mapping[str, tuple[float, float]], adjustments: Mapping[str, float], strength: float,
+        self,
+        score: float,
+        tiers: Mapping[str, tuple[float, float]],
+        adjustments: Mapping[str, float],
+        strength: float,
         terms: Sequence[TermMatch],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Keeps the parts; `score` is the final one, `tiers` each tier's score and weight."""
         self.tiers, self.adjustments, self.strength, self.terms = dict(tiers), dict(adjustments), strength, list(terms)
         changed = prod(self.adjustments.values())

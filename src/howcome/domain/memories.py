@@ -152,12 +152,30 @@ class NewMemory:
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
-        self, *, key: bytes, digest: bytes, type: str, text: str, project: str | None, agent: str | None, origin: str,  # noqa: A002 - the field's own word
-        status: str, created_ms: int, evidence: Sequence[str] = (), supersedes: int | None = None,
-        is_copy: bool = False, deleted_ms: int | None = None, purged_ms: int | None = None, source: str = HAND,
-        subject: str = "", said: Sequence[tuple[int, str]] = (), pinned_ms: int | None = None,
-        status_ms: int | None = None, claims: Claims | None = None, replaces: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        key: bytes,
+        digest: bytes,
+        type: str,
+        text: str,
+        project: str | None,
+        agent: str | None,
+        origin: str,
+        status: str,
+        created_ms: int,
+        evidence: Sequence[str] = (),
+        supersedes: int | None = None,
+        is_copy: bool = False,
+        deleted_ms: int | None = None,
+        purged_ms: int | None = None,
+        source: str = HAND,
+        subject: str = "",
+        said: Sequence[tuple[int, str]] = (),
+        pinned_ms: int | None = None,
+        status_ms: int | None = None,
+        claims: Claims | None = None,
+        replaces: int | None = None,
+    ) -> None:
         self.key, self.digest, self.type, self.text, self.project = key, digest, type, text, project
         self.agent, self.origin, self.status, self.created_ms = agent, origin, status, created_ms
         self.evidence, self.supersedes = tuple(evidence), supersedes
@@ -189,10 +207,18 @@ class MemoryFilter:
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
-        self, *, type: str | None = None, agent: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
-        with_forgotten: bool = False, with_superseded: bool = False, with_purged: bool = False,
-        is_global_only: bool = False, is_own_only: bool = False, source: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        type: str | None = None,
+        agent: str | None = None,
+        status: str | None = None,
+        with_forgotten: bool = False,
+        with_superseded: bool = False,
+        with_purged: bool = False,
+        is_global_only: bool = False,
+        is_own_only: bool = False,
+        source: str | None = None,
+    ) -> None:
         self.type, self.agent, self.status, self.source = type, agent, status, source
         self.is_global_only, self.is_own_only = is_global_only, is_own_only
         self.with_forgotten, self.with_superseded, self.with_purged = with_forgotten, with_superseded, with_purged

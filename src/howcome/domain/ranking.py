@@ -87,9 +87,16 @@ class Facts:
     __slots__ = ("is_here", "is_open", "is_pinned", "is_repeated", "reads", "ts_ms", "type")
 
     def __init__(
-        self, ts_ms: int, *, type: str = "", is_open: bool = True, reads: int = 0, is_repeated: bool = False,  # noqa: A002 - the field's own word
-        is_pinned: bool = False, is_here: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        ts_ms: int,
+        *,
+        type: str = "",
+        is_open: bool = True,
+        reads: int = 0,
+        is_repeated: bool = False,
+        is_pinned: bool = False,
+        is_here: bool = True,
+    ) -> None:
         self.ts_ms, self.type, self.is_open, self.reads, self.is_repeated = ts_ms, type, is_open, reads, is_repeated
         self.is_pinned, self.is_here = is_pinned, is_here
 
@@ -98,9 +105,13 @@ def facts_of(memory: Memory, *, is_here: bool = True) -> Facts:
     """What adjustments may know of a memory: its age counts from when it was said last."""
     is_untyped = memory.source == HAND and memory.type == DEFAULT_TYPE
     return Facts(
-        memory.said_ms or memory.created_ms, type="" if is_untyped else memory.type, is_open=memory.status == OPEN,
-        reads=memory.access_count, is_pinned=memory.pinned_ms is not None, is_here=is_here,
-    )  # fmt: skip
+        memory.said_ms or memory.created_ms,
+        type="" if is_untyped else memory.type,
+        is_open=memory.status == OPEN,
+        reads=memory.access_count,
+        is_pinned=memory.pinned_ms is not None,
+        is_here=is_here,
+    )
 
 
 class Adjustment:

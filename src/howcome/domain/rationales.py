@@ -30,9 +30,15 @@ class NewRationale:
     __slots__ = ("key", "last_row", "order_ms", "prompt_row", "rationale", "ts_ms")
 
     def __init__(
-        self, key: bytes, prompt_row: int, last_row: int, *, ts_ms: int | None, order_ms: int,
+        self,
+        key: bytes,
+        prompt_row: int,
+        last_row: int,
+        *,
+        ts_ms: int | None,
+        order_ms: int,
         rationale: Rationale | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.key, self.prompt_row, self.last_row = key, prompt_row, last_row
         self.ts_ms, self.order_ms, self.rationale = ts_ms, order_ms, rationale
 

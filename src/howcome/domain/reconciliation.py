@@ -51,9 +51,16 @@ class StoredCandidate:
     __slots__ = ("evidence", "key", "origin", "subject", "text", "ts_ms", "type")
 
     def __init__(
-        self, key: bytes, type: str, text: str, *, origin: str, ts_ms: int, subject: str = "",  # noqa: A002 - the field's own word
+        self,
+        key: bytes,
+        type: str,
+        text: str,
+        *,
+        origin: str,
+        ts_ms: int,
+        subject: str = "",
         evidence: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.key, self.type, self.text, self.origin = key, type, text, origin
         self.ts_ms, self.subject, self.evidence = ts_ms, subject, tuple(evidence)
 
@@ -72,9 +79,15 @@ class Known:
     __slots__ = ("candidates", "derived", "kept", "project_id", "stamp", "touched")
 
     def __init__(
-        self, project_id: int, candidates: Sequence[StoredCandidate], kept: Sequence[Memory] = (), *,
-        touched: Iterable[bytes] = (), derived: Iterable[bytes] = (), stamp: tuple[object, ...] = (),
-    ) -> None:  # fmt: skip
+        self,
+        project_id: int,
+        candidates: Sequence[StoredCandidate],
+        kept: Sequence[Memory] = (),
+        *,
+        touched: Iterable[bytes] = (),
+        derived: Iterable[bytes] = (),
+        stamp: tuple[object, ...] = (),
+    ) -> None:
         self.project_id, self.candidates, self.kept = project_id, list(candidates), list(kept)
         self.touched, self.derived, self.stamp = set(touched), set(derived), stamp
 
@@ -99,9 +112,17 @@ class Wanted:
     )  # fmt: skip
 
     def __init__(
-        self, key: bytes, type: str, text: str, *, origin: str, subject: str = "",  # noqa: A002 - the field's own word
-        said: Sequence[tuple[int, str]] = (), evidence: Sequence[str] = (), parts: Sequence[bytes] = (),
-    ) -> None:  # fmt: skip
+        self,
+        key: bytes,
+        type: str,
+        text: str,
+        *,
+        origin: str,
+        subject: str = "",
+        said: Sequence[tuple[int, str]] = (),
+        evidence: Sequence[str] = (),
+        parts: Sequence[bytes] = (),
+    ) -> None:
         self.key, self.type, self.text, self.origin = key, type, text, origin
         self.subject, self.said, self.evidence, self.parts = subject, tuple(said), tuple(evidence), tuple(parts)
         self.supersedes: bytes | None = None

@@ -95,9 +95,15 @@ class NewRecord:
     __slots__ = ("digest", "events", "offset", "quarantined", "size_bytes", "unknown")
 
     def __init__(
-        self, offset: int, size_bytes: int, events: list[NewEvent], *, quarantined: str | None = None,
-        digest: str = "", unknown: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        offset: int,
+        size_bytes: int,
+        events: list[NewEvent],
+        *,
+        quarantined: str | None = None,
+        digest: str = "",
+        unknown: bool = False,
+    ) -> None:
         self.offset, self.size_bytes, self.events = offset, size_bytes, events
         self.quarantined, self.digest, self.unknown = quarantined, digest, unknown
 

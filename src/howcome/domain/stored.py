@@ -137,9 +137,19 @@ class Turn:
     __slots__ = ("before", "exchange", "kind", "origin", "place", "project_id", "row", "session_id", "text", "ts_ms")
 
     def __init__(  # noqa: PLR0913 - a row of a table
-        self, row: int, session_id: int, exchange: int, project_id: int, ts_ms: int, kind: int, origin: int, *,
-        text: str, before: str | None, place: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        row: int,
+        session_id: int,
+        exchange: int,
+        project_id: int,
+        ts_ms: int,
+        kind: int,
+        origin: int,
+        *,
+        text: str,
+        before: str | None,
+        place: int = 1,
+    ) -> None:
         self.place = place
         self.row, self.session_id, self.exchange, self.project_id = row, session_id, exchange, project_id
         self.ts_ms, self.kind, self.origin, self.text, self.before = ts_ms, kind, origin, text, before
@@ -155,9 +165,16 @@ class Found:
     __slots__ = ("adjustments", "event", "explanation", "memory", "passage", "score", "strength", "tiers")
 
     def __init__(
-        self, score: float, tiers: Mapping[str, float], passage: str, *, event: StoredEvent | None = None,
-        memory: Memory | None = None, strength: float = 0.0, adjustments: Mapping[str, float] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        score: float,
+        tiers: Mapping[str, float],
+        passage: str,
+        *,
+        event: StoredEvent | None = None,
+        memory: Memory | None = None,
+        strength: float = 0.0,
+        adjustments: Mapping[str, float] | None = None,
+    ) -> None:
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
         self.strength, self.adjustments = strength, adjustments or {}
         self.explanation: Explanation | None = None
@@ -192,10 +209,18 @@ class Filter:
     __slots__ = ("agent", "before_ms", "kinds", "memory_types", "origins", "scope", "sessions", "since_ms", "without")
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
-        self, scope: Scope, *, before_ms: int | None = None, since_ms: int | None = None, without: Sequence[int] = (),
-        sessions: Sequence[int] | None = None, kinds: Sequence[str] | None = None,
-        origins: Sequence[str] | None = None, memory_types: Sequence[str] | None = None, agent: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        scope: Scope,
+        *,
+        before_ms: int | None = None,
+        since_ms: int | None = None,
+        without: Sequence[int] = (),
+        sessions: Sequence[int] | None = None,
+        kinds: Sequence[str] | None = None,
+        origins: Sequence[str] | None = None,
+        memory_types: Sequence[str] | None = None,
+        agent: str | None = None,
+    ) -> None:
         self.scope, self.before_ms, self.since_ms, self.without = scope, before_ms, since_ms, tuple(without)
         self.sessions = None if sessions is None else tuple(sessions)
         self.kinds, self.origins, self.memory_types, self.agent = kinds, origins, memory_types, agent
@@ -209,9 +234,16 @@ class Filter:
         """The same filter for these kinds of events only, of those that it lets through."""
         wanted = kinds if self.kinds is None else [kind for kind in kinds if kind in self.kinds]
         return Filter(
-            self.scope, before_ms=self.before_ms, since_ms=self.since_ms, without=self.without, sessions=self.sessions,
-            kinds=wanted, origins=self.origins, memory_types=self.memory_types, agent=self.agent,
-        )  # fmt: skip
+            self.scope,
+            before_ms=self.before_ms,
+            since_ms=self.since_ms,
+            without=self.without,
+            sessions=self.sessions,
+            kinds=wanted,
+            origins=self.origins,
+            memory_types=self.memory_types,
+            agent=self.agent,
+        )
 
 
 class Reminder:
@@ -223,9 +255,13 @@ class Reminder:
     __slots__ = ("event", "memory", "passages", "rows", "score")
 
     def __init__(
-        self, event: StoredEvent | None, score: float, passages: list[tuple[str, str]], rows: list[int],
+        self,
+        event: StoredEvent | None,
+        score: float,
+        passages: list[tuple[str, str]],
+        rows: list[int],
         memory: Memory | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.event, self.score, self.passages, self.rows, self.memory = event, score, passages, rows, memory
 
 

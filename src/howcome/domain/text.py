@@ -187,13 +187,20 @@ def best_passage(text: str, words: set[str], limit: int) -> str:
     if len(text) <= limit:
         return text
     heads = {word[:3] for word in words}  # most words of a long text are told by their first letters
-    spans = ((0, len(text)),) if len(text) <= 2 * PASSAGE_SPAN_CHARS else (
-        (0, PASSAGE_SPAN_CHARS), (len(text) - PASSAGE_SPAN_CHARS, len(text)),
-    )  # fmt: skip
+    spans = (
+        ((0, len(text)),)
+        if len(text) <= 2 * PASSAGE_SPAN_CHARS
+        else (
+            (0, PASSAGE_SPAN_CHARS),
+            (len(text) - PASSAGE_SPAN_CHARS, len(text)),
+        )
+    )
     marks = [
-        match.start() for begin, end in spans for match in _PASSAGE_WORD.finditer(text, begin, end)
+        match.start()
+        for begin, end in spans
+        for match in _PASSAGE_WORD.finditer(text, begin, end)
         if (word := match.group().lower())[:3] in heads and _is_wanted(word, words)
-    ]  # fmt: skip
+    ]
     mark = _densest(marks, limit)
     start = max(0, mark - limit // 8)
     if start > 0:

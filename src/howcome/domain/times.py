@@ -208,9 +208,11 @@ def _nearness(ts_ms: int, span: Span) -> float:
 
 def _may_speak_of_time(text: str) -> bool:
     words = text.lower().replace("-", " ").split()
-    return not _TRIGGERS.isdisjoint(word.lstrip("(\"'“,")[:3] for word in words) or any(
-        mark in text for mark in ("19", "20", "Q", "q")
-    ) or (not text.isascii() and any(word in text for word in _FIXED))  # fmt: skip
+    return (
+        not _TRIGGERS.isdisjoint(word.lstrip("(\"'“,")[:3] for word in words)
+        or any(mark in text for mark in ("19", "20", "Q", "q"))
+        or (not text.isascii() and any(word in text for word in _FIXED))
+    )
 
 
 def _with_fixed(text: str) -> str:
@@ -343,8 +345,20 @@ def _month(match: re.Match[str], now_ms: int) -> Bounds:
     part, name, year = match[1], match[2], match[3]
     lead = match.string[max(0, match.start() - 10) : match.start()].rstrip().rsplit(" ", 1)[-1]
     is_named = bool(part or year) or lead in (
-        "in", "last", "since", "until", "till", "before", "after", "during", "of", "from", "to", "between", "and",
-    )  # fmt: skip
+        "in",
+        "last",
+        "since",
+        "until",
+        "till",
+        "before",
+        "after",
+        "during",
+        "of",
+        "from",
+        "to",
+        "between",
+        "and",
+    )
     if not is_named and (len(name) < 4 or name in ("march", "may")):
         return None
     number, this_year = _MONTHS.index(name[:3]) + 1, date_of(now_ms)[0]

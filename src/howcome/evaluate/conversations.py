@@ -73,11 +73,15 @@ def _records(conversation: Conversation, project: str) -> Iterable[dict[str, obj
             role = speakers.setdefault(turn.role, "assistant" if len(speakers) % 2 else "user")
         at = datetime.fromtimestamp(time_ms / 1000, UTC)
         yield {
-            "type": role, "uuid": f"{conversation.session}/{turn.id}", "sessionId": conversation.session,
-            "cwd": f"/{project}", "version": "0",
-            "isSidechain": False, "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "type": role,
+            "uuid": f"{conversation.session}/{turn.id}",
+            "sessionId": conversation.session,
+            "cwd": f"/{project}",
+            "version": "0",
+            "isSidechain": False,
+            "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "message": {"role": role, "content": _content(turn, role)},
-        }  # fmt: skip
+        }
 
 
 def _content(turn: Turn, role: str) -> object:

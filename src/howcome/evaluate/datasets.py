@@ -163,11 +163,14 @@ def _asked(row: Row, within: str = "") -> Asked:
     asking = row.get("self")
     sessions = _names(row.get("evidence_sessions") or row.get("evidence"))
     return Asked(
-        text=str(row["question"]), category=str(row.get("category") or "all"),
-        sessions=frozenset(within + name for name in sessions), turns=_names(row.get("evidence_turns")),
-        answer=str(row.get("answer") or ""), before_ms=parse_time_ms(row.get("before")),
+        text=str(row["question"]),
+        category=str(row.get("category") or "all"),
+        sessions=frozenset(within + name for name in sessions),
+        turns=_names(row.get("evidence_turns")),
+        answer=str(row.get("answer") or ""),
+        before_ms=parse_time_ms(row.get("before")),
         asking=f"{within}{asking}" if asking else None,
-    )  # fmt: skip
+    )
 
 
 def _names(value: object) -> frozenset[str]:
@@ -234,16 +237,18 @@ def _haystacks(folder: Path) -> list[Corpus]:
 def _haystack(row: Row) -> Corpus:
     name = str(row["question_id"])
     asked = Asked(
-        str(row["question"]), str(row.get("question_type") or "all"),
+        str(row["question"]),
+        str(row.get("question_type") or "all"),
         frozenset(f"{name}/{session}" for session in _names(row.get("answer_session_ids"))),
         answer=str(row.get("answer") or ""),
-    )  # fmt: skip
+    )
     columns = (row["haystack_session_ids"], row["haystack_dates"], row["haystack_sessions"])
     sessions = [
         Conversation(
-            f"{name}/{session}", written_ms(date),
+            f"{name}/{session}",
+            written_ms(date),
             [Turn(f"{name}/{session}/{at}", str(turn["role"]), str(turn["content"])) for at, turn in enumerate(turns)],
         )
         for session, date, turns in zip(*columns, strict=True)  # type: ignore[call-overload]
-    ]  # fmt: skip
+    ]
     return _corpus(name, [asked], sessions)

@@ -58,8 +58,9 @@ def difference(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Figures:
     for level in LEVELS:
         pairs = [
             (mine.scores[level], other.scores[level])
-            for mine, other in zip(ours, theirs, strict=True) if level in mine.scores and level in other.scores
-        ]  # fmt: skip
+            for mine, other in zip(ours, theirs, strict=True)
+            if level in mine.scores and level in other.scores
+        ]
         if pairs:
             found[level] = {name: _difference(pairs, name) for name in COLUMNS[level]}
     return found

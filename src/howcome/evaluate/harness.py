@@ -88,9 +88,14 @@ class Pool:
             app.index.embed(threads=os.cpu_count() or 1)
 
     def ask(
-        self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
-        of: str = OWN_PROJECT, asked_ms: int | None = None,
-    ) -> list[Measured]:  # fmt: skip
+        self,
+        data: DataSet,
+        progress: Callable[[str], None],
+        ranking: Ranking | None = None,
+        *,
+        of: str = OWN_PROJECT,
+        asked_ms: int | None = None,
+    ) -> list[Measured]:
         """Every question of a set, measured, in their order.
 
         Args:
@@ -119,9 +124,14 @@ class Pool:
             found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)
         return dict(Counter(memory.type for memory in found).most_common())
 
-    def ask_shown(self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *,
+    def ask_shown(
+        self,
+        data: DataSet,
+        progress: Callable[[str], None],
+        ranking: Ranking | None = None,
+        *,
         with_memories: bool,
-    ) -> list[Measured]:  # fmt: skip
+    ) -> list[Measured]:
         """Every question by what a search shows, one list of events and memories; a memory stands for what it cites.
 
         Sessions are ranked as they come up in that list, not by a search of their own.

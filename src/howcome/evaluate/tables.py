@@ -65,8 +65,9 @@ def _categories(sets: Sequence[Figures]) -> str:
         [_label(figures, level), _plain(name), str(cells["n"]), *_metrics(cells)]
         for figures in sets
         for level, groups in figures["levels"].items()
-        for name, cells in groups.items() if name != "all"
-    ]  # fmt: skip
+        for name, cells in groups.items()
+        if name != "all"
+    ]
     return _table("By category", ["set", "category", "n", *COLUMNS], rows)
 
 
@@ -92,8 +93,10 @@ def _ablation(sets: Sequence[Figures]) -> str:
     """A column for every set and level; the time stands with a set's first level."""
     columns = [
         (figures, level, level == next(iter(figures["levels"])))
-        for figures in sets if "ablation" in figures for level in figures["levels"]
-    ]  # fmt: skip
+        for figures in sets
+        if "ablation" in figures
+        for level in figures["levels"]
+    ]
     if not columns:
         return ""
     titles = [f"{_label(figures, level)}, {metric_of(figures, level)}" for figures, level, _ in columns]
@@ -123,9 +126,15 @@ def _changed(figures: Figures, level: str, name: str, *, has_time: bool) -> str:
 
 def _secrets(sets: Sequence[Figures]) -> str:
     rows = [
-        [_plain(figures["set"]), str(figures["secrets"]), _number(figures["recall"], ".3f"), str(figures["clean"]),
-         _number(figures["clean_touched"], ".3f")] for figures in sets
-    ]  # fmt: skip
+        [
+            _plain(figures["set"]),
+            str(figures["secrets"]),
+            _number(figures["recall"], ".3f"),
+            str(figures["clean"]),
+            _number(figures["clean_touched"], ".3f"),
+        ]
+        for figures in sets
+    ]
     return _table("Redaction", ["set", "secrets", "found", "clean texts", "touched"], rows)
 
 

@@ -64,9 +64,13 @@ class Asked:
     __slots__ = ("client", "deadline", "embedder", "payload", "settings")
 
     def __init__(
-        self, client: Client, payload: Payload, settings: Settings, deadline: float,
+        self,
+        client: Client,
+        payload: Payload,
+        settings: Settings,
+        deadline: float,
         embedder: SharedEmbedder | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.client, self.payload, self.settings = client, payload, settings
         self.deadline, self.embedder = deadline, embedder
 
@@ -76,9 +80,13 @@ class Asked:
 
 
 def answer(
-    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
+    event: str,
+    payload: Payload,
+    settings: Settings,
+    deadline: float,
+    agent: str = DEFAULT,
     embedder: SharedEmbedder | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """What an event is answered, recorded as said; '' for nothing.
 
     Args:
@@ -95,9 +103,13 @@ def answer(
 
 
 def prepare(
-    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
+    event: str,
+    payload: Payload,
+    settings: Settings,
+    deadline: float,
+    agent: str = DEFAULT,
     embedder: SharedEmbedder | None = None,
-) -> Reply:  # fmt: skip
+) -> Reply:
     """As `answer`, but nothing is recorded yet, and the store is still open."""
     client = client_of(agent)
     hook = client.hooks.get(event) if client else None

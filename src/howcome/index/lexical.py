@@ -205,9 +205,13 @@ class LexicalIndex:
 
     @guarded
     def search(
-        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
+        self,
+        what: Search,
+        weights: Mapping[str, float],
+        wanted: Filter,
+        limit: int,
         required: Sequence[Sequence[str]] = (),
-    ) -> list[Hit]:  # fmt: skip
+    ) -> list[Hit]:
         """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
         name = EXCHANGES if what == EXCHANGES else EVENTS
         opened = self._searcher(name)
@@ -257,9 +261,14 @@ class LexicalIndex:
         return found
 
     def _hits(
-        self, name: str, queries: list[Query], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = (),
+        self,
+        name: str,
+        queries: list[Query],
+        wanted: Filter,
+        limit: int,
+        required: Sequence[Sequence[str]] = (),
         asked: object = None,
-    ) -> list[Hit]:  # fmt: skip
+    ) -> list[Hit]:
         """`asked` tells one search from another, but for kinds and origins; without it they are not sifted."""
         opened = self._searcher(name)
         if opened is None or not queries:
@@ -283,9 +292,14 @@ class LexicalIndex:
         return list(map(Hit, *columns, (score for score, _ in found)))
 
     def _sift(
-        self, searcher: tantivy.Searcher, any_of: Query, must: list[tuple[Occur, Query]],
-        kinds: Mapping[str, set[int]], limit: int, asked: object,
-    ) -> list[tuple[float, tantivy.DocAddress]] | None:  # fmt: skip
+        self,
+        searcher: tantivy.Searcher,
+        any_of: Query,
+        must: list[tuple[Occur, Query]],
+        kinds: Mapping[str, set[int]],
+        limit: int,
+        asked: object,
+    ) -> list[tuple[float, tantivy.DocAddress]] | None:
         """The best hits of some kinds, from the best of all; None when so few of those are of these kinds."""
         total, needed = self._total("events"), limit * SPARE
         for field, numbers in kinds.items():
@@ -317,9 +331,12 @@ def _total(searcher: tantivy.Searcher) -> int:
 
 
 def weighted(
-    opened: tuple[tantivy.Schema, tantivy.Searcher], field: str, weights: Mapping[str, float], factor: float,
+    opened: tuple[tantivy.Schema, tantivy.Searcher],
+    field: str,
+    weights: Mapping[str, float],
+    factor: float,
     total: int,
-) -> list[Query]:  # fmt: skip
+) -> list[Query]:
     """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
     schema, searcher = opened
     queries = []

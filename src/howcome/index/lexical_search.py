@@ -42,9 +42,13 @@ class LexicalSearch:
         return self.lexical.weigh(terms, scope)
 
     def search(
-        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
+        self,
+        what: Search,
+        weights: Mapping[str, float],
+        wanted: Filter,
+        limit: int,
         required: Sequence[Sequence[str]] = (),
-    ) -> list[Hit]:  # fmt: skip
+    ) -> list[Hit]:
         """The best hits of one kind; see `domain.stored.SEARCHES`."""
         return self.lexical.search(what, weights, wanted, limit, required)
 

@@ -29,9 +29,13 @@ class SearchIndex(Protocol):
         ...
 
     def search(
-        self, what: Search, weights: Mapping[str, float], wanted: Filter, limit: int,
+        self,
+        what: Search,
+        weights: Mapping[str, float],
+        wanted: Filter,
+        limit: int,
         required: Sequence[Sequence[str]] = (),
-    ) -> list[Hit]:  # fmt: skip
+    ) -> list[Hit]:
         """The best hits of one of `domain.stored.SEARCHES`, with every required term: BM25 with the weights as idf."""
         ...
 

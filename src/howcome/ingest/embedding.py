@@ -25,9 +25,12 @@ later are added by the search (`store.vector_index`), for what is written stays.
 
 
 def embed_new_turns(
-    store: Store, embedder: Embedder, writer: VectorWriting, deadline: float | None = None,
+    store: Store,
+    embedder: Embedder,
+    writer: VectorWriting,
+    deadline: float | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Writes vectors of the turns that are newer than the last one until there are none, or the deadline; how many.
 
     What is written is committed now and then, and at the end.

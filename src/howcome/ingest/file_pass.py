@@ -30,9 +30,15 @@ class FilePass:
     """The records of one file that are read but not yet committed."""
 
     def __init__(
-        self, writer: RecordWriter, state: SourceState, memory: ReaderState, head: bytes, window: bytes,
-        report: FileReport, on_progress: Callable[[int], None] | None,
-    ) -> None:  # fmt: skip
+        self,
+        writer: RecordWriter,
+        state: SourceState,
+        memory: ReaderState,
+        head: bytes,
+        window: bytes,
+        report: FileReport,
+        on_progress: Callable[[int], None] | None,
+    ) -> None:
         self._writer, self._head, self._window, self._report = writer, head, window, report
         self._on_progress = on_progress
         self.state = state.copy()

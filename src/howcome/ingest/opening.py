@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def open_ingester(
-    store: Store, settings: Settings, fixed_root: str | None, now_ms: Callable[[], int],
+    store: Store,
+    settings: Settings,
+    fixed_root: str | None,
+    now_ms: Callable[[], int],
     on_rows: Callable[[dict[int, str]], None],
-) -> Ingester:  # fmt: skip
+) -> Ingester:
     """Reads transcripts into a store; folders that it has not seen are looked at (see `Ingester`)."""
     places = Places(settings.exclude, fixed_root)
     meet = None if fixed_root is not None else Identities(store, now_ms).meet

@@ -40,10 +40,15 @@ class Ingester(RecordWriter):
     """Reads transcript files into one store; see `RecordWriter` for its arguments."""
 
     def ingest_file(
-        self, path: str, client: str, *, deadline: float | None = None,
-        on_progress: Callable[[int], None] | None = None, is_ended_then: bool = False,
+        self,
+        path: str,
+        client: str,
+        *,
+        deadline: float | None = None,
+        on_progress: Callable[[int], None] | None = None,
+        is_ended_then: bool = False,
         report: FileReport | None = None,
-    ) -> FileReport:  # fmt: skip
+    ) -> FileReport:
         """Reads what is new in one file.
 
         Args:
@@ -85,9 +90,13 @@ class Ingester(RecordWriter):
         held.commit()
 
     def _pass_over_sessions(
-        self, path: str, client: str, report: FileReport, deadline: float | None,
+        self,
+        path: str,
+        client: str,
+        report: FileReport,
+        deadline: float | None,
         on_progress: Callable[[int], None] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A database of many sessions: each is a source, and the database's own row only says when all were read."""
         history = history_of(client)
         status = history.status(path)
@@ -122,9 +131,14 @@ class Ingester(RecordWriter):
         return state if state is None or state.client == client else state.next_generation(client)
 
     def _pass(
-        self, path: str, client: str, report: FileReport, deadline: float | None,
-        on_progress: Callable[[int], None] | None, status: Status | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: str,
+        client: str,
+        report: FileReport,
+        deadline: float | None,
+        on_progress: Callable[[int], None] | None,
+        status: Status | None = None,
+    ) -> None:
         is_session, status = status is not None, status or history_of(client).status(path)
         state = self._known(path, client)
         if state is not None and self._is_read(state, status):

@@ -92,7 +92,7 @@ class Preparer:
         gated = self.gate.text  # a part of a path may be a secret where the whole is none
         given = {
             name: gated(item) if isinstance(item, str) and item[:1] == "/" else item for name, item in given.items()
-        }  # fmt: skip
+        }
         redacted = self.gate.value(given)
         text = said
         if redacted != values:

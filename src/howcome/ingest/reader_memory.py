@@ -32,9 +32,13 @@ def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState
 
 
 def remembered(
-    values: Mapping[str, object], path: str, client: str, decode: Callable[[bytes, str], Mapping[str, object]],
-    stream: BinaryIO, offset: int,
-) -> ReaderState:  # fmt: skip
+    values: Mapping[str, object],
+    path: str,
+    client: str,
+    decode: Callable[[bytes, str], Mapping[str, object]],
+    stream: BinaryIO,
+    offset: int,
+) -> ReaderState:
     """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
     state = at_hand(values, path, client)
     if WITHHELD not in values:

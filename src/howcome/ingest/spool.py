@@ -129,9 +129,14 @@ def _redacted(checked: Observation, gate: Gate) -> Observation:
 
 
 def ingest_spool(
-    ingester: Ingester, store: Store, home: str, *, deadline: float | None = None, retry_all: bool = False,
+    ingester: Ingester,
+    store: Store,
+    home: str,
+    *,
+    deadline: float | None = None,
+    retry_all: bool = False,
     wait_s: float = 0.0,
-) -> SpoolReport:  # fmt: skip
+) -> SpoolReport:
     """Moves what was spooled into the store, oldest first; what is new is handed on to the index, not indexed here.
 
     Args:
@@ -171,9 +176,10 @@ class _Pass:
         work = [(path, 0) for path in spool.claim(self._home)]
         now_s = self._ingester.now_ms() / 1000
         work += [
-            (letter.path, letter.attempts) for letter in spool.dead_letters(self._home)
+            (letter.path, letter.attempts)
+            for letter in spool.dead_letters(self._home)
             if retry_all or _is_due(letter, now_s)
-        ]  # fmt: skip
+        ]
         for path, attempts in work:
             if self._is_late():
                 self._report.is_complete = False

@@ -31,9 +31,14 @@ class RecordWriter:
     """
 
     def __init__(
-        self, store: Store, places: Places, *, now_ms: Callable[[], int],
-        on_rows: Callable[[dict[int, str]], None] | None = None, meet: Callable[[str], None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        places: Places,
+        *,
+        now_ms: Callable[[], int],
+        on_rows: Callable[[dict[int, str]], None] | None = None,
+        meet: Callable[[str], None] | None = None,
+    ) -> None:
         self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
         self._preparer: Preparer | None = None
         self._is_ended_then = False

@@ -76,9 +76,13 @@ class Closing:
         end = len(self._told) if after == len(self._turns) else self._turns[after]
         last = self._told[self._turns[after - 1]]
         return NewBatch(
-            last.project, self._told[begin].row, self._told[end - 1].row, turns=after - first, ended_ms=last.order_ms,
+            last.project,
+            self._told[begin].row,
+            self._told[end - 1].row,
+            turns=after - first,
+            ended_ms=last.order_ms,
             closed_by=why,
-        )  # fmt: skip
+        )
 
     def _ends_before(self, first: int, number: int) -> str | None:
         """Why a batch ends before a message, "" when it does not, None when that is not known yet."""

@@ -128,8 +128,9 @@ def _negates(one: Statement, other: Statement) -> bool:
         return True
     return any(
         opposite in other.words and word not in other.words and opposite not in one.words
-        for word, opposite in _SWITCHES.items() if word in one.words
-    )  # fmt: skip
+        for word, opposite in _SWITCHES.items()
+        if word in one.words
+    )
 
 
 def _counts_otherwise(one: Statement, other: Statement) -> bool:
@@ -138,8 +139,9 @@ def _counts_otherwise(one: Statement, other: Statement) -> bool:
     values = {number for _, number, _ in one.numbers}, {number for _, number, _ in other.numbers}
     return any(
         a not in values[1] and b not in values[0] and ((before and before == left) or (after and after == right))
-        for before, a, after in mine for left, b, right in theirs
-    )  # fmt: skip
+        for before, a, after in mine
+        for left, b, right in theirs
+    )
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:

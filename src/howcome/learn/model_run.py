@@ -94,9 +94,13 @@ class ModelDistillation:
     """
 
     def __init__(
-        self, store: Store, model: Callable[[], LanguageModel | None], now_ms: Callable[[], int], known_as: str,
+        self,
+        store: Store,
+        model: Callable[[], LanguageModel | None],
+        now_ms: Callable[[], int],
+        known_as: str,
         meaning: Callable[[], Meaning | None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store, self._open_model, self._now_ms, self._known_as = store, model, now_ms, known_as
         self._meaning = meaning
         self._key = bytes(store.meta("key"))  # type: ignore[call-overload]
@@ -104,9 +108,15 @@ class ModelDistillation:
         self._failures = 0
 
     def run(
-        self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
-        most_asked: int | None = None, wait_s: float = 0.0, on_batch: Callable[[int, int], None] = lambda *_: None,
-    ) -> ModelReport:  # fmt: skip
+        self,
+        scope: Scope | None = None,
+        since_ms: int | None = None,
+        *,
+        rest: Rest = lambda: True,
+        most_asked: int | None = None,
+        wait_s: float = 0.0,
+        on_batch: Callable[[int, int], None] = lambda *_: None,
+    ) -> ModelReport:
         """Closes batches and asks the model for those that wait.
 
         Args:

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 
 def open_batches(
-    store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str,
+    store: Store,
+    settings: Settings,
+    now_ms: Callable[[], int],
+    known_as: str,
     meaning: Callable[[], Meaning | None] = lambda: None,
-) -> ModelDistillation:  # fmt: skip
+) -> ModelDistillation:
     """What asks a model for batches; without a budget, or within an agent that howcome started, it asks nobody, and
     reports why.
 

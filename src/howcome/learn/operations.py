@@ -61,8 +61,14 @@ class Proposal:
     __slots__ = ("cited", "op", "origin", "reason", "target", "text", "type")
 
     def __init__(
-        self, op: str, type: str, text: str, target: Memory | None, cited: Sequence[StoredEvent], reason: str  # noqa: A002 - the field's own word
-    ) -> None:  # fmt: skip
+        self,
+        op: str,
+        type: str,
+        text: str,
+        target: Memory | None,
+        cited: Sequence[StoredEvent],
+        reason: str,
+    ) -> None:
         self.op, self.type, self.text, self.target, self.cited, self.reason = op, type, text, target, cited, reason
         self.origin = events.ORIGIN_EXTERNAL
 
@@ -218,11 +224,19 @@ class Weighing:
             key = memory_key(self._key, self._root, proposal.type, f"{proposal.text}\0{proposal.ts_ms}")
         new = NewMemory(
             key=key,
-            digest=memory_digest(self._key, proposal.type, proposal.text), type=proposal.type,
-            text=proposal.text[:MAX_TEXT_CHARS], project=self._root, agent=None, origin=proposal.origin,
-            status=memories.OPEN, created_ms=proposal.ts_ms, evidence=list(evidence)[: memories.MAX_EVIDENCE],
-            source=memories.LLM, subject="" if target is None else target.subject, said=[max(said)],
-        )  # fmt: skip
+            digest=memory_digest(self._key, proposal.type, proposal.text),
+            type=proposal.type,
+            text=proposal.text[:MAX_TEXT_CHARS],
+            project=self._root,
+            agent=None,
+            origin=proposal.origin,
+            status=memories.OPEN,
+            created_ms=proposal.ts_ms,
+            evidence=list(evidence)[: memories.MAX_EVIDENCE],
+            source=memories.LLM,
+            subject="" if target is None else target.subject,
+            said=[max(said)],
+        )
         return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
 
     def _compare(self, changes: Sequence[MemoryChange], near: Callable[[Known], Near | None]) -> list[MemoryChange]:
@@ -244,9 +258,10 @@ class Weighing:
                 self._reject(REPEATED)
                 repeated.append(change)
             change.differs = [
-                (rows[older], reason) for (older, newer), reason in plan.reviews.items()
+                (rows[older], reason)
+                for (older, newer), reason in plan.reviews.items()
                 if newer == new.key and older in rows
-            ]  # fmt: skip
+            ]
         return repeated
 
 

@@ -140,9 +140,15 @@ class _Reconciliation:
         named = (group.subject for group in members if group.subject and group.type == head.type)
         subject = head.subject or next(named, "")
         return Wanted(
-            head.key, head.type, head.text, origin=least_trusted(one.origin for one in every), subject=subject,
-            said=list(said), evidence=list(evidence)[: memories.MAX_EVIDENCE], parts=[group.key for group in members],
-        )  # fmt: skip
+            head.key,
+            head.type,
+            head.text,
+            origin=least_trusted(one.origin for one in every),
+            subject=subject,
+            said=list(said),
+            evidence=list(evidence)[: memories.MAX_EVIDENCE],
+            parts=[group.key for group in members],
+        )
 
     # -- one after the other -------------------------------------------------------------------------------------------
     def _chain(self, wanted: list[Wanted], kept: dict[bytes, _Group]) -> None:

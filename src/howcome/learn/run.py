@@ -88,9 +88,13 @@ class Distillation:
     """
 
     def __init__(
-        self, store: Store, distiller: Distiller, now_ms: Callable[[], int],
-        meaning: Callable[[], Meaning | None] = lambda: None, model: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        distiller: Distiller,
+        now_ms: Callable[[], int],
+        meaning: Callable[[], Meaning | None] = lambda: None,
+        model: str = "",
+    ) -> None:
         self._store, self._distiller, self._now_ms = store, distiller, now_ms
         self._meaning, self._model = meaning, model
         self._label = f"{distiller.name} {distiller.version}"
@@ -102,9 +106,13 @@ class Distillation:
         return self._store.candidates.due(self._label, scope or Scope.everything(), since_ms)
 
     def run(
-        self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
+        self,
+        scope: Scope | None = None,
+        since_ms: int | None = None,
+        *,
+        rest: Rest = lambda: True,
         on_session: Callable[[int], None] = lambda _number: None,
-    ) -> DistilReport:  # fmt: skip
+    ) -> DistilReport:
         """Distils what is due in a scope, then reconciles the projects in which something has changed.
 
         Args:

@@ -210,9 +210,18 @@ class BatchWriter:
         self._db.execute(
             _MOVE_CURSOR,
             (
-                after.offset, after.head_bytes, after.head_digest, after.tail_digest, after.size_bytes, after.mtime_ns,
-                after.tail_bytes, Kept(json.dumps(after.reader_state)), after.order_ms, batch.now_ms,
-                *(counts[name] for name in COUNTERS), source_id,
+                after.offset,
+                after.head_bytes,
+                after.head_digest,
+                after.tail_digest,
+                after.size_bytes,
+                after.mtime_ns,
+                after.tail_bytes,
+                Kept(json.dumps(after.reader_state)),
+                after.order_ms,
+                batch.now_ms,
+                *(counts[name] for name in COUNTERS),
+                source_id,
             ),
-        )  # fmt: skip
+        )
         self._db.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (as_text(after.path), after.offset))

@@ -85,12 +85,17 @@ class SqliteDistilBatches:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        session.row, of_root(one.project), one.first_row, one.last_row, one.turns,
-                        one.ended_ms, one.closed_by,
+                        session.row,
+                        of_root(one.project),
+                        one.first_row,
+                        one.last_row,
+                        one.turns,
+                        one.ended_ms,
+                        one.closed_by,
                     )
                     for one in batches
                 ],
-            )  # fmt: skip
+            )
             change = "INSERT OR IGNORE INTO distil_tails VALUES (?)"
             self._db.execute(change if has_tail else "DELETE FROM distil_tails WHERE session_id = ?", (session.row,))
         return True

@@ -142,11 +142,16 @@ class SqliteCandidates:
         )
         candidates = [
             StoredCandidate(
-                key, kind, text, origin=events.ORIGINS[origin], ts_ms=ts_ms, subject=subject,
+                key,
+                kind,
+                text,
+                origin=events.ORIGINS[origin],
+                ts_ms=ts_ms,
+                subject=subject,
                 evidence=json.loads(evidence),
             )
             for key, kind, text, origin, ts_ms, subject, evidence in rows
-        ]  # fmt: skip
+        ]
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
         found = self._memories.select(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
         kept = [memory for memory in found if not memory.is_outside]

@@ -53,12 +53,19 @@ class SqliteGraph:
                 _PUT_FILE,
                 [
                     (
-                        project_id, path, file_name(path), file_stem(path), file.digest, file.size_bytes,
-                        file.mtime_ns, json.dumps(file.imports), file.fate,
+                        project_id,
+                        path,
+                        file_name(path),
+                        file_stem(path),
+                        file.digest,
+                        file.size_bytes,
+                        file.mtime_ns,
+                        json.dumps(file.imports),
+                        file.fate,
                     )
                     for path, file in change.changed.items()
                 ],
-            )  # fmt: skip
+            )
             known = dict(self._db.rows("SELECT path, id FROM code_files WHERE project_id = ?", (project_id,)))
             wanted = set(change.paths)
             gone = [(row,) for path, row in known.items() if path not in wanted]

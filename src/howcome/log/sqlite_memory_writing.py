@@ -38,12 +38,13 @@ class MemoryWriter:
         """Takes a memory and all that hangs on it away, as if it had never been; within a transaction."""
         for sql in (
             "UPDATE OR REPLACE memory_reviews SET older = newer WHERE older = ? AND reason = 'imported'",
-            "DELETE FROM memory_evidence WHERE memory_id = ?", "DELETE FROM memory_said WHERE memory_id = ?",
+            "DELETE FROM memory_evidence WHERE memory_id = ?",
+            "DELETE FROM memory_said WHERE memory_id = ?",
             "DELETE FROM memory_reviews WHERE ? IN (older, newer)",
             "UPDATE memories SET supersedes = NULL WHERE supersedes = ?",
             "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?",
             "DELETE FROM memories WHERE id = ?",
-        ):  # fmt: skip
+        ):
             self._db.execute(sql, (row,))
 
     def _add_row(self, new: NewMemory) -> tuple[Memory, bool]:
@@ -59,11 +60,24 @@ class MemoryWriter:
             " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms)"
             f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                new.key, new.digest, new.type, new.text, project_id, new.agent, ORIGIN_NUMBERS[new.origin],
-                new.status, new.created_ms, new.supersedes, new.deleted_ms, new.purged_ms, new.source, new.subject,
-                new.pinned_ms, new.status_ms,
+                new.key,
+                new.digest,
+                new.type,
+                new.text,
+                project_id,
+                new.agent,
+                ORIGIN_NUMBERS[new.origin],
+                new.status,
+                new.created_ms,
+                new.supersedes,
+                new.deleted_ms,
+                new.purged_ms,
+                new.source,
+                new.subject,
+                new.pinned_ms,
+                new.status_ms,
             ),
-        )  # fmt: skip
+        )
         row = self._db.last_id()
         if new.supersedes is not None:
             self.change(new.supersedes, "superseded_by = ?", row)

@@ -72,10 +72,18 @@ class PlanWriter:
             "INSERT INTO memories (key, change, digest, type, text, project_id, origin, status, created_ms, source,"  # noqa: S608 - fixed text
             f" subject) VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                wanted.key, wanted.digest, wanted.type, wanted.text, self._known.project_id,
-                ORIGIN_NUMBERS[wanted.origin], OPEN, wanted.first_ms, self._source, wanted.subject,
+                wanted.key,
+                wanted.digest,
+                wanted.type,
+                wanted.text,
+                self._known.project_id,
+                ORIGIN_NUMBERS[wanted.origin],
+                OPEN,
+                wanted.first_ms,
+                self._source,
+                wanted.subject,
             ),
-        )  # fmt: skip
+        )
         row = self._db.last_id()
         self._row_ids[wanted.key] = row
         self._say(row, wanted)

@@ -101,10 +101,16 @@ class SqliteRationales:
         self._db.execute(
             _INSERT,
             (
-                one.prompt_row, one.key, events.ORIGINS.index(one.rationale.origin), one.ts_ms, one.order_ms,
-                one.last_row, author, one.rationale.text,
+                one.prompt_row,
+                one.key,
+                events.ORIGINS.index(one.rationale.origin),
+                one.ts_ms,
+                one.order_ms,
+                one.last_row,
+                author,
+                one.rationale.text,
             ),
-        )  # fmt: skip
+        )
         return known is None, known is not None and known[0] != one.rationale.text
 
     def mark(self, author: str, last_row: int) -> None:

@@ -63,10 +63,25 @@ class _KeptEvent(StoredEvent):
 
     def __init__(self, row: tuple[Any, ...], *, with_text: bool) -> None:
         (
-            self.row, self.key, kind, origin, self.session, self.client, self.project, self.ts_ms, self.order_ms,
-            self.tool, self.file, self.branch, self.agent_id, failed, self.exit_code, self.text_chars, self.excerpt,
+            self.row,
+            self.key,
+            kind,
+            origin,
+            self.session,
+            self.client,
+            self.project,
+            self.ts_ms,
+            self.order_ms,
+            self.tool,
+            self.file,
+            self.branch,
+            self.agent_id,
+            failed,
+            self.exit_code,
+            self.text_chars,
+            self.excerpt,
             payload,
-        ) = row  # fmt: skip
+        ) = row
         self.kind, self.origin = events.STORED_KINDS[kind], events.ORIGINS[origin]
         self.failed = None if failed is None else bool(failed)
         if not with_text:

@@ -55,8 +55,14 @@ class TurnReads:
         opening = self._db.row(_PROMPT, place) or self._db.row(_FIRST, (session_id,))
         exchange = opening[0] if opening else row
         return Turn(
-            row, session_id, exchange, project_id, max(ts_ms or 0, 0), kind, origin,
+            row,
+            session_id,
+            exchange,
+            project_id,
+            max(ts_ms or 0, 0),
+            kind,
+            origin,
             text=unpack(payload, excerpt)[:EMBEDDED_CHARS],
             place=int(one(self._db.rows(_PLACE, (*place, exchange, FAR_PLACE)))),
             before=None if before is None else unpack(before[1], before[0])[:EMBEDDED_CHARS],
-        )  # fmt: skip
+        )

@@ -46,7 +46,7 @@ class Texts(Protocol):
         """The text, the excerpt and the payload of an event; None when they may stay."""
         ...
 
-    def digest(self, text: str, type: str) -> bytes:  # noqa: A002 - the column's name
+    def digest(self, text: str, type: str) -> bytes:
         """What equal memories have in common."""
         ...
 

@@ -18,9 +18,16 @@ class Parameter:
     __slots__ = ("choices", "help", "high", "is_required", "kind", "low", "name")
 
     def __init__(
-        self, name: str, kind: str, help_text: str, *, is_required: bool = False, low: int = 0, high: int = 1_000_000,
+        self,
+        name: str,
+        kind: str,
+        help_text: str,
+        *,
+        is_required: bool = False,
+        low: int = 0,
+        high: int = 1_000_000,
         choices: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.kind, self.help, self.is_required = name, kind, help_text, is_required
         self.low, self.high, self.choices = low, high, choices
 

@@ -66,11 +66,15 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     is_everywhere = project is None and of_session is not None  # a session is named by itself, as in the other tools
     query = arguments.texts("query")
     question = Question(
-        query if len(query) > 1 else query[0], Scope.everything() if is_everywhere else session.scope(project),
-        limit=arguments.number("limit", 10), types=arguments.texts("type"), session=of_session,
-        agent=arguments.text("agent"), before_ms=moment_ms(before, "before", now) if before else None,
+        query if len(query) > 1 else query[0],
+        Scope.everything() if is_everywhere else session.scope(project),
+        limit=arguments.number("limit", 10),
+        types=arguments.texts("type"),
+        session=of_session,
+        agent=arguments.text("agent"),
+        before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
-    )  # fmt: skip
+    )
     found, failed = _found(app, question)
     lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
     if not found:
@@ -148,9 +152,10 @@ def expand_memory(session: Workplace, arguments: Arguments) -> str:
     room = ANSWER_CHARS // (2 * max(1, len(spoken)))
     parts = [
         _part(event_head(event_view(other)), other.id, texts[other.row].text or other.excerpt, 0, max(room, 600))
-        if other.row in texts else entry(event_line(event_view(other)))
+        if other.row in texts
+        else entry(event_line(event_view(other)))
         for other in exchange
-    ]  # fmt: skip
+    ]
     head = f"The exchange of {event.id} in session {_name(event.session)}; the way to it: replay_session({event.id!r})."
     return answer(app, head, cut_to_fit(parts, "get_context"))
 

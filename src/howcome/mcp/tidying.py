@@ -29,7 +29,7 @@ def list_stale(session: Workplace, arguments: Arguments) -> str:
         parts = [
             joined([entry(f"Pair {pair.row}, {pair.reason}:"), _entry(pair.older), _entry(pair.newer)])
             for pair in pairs
-        ]  # fmt: skip
+        ]
         return answer(app, f"{counted(len(pairs), 'pair')}, newest first. {_SETTLE}", cut_to_fit(parts, "limit"))
     stale = app.memories.stale(scope, limit)
     if not stale:

@@ -22,10 +22,13 @@ def remember(session: Workplace, arguments: Arguments) -> str:
     """Keeps a memory of this project, or of every project."""
     is_global = arguments.text("scope") == "global"
     memory, is_new = session.app.memories.add(
-        arguments.text("text") or "", type=arguments.text("type") or memories.DEFAULT_TYPE,
-        project=None if is_global else session.project_folder(), agent=arguments.text("agent_id"),
-        evidence=arguments.texts("evidence"), origin=ORIGIN_ASSISTANT,
-    )  # fmt: skip
+        arguments.text("text") or "",
+        type=arguments.text("type") or memories.DEFAULT_TYPE,
+        project=None if is_global else session.project_folder(),
+        agent=arguments.text("agent_id"),
+        evidence=arguments.texts("evidence"),
+        origin=ORIGIN_ASSISTANT,
+    )
     where = "in every project" if memory.project is None else f"in {project_label(memory.project)}"
     if not is_new:
         return f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
@@ -37,9 +40,12 @@ def update_memory(session: Workplace, arguments: Arguments) -> str:
     """Supersedes a memory, or sets its status."""
     old = session.app.memories.get(_id(arguments))
     memory = session.app.memories.update(
-        old.key.hex(), text=arguments.text("text"), type=arguments.text("type"), status=arguments.text("status"),
+        old.key.hex(),
+        text=arguments.text("text"),
+        type=arguments.text("type"),
+        status=arguments.text("status"),
         agent=arguments.text("agent_id"),
-    )  # fmt: skip
+    )
     if memory.supersedes == old.row:
         about = f"({memory.type}, {memory.status})"
         return f"{memory.id} supersedes {old.id}, which stays in its chain {about}.{_taken_out(arguments, memory)}"

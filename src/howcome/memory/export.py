@@ -40,12 +40,25 @@ def exported(
     keys = {memory.row: memory.key.hex() for memory in found}
     for memory in filter(is_wanted, _in_order(found)) if is_wanted else _in_order(found):
         superseded = keys.get(memory.supersedes or 0)
-        value = stone(memory, superseded) if memory.purged_ms is not None else {
-            "key": memory.key.hex(), "id": memory.id, "type": memory.type, "text": memory.text,
-            "project": memory.project, "agent": memory.agent, "origin": memory.origin, "status": memory.status,
-            "created_ms": memory.created_ms, "deleted_ms": memory.deleted_ms, "supersedes": superseded,
-            "evidence": memory.evidence, **_life(store, memory),
-        }  # fmt: skip
+        value = (
+            stone(memory, superseded)
+            if memory.purged_ms is not None
+            else {
+                "key": memory.key.hex(),
+                "id": memory.id,
+                "type": memory.type,
+                "text": memory.text,
+                "project": memory.project,
+                "agent": memory.agent,
+                "origin": memory.origin,
+                "status": memory.status,
+                "created_ms": memory.created_ms,
+                "deleted_ms": memory.deleted_ms,
+                "supersedes": superseded,
+                "evidence": memory.evidence,
+                **_life(store, memory),
+            }
+        )
         yield {**value, MARK: _mark(value, secret)}
 
 

@@ -40,9 +40,15 @@ class MemoryImport:
     """One import. `clean` redacts a text, `add` stores a memory; a trial only counts, what `is_mine` is believed."""
 
     def __init__(
-        self, store: Store, clean: Callable[[str], str], add: Callable[[NewMemory], tuple[Memory, bool]], *,
-        now_ms: int, is_trial: bool, is_mine: bool,
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        clean: Callable[[str], str],
+        add: Callable[[NewMemory], tuple[Memory, bool]],
+        *,
+        now_ms: int,
+        is_trial: bool,
+        is_mine: bool,
+    ) -> None:
         self._store, self._clean, self._add, self._is_trial = store, clean, add, is_trial
         self._now_ms, self._is_mine = now_ms, is_mine
         self._secret = bytes(store.meta("key"))  # type: ignore[call-overload]
@@ -141,17 +147,26 @@ class MemoryImport:
             raise UsageError("created_ms is missing")
         purged_ms = _time(fields, "purged_ms")
         return NewMemory(
-            key=key, digest=b"", type=_word(fields, "type", memories.TYPES),
+            key=key,
+            digest=b"",
+            type=_word(fields, "type", memories.TYPES),
             text=_text(fields, "text") if purged_ms is None else "",
-            project=_project(fields), agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
-            origin=_word(fields, "origin", events.ORIGINS), status=_word(fields, "status", memories.STATUSES),
-            created_ms=created_ms, evidence=_evidence(fields.get("evidence")),
+            project=_project(fields),
+            agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
+            origin=_word(fields, "origin", events.ORIGINS),
+            status=_word(fields, "status", memories.STATUSES),
+            created_ms=created_ms,
+            evidence=_evidence(fields.get("evidence")),
             supersedes=superseded.row if superseded is not None and superseded.superseded_by is None else None,
-            is_copy=True, deleted_ms=_time(fields, "deleted_ms"), purged_ms=purged_ms,
+            is_copy=True,
+            deleted_ms=_time(fields, "deleted_ms"),
+            purged_ms=purged_ms,
             source=_word(fields, "source", memories.SOURCES) if "source" in fields else memories.HAND,
             subject=self._clean(_text(fields, "subject")) if fields.get("subject") and purged_ms is None else "",
-            said=_said(fields.get("said")), pinned_ms=_time(fields, "pinned_ms"), status_ms=_time(fields, "status_ms"),
-        )  # fmt: skip
+            said=_said(fields.get("said")),
+            pinned_ms=_time(fields, "pinned_ms"),
+            status_ms=_time(fields, "status_ms"),
+        )
 
 
 def require_head(first: Sequence[tuple[int, object]]) -> None:

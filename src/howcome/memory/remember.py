@@ -45,9 +45,16 @@ class Memories:
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def add(
-        self, text: str, *, type: str = memories.DEFAULT_TYPE, project: str | None, agent: str | None = None,  # noqa: A002 - the field's own word
-        evidence: Sequence[str] = (), status: str = memories.OPEN, origin: str = events.ORIGIN_USER,
-    ) -> tuple[Memory, bool]:  # fmt: skip
+        self,
+        text: str,
+        *,
+        type: str = memories.DEFAULT_TYPE,
+        project: str | None,
+        agent: str | None = None,
+        evidence: Sequence[str] = (),
+        status: str = memories.OPEN,
+        origin: str = events.ORIGIN_USER,
+    ) -> tuple[Memory, bool]:
         """Keeps a memory: it, and whether it is new (else the one that says the same in the same scope).
 
         Args:
@@ -64,17 +71,29 @@ class Memories:
             NotFoundError: evidence that is not there.
         """
         new = NewMemory(
-            key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type, memories.TYPES), text=text,
-            project=None if project is None else self._root_of(clean_text(project)), agent=self._owner(agent),
-            origin=origin, status=_known("status", status, memories.STATUSES), created_ms=self._now_ms(),
+            key=os.urandom(memories.KEY_BYTES),
+            digest=b"",
+            type=_known("type", type, memories.TYPES),
+            text=text,
+            project=None if project is None else self._root_of(clean_text(project)),
+            agent=self._owner(agent),
+            origin=origin,
+            status=_known("status", status, memories.STATUSES),
+            created_ms=self._now_ms(),
             evidence=self._evidence(evidence),
-        )  # fmt: skip
+        )
         return self._keep(new)
 
     def update(
-        self, prefix: str, *, text: str | None = None, type: str | None = None, status: str | None = None,  # noqa: A002 - the field's own word
-        agent: str | None = None, is_person: bool = False,
-    ) -> Memory:  # fmt: skip
+        self,
+        prefix: str,
+        *,
+        text: str | None = None,
+        type: str | None = None,
+        status: str | None = None,
+        agent: str | None = None,
+        is_person: bool = False,
+    ) -> Memory:
         """A memory with another text or type is a new one that supersedes it; another status is set in place.
 
         A new text is open whatever the old one was. Where another memory says the same already, that one is given back
@@ -98,12 +117,19 @@ class Memories:
             raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
-            key=os.urandom(memories.KEY_BYTES), digest=b"", type=_known("type", type or found.type, memories.TYPES),
-            text=found.text if text is None else text, project=found.project, agent=found.agent,
+            key=os.urandom(memories.KEY_BYTES),
+            digest=b"",
+            type=_known("type", type or found.type, memories.TYPES),
+            text=found.text if text is None else text,
+            project=found.project,
+            agent=found.agent,
             origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
-            status=status, created_ms=self._now_ms(), evidence=found.evidence, supersedes=found.row,
+            status=status,
+            created_ms=self._now_ms(),
+            evidence=found.evidence,
+            supersedes=found.row,
             subject=found.subject,
-        )  # fmt: skip
+        )
         return self._keep(new)[0]
 
     def forget(self, prefix: str, *, agent: str | None = None, is_person: bool = False) -> Memory:

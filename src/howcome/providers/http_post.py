@@ -45,9 +45,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """What is sent is private: it goes to no address that the settings do not name."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage,
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
         newurl: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """None: the redirect is raised as an error."""
 
 

@@ -85,12 +85,13 @@ class AnthropicLanguageModel:
         try:
             with self._connection(deadline) as http:
                 answer = self._client(http).messages.with_raw_response.create(
-                    model=self.model, max_tokens=self._most_tokens,
+                    model=self.model,
+                    max_tokens=self._most_tokens,
                     timeout=httpx2.Timeout(limit_s, connect=min(limit_s, CONNECT_LIMIT_S)),
                     messages=[{"role": turn.role, "content": turn.text} for turn in turns],
                     tools=[{"name": _TOOL, "description": "Give the answer.", "input_schema": schema}],
                     tool_choice={"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True},
-                )  # fmt: skip
+                )
                 return self._reply(answer.http_response.content, schema)
         except anthropic.APIStatusError as error:
             said = in_one_line(error.response.text.replace(self._key, "(key)"))

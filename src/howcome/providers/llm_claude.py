@@ -104,14 +104,21 @@ class ClaudeLanguageModel:
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_SESSION}
         with (
             tempfile.TemporaryDirectory(prefix=".asking-", dir=self._home) as folder,
-            tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint,
-        ):  # fmt: skip
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as said,
+            tempfile.TemporaryFile() as complaint,
+        ):
             given.write(prompt.encode("utf-8", "replace"))
             given.seek(0)
             process = subprocess.Popen(
-                words, stdin=given, stdout=said, stderr=complaint, cwd=folder, env={**environment, **self._variables},
+                words,
+                stdin=given,
+                stdout=said,
+                stderr=complaint,
+                cwd=folder,
+                env={**environment, **self._variables},
                 start_new_session=True,
-            )  # fmt: skip
+            )
             limit_s = max(0.0, deadline - time.monotonic())
             try:
                 code = process.wait(limit_s)

@@ -221,9 +221,14 @@ def _quantize(graph: ModelProto, path: str) -> None:
 
     add_pre_process_metadata(graph)  # there is nothing to optimise before; else it warns on standard error
     quantize_dynamic(
-        graph, path, op_types_to_quantize=["MatMul", "Gather"], weight_type=QuantType.QInt8, per_channel=True,
-        reduce_range=True, nodes_to_exclude=[f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)],
-    )  # fmt: skip
+        graph,
+        path,
+        op_types_to_quantize=["MatMul", "Gather"],
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        reduce_range=True,
+        nodes_to_exclude=[f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)],
+    )
 
 
 def _digest(path: str) -> dict[str, Any]:

@@ -68,9 +68,15 @@ class MeteredModel:
     """
 
     def __init__(
-        self, adapter: ModelAdapter, ledger: Ledger, purpose: str, caps: Caps, timeout_s: float,
-        now_ms: Callable[[], int] = _now_ms, limit_setting: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        adapter: ModelAdapter,
+        ledger: Ledger,
+        purpose: str,
+        caps: Caps,
+        timeout_s: float,
+        now_ms: Callable[[], int] = _now_ms,
+        limit_setting: str = "",
+    ) -> None:
         self._limit_setting = limit_setting
         self._adapter, self._ledger, self._purpose, self._caps = adapter, ledger, purpose, caps
         self.name, self.timeout_s, self._now_ms = adapter.name, timeout_s, now_ms

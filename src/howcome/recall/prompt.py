@@ -36,9 +36,16 @@ WITH_NEAR = 400
 
 
 def recall(
-    store: Store, settings: Settings, prompt: str, *, scope: Scope, session: str, recent: Callable[[], str],
-    now_ms: int, vectors: Vectors | None = None,
-) -> list[Reminder]:  # fmt: skip
+    store: Store,
+    settings: Settings,
+    prompt: str,
+    *,
+    scope: Scope,
+    session: str,
+    recent: Callable[[], str],
+    now_ms: int,
+    vectors: Vectors | None = None,
+) -> list[Reminder]:
     """The reminders worth giving with a prompt, best first.
 
     Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it

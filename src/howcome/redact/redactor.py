@@ -248,9 +248,15 @@ class Redactor:
         return self._select(data)
 
     def _found_in(
-        self, text: str, rules: int, chars: int, seen: Seen | None = None, *, again: bool = False,
+        self,
+        text: str,
+        rules: int,
+        chars: int,
+        seen: Seen | None = None,
+        *,
+        again: bool = False,
         budget: Budget | None = None,
-    ) -> tuple[list[Place], dict[int, list[tuple[Piece, Budget]]]]:  # fmt: skip
+    ) -> tuple[list[Place], dict[int, list[tuple[Piece, Budget]]]]:
         """Where the first so many rules find something, and what hits which pieces.
 
         `chars` are those of the text that it is from, by which each piece has its budget, unless there is one already;
@@ -272,9 +278,7 @@ class Redactor:
                 found += self._found_in_piece(text, data, piece, chosen, left)
         return found, hit
 
-    def _found_in_piece(
-        self, text: str, data: bytes, piece: Piece, selected: list[int], budget: Budget
-    ) -> list[Place]:  # fmt: skip
+    def _found_in_piece(self, text: str, data: bytes, piece: Piece, selected: list[int], budget: Budget) -> list[Place]:
         found: list[Place] = []
         refused: set[tuple[int, int]] = set()
         search = Search(text, data, piece, budget)

@@ -145,9 +145,15 @@ def seen_of(text: str) -> tuple[bytes, View | None]:
 def _is_quiet(text: str) -> bool:
     """Whether a text has nothing that the view leaves out (one character is found ten times as fast as two)."""
     return not (
-        "\\" in text or "%" in text or "&" in text or "\x1b" in text or "\r" in text or MASK in text
-        or ("=" in text and "=\n" in text) or ("^" in text and "^[[" in text)
-    )  # fmt: skip
+        "\\" in text
+        or "%" in text
+        or "&" in text
+        or "\x1b" in text
+        or "\r" in text
+        or MASK in text
+        or ("=" in text and "=\n" in text)
+        or ("^" in text and "^[[" in text)
+    )
 
 
 def _shown(text: str) -> str:

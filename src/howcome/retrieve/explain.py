@@ -32,8 +32,9 @@ def explain(store: Store, situation: Situation, found: Iterable[Found], weights:
     words = _words_of_terms(store, situation.text)
     similar = {
         term: [near for near, _ in store.index.similar_terms(term, MAX_SIMILAR)]
-        for term in situation.terms if term not in situation.weights.known and len(term) >= MIN_WIDENED_CHARS
-    }  # fmt: skip
+        for term in situation.terms
+        if term not in situation.weights.known and len(term) >= MIN_WIDENED_CHARS
+    }
     ordered = sorted(situation.terms, key=lambda term: -situation.weights.windows[term])
     for item in found:
         places = _terms_by_place(store, item)
@@ -82,7 +83,7 @@ def _widened(term: str, similar: Sequence[str], places: Mapping[str, set[str]]) 
     standing = set().union(*places.values())
     return [near for near in similar if near in standing] or sorted(
         other for other in standing if is_one_edit(term, other)
-    )[:MAX_SIMILAR]  # fmt: skip
+    )[:MAX_SIMILAR]
 
 
 def is_one_edit(one: str, other: str) -> bool:

@@ -61,10 +61,19 @@ class Question:
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
-        self, concepts: str | Sequence[str], scope: Scope, *, limit: int = 10, by_session: bool = False,
-        types: Sequence[str] = (), session: str | None = None, agent: str | None = None,
-        before_ms: int | None = None, since_ms: int | None = None, explained: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        concepts: str | Sequence[str],
+        scope: Scope,
+        *,
+        limit: int = 10,
+        by_session: bool = False,
+        types: Sequence[str] = (),
+        session: str | None = None,
+        agent: str | None = None,
+        before_ms: int | None = None,
+        since_ms: int | None = None,
+        explained: bool = False,
+    ) -> None:
         """Keeps the parts.
 
         Raises:
@@ -84,9 +93,15 @@ class Question:
 
 
 def answer(
-    store: Store, question: Question, *, now_ms: int, ranking: Ranking | None = None,
-    vectors: Vectors | None = None, outside: Outside | None = None, reranking: Reranking | None = None,
-) -> list[Found]:  # fmt: skip
+    store: Store,
+    question: Question,
+    *,
+    now_ms: int,
+    ranking: Ranking | None = None,
+    vectors: Vectors | None = None,
+    outside: Outside | None = None,
+    reranking: Reranking | None = None,
+) -> list[Found]:
     """The best answers, best first.
 
     Raises:
@@ -135,10 +150,14 @@ def _filter(store: Store, question: Question) -> Filter:
     elif question.agent is not None:
         sessions = []
     return Filter(
-        question.scope, before_ms=question.before_ms, since_ms=question.since_ms, sessions=sessions,
+        question.scope,
+        before_ms=question.before_ms,
+        since_ms=question.since_ms,
+        sessions=sessions,
         kinds=[name for name in types if name in events.KINDS] if types else None,
-        memory_types=[name for name in types if name in memories.TYPES] if types else None, agent=question.agent,
-    )  # fmt: skip
+        memory_types=[name for name in types if name in memories.TYPES] if types else None,
+        agent=question.agent,
+    )
 
 
 class _Events:
@@ -200,9 +219,13 @@ class _Events:
 
 
 def _memories(
-    store: Store, situation: Situation, limit: int, now_ms: int, required: Sequence[Sequence[str]],
+    store: Store,
+    situation: Situation,
+    limit: int,
+    now_ms: int,
+    required: Sequence[Sequence[str]],
     events_found: Sequence[Found],
-) -> list[Found]:  # fmt: skip
+) -> list[Found]:
     """Memories beside events: before those that they cite, and few enough to leave room for the others.
 
     Of what one cites that comes first whose session answers the question best.

@@ -26,9 +26,14 @@ PASSAGE_CHARS = 600
 
 
 def rationale_answers(
-    store: Store, searcher: Searcher, situation: Situation, *, limit: int, now_ms: int,
+    store: Store,
+    searcher: Searcher,
+    situation: Situation,
+    *,
+    limit: int,
+    now_ms: int,
     required: Sequence[Sequence[str]],
-) -> list[Found]:  # fmt: skip
+) -> list[Found]:
     """The rationales of the exchanges that answer a question best, best first, with the scores of those."""
     of_any_kind = copy(situation)
     of_any_kind.wanted = _of_any_kind(situation.wanted)
@@ -40,16 +45,27 @@ def rationale_answers(
     terms = set(situation.terms)
     return [
         Found(
-            item.score, item.tiers, best_passage(event.text or event.excerpt, terms, PASSAGE_CHARS), event=event,
-            strength=item.strength, adjustments=item.adjustments,
+            item.score,
+            item.tiers,
+            best_passage(event.text or event.excerpt, terms, PASSAGE_CHARS),
+            event=event,
+            strength=item.strength,
+            adjustments=item.adjustments,
         )
-        for exchange, item in best.items() if (event := told.get(-exchange)) is not None
-    ][:limit]  # fmt: skip
+        for exchange, item in best.items()
+        if (event := told.get(-exchange)) is not None
+    ][:limit]
 
 
 def _of_any_kind(wanted: Filter) -> Filter:
     """The same filter for events of all kinds: a rationale is found by any of its exchange's."""
     return Filter(
-        wanted.scope, before_ms=wanted.before_ms, since_ms=wanted.since_ms, without=wanted.without,
-        sessions=wanted.sessions, origins=wanted.origins, memory_types=wanted.memory_types, agent=wanted.agent,
-    )  # fmt: skip
+        wanted.scope,
+        before_ms=wanted.before_ms,
+        since_ms=wanted.since_ms,
+        without=wanted.without,
+        sessions=wanted.sessions,
+        origins=wanted.origins,
+        memory_types=wanted.memory_types,
+        agent=wanted.agent,
+    )

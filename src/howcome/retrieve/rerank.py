@@ -36,9 +36,13 @@ class Reranking:
     """
 
     def __init__(
-        self, settings: Settings, store: Store, redact: Callable[[str], str], now_ms: Callable[[], int],
+        self,
+        settings: Settings,
+        store: Store,
+        redact: Callable[[str], str],
+        now_ms: Callable[[], int],
         reranker: Reranker | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._settings, self._store, self._redact, self._now_ms = settings, store, redact, now_ms
         self._reranker, self._told, self._problem = reranker, set[str](), ""
 

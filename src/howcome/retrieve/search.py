@@ -132,9 +132,15 @@ class Searcher:
         return {hit.exchange for hit in self._store.index.search("exchanges", weights, wanted, MAX_HOLDING, required)}
 
     def situation(
-        self, text: str, wanted: Filter, *, group_by_session: bool = False, with_tools: bool = False,
-        breadth: int = BREADTH, recent: Callable[[], str] | None = None,
-    ) -> Situation:  # fmt: skip
+        self,
+        text: str,
+        wanted: Filter,
+        *,
+        group_by_session: bool = False,
+        with_tools: bool = False,
+        breadth: int = BREADTH,
+        recent: Callable[[], str] | None = None,
+    ) -> Situation:
         """A question with its terms and what each is worth (see Situation for the parts)."""
         asked = text[:MAX_QUESTION_CHARS]
         text = split_excluded(asked)[0]
@@ -144,9 +150,16 @@ class Searcher:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])
             terms = [term for term in terms if term in telling]
         return Situation(
-            text, terms, wanted, asked=asked, weights=weights, group_by_session=group_by_session, with_tools=with_tools,
-            breadth=breadth, recent=recent,
-        )  # fmt: skip
+            text,
+            terms,
+            wanted,
+            asked=asked,
+            weights=weights,
+            group_by_session=group_by_session,
+            with_tools=with_tools,
+            breadth=breadth,
+            recent=recent,
+        )
 
 
 def _best(

@@ -29,10 +29,18 @@ class Situation:
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - what tiers may look at, each by its name
-        self, text: str, terms: list[str], wanted: Filter, *, weights: Weights, asked: str | None = None,
-        group_by_session: bool = False, with_tools: bool = False, breadth: int = 200,
+        self,
+        text: str,
+        terms: list[str],
+        wanted: Filter,
+        *,
+        weights: Weights,
+        asked: str | None = None,
+        group_by_session: bool = False,
+        with_tools: bool = False,
+        breadth: int = 200,
         recent: Callable[[], str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.text, self.terms, self.wanted, self.weights, self.recent = text, terms, wanted, weights, recent
         self.asked = text if asked is None else asked
         self.group_by_session, self.with_tools, self.breadth = group_by_session, with_tools, breadth
@@ -63,8 +71,12 @@ class Ranked:
     __slots__ = ("adjustments", "candidate", "score", "strength", "tiers")
 
     def __init__(
-        self, candidate: Candidate, score: float, tiers: dict[str, float], strength: float,
+        self,
+        candidate: Candidate,
+        score: float,
+        tiers: dict[str, float],
+        strength: float,
         adjustments: Mapping[str, float] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.candidate, self.score, self.tiers, self.strength = candidate, score, tiers, strength
         self.adjustments = adjustments or {}

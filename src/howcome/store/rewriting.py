@@ -48,10 +48,14 @@ class Rewriting:
     """
 
     def __init__(
-        self, connection: GatedConnection, texts: Texts, version: int, *,
+        self,
+        connection: GatedConnection,
+        texts: Texts,
+        version: int,
+        *,
         on_turns: Callable[[list[int]], None] = lambda _rows: None,
         on_change: Callable[[str, str], None] = lambda _old, _new: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._connection, self._texts, self._on_turns, self._on_change = connection, texts, on_turns, on_change
         self._folder = os.path.dirname(connection.filename)
         saved = self._all("SELECT value FROM meta WHERE name = ?", (CURSOR,))

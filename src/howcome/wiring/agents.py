@@ -45,9 +45,10 @@ def parts_of(owner: Owner) -> list[Part]:
     files = agent.wiring.files(install_for(owner.agent), owner.scope, owner.root, owner.options)
     return [
         Whole(file.path, file.content, file.what)
-        if isinstance(file, OwnFile) else Merged(file.path, file.entries, _format(agent, file.form))
+        if isinstance(file, OwnFile)
+        else Merged(file.path, file.entries, _format(agent, file.form))
         for file in files
-    ]  # fmt: skip
+    ]
 
 
 def _format(agent: Client | None, form: Form) -> Format:

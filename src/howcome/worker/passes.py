@@ -64,9 +64,14 @@ class CatchUp:
     """
 
     def __init__(
-        self, settings: Settings, patience: Patience, *, first_retry_s: float = FIRST_RETRY_S,
-        embedder: SharedEmbedder | None = None, current: Callable[[], Settings] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        patience: Patience,
+        *,
+        first_retry_s: float = FIRST_RETRY_S,
+        embedder: SharedEmbedder | None = None,
+        current: Callable[[], Settings] | None = None,
+    ) -> None:
         self._settings, self._patience, self._first_retry_s = settings, patience, first_retry_s
         self._embedder, self._current = embedder or SharedEmbedder(), current
         self._known: dict[str, tuple[int, int]] = {}

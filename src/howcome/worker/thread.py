@@ -53,9 +53,13 @@ class Worker:
     """
 
     def __init__(
-        self, settings: Settings, *, scan_every_s: float = SCAN_EVERY_S, embedder: SharedEmbedder | None = None,
+        self,
+        settings: Settings,
+        *,
+        scan_every_s: float = SCAN_EVERY_S,
+        embedder: SharedEmbedder | None = None,
         current: Callable[[], Settings] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._settings, self._scan_every_s = settings, scan_every_s
         self._embedder, self._current = embedder, current or (lambda: settings)
         self._patience = Patience()

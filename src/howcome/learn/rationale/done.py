@@ -246,9 +246,12 @@ def _is_scratch(command: str) -> bool:
 def _check(actions: Iterable[Action]) -> str:
     """The last run of the tests (else of another check); whether it failed is known where its exit code is its own."""
     runs = [
-        (match[1].strip(), action) for action in actions if action.command and action.result is not None
-        for match in [_CHECK.search(_without_heredocs(action.command))] if match
-    ]  # fmt: skip
+        (match[1].strip(), action)
+        for action in actions
+        if action.command and action.result is not None
+        for match in [_CHECK.search(_without_heredocs(action.command))]
+        if match
+    ]
     tests = [run for run in runs if _TEST.search(run[0])]
     if not runs:
         return ""

@@ -80,9 +80,14 @@ class Rationales:
         return self._store.rationales.unread_sessions(AUTHOR, scope or Scope.everything(), since_ms)
 
     def run(
-        self, scope: Scope | None = None, since_ms: int | None = None, *, rest: Rest = lambda: True,
-        most_asked: int | None = None, on_session: Callable[[int], None] = lambda _number: None,
-    ) -> RationaleReport:  # fmt: skip
+        self,
+        scope: Scope | None = None,
+        since_ms: int | None = None,
+        *,
+        rest: Rest = lambda: True,
+        most_asked: int | None = None,
+        on_session: Callable[[int], None] = lambda _number: None,
+    ) -> RationaleReport:
         """Writes what is missing in a scope.
 
         Args:
@@ -136,9 +141,10 @@ class Rationales:
         told = [event for event in self._store.log.session(session) if event.row > 0 and event.agent_id is None]
         own = [exchange for exchange in stream_of(told) if exchange.prompt is not None]
         return [
-            _of_one_project(exchange) for exchange in own
+            _of_one_project(exchange)
+            for exchange in own
             if exchange.prompt is not None and self._store.sessions.of_event(exchange.prompt.row) == session
-        ]  # fmt: skip
+        ]
 
     def _whole(self, stream: Sequence[Exchange], wanted: Sequence[int]) -> dict[int, Exchange]:
         """The exchanges at these places and those before them, with all texts but those of results."""
@@ -157,9 +163,13 @@ class Rationales:
     def _placed(self, exchange: Exchange, rationale: Rationale | None) -> NewRationale:
         prompt, last = exchange.all_events[0], max(exchange.all_events, key=lambda event: (event.order_ms, event.row))
         return NewRationale(
-            rationale_key(self._key, prompt.key), prompt.row, max(exchange.rows), ts_ms=last.ts_ms,
-            order_ms=last.order_ms, rationale=rationale,
-        )  # fmt: skip
+            rationale_key(self._key, prompt.key),
+            prompt.row,
+            max(exchange.rows),
+            ts_ms=last.ts_ms,
+            order_ms=last.order_ms,
+            rationale=rationale,
+        )
 
     def _checked(self, rationale: Rationale | None) -> Rationale | None:
         """A rationale that holds no secret: what it quotes is redacted already, its pieces are looked at together."""

@@ -28,16 +28,45 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 CUES = Cues(
-    "because", "since ", "due to", "cause", "turns out", "turned out", "the issue", "the problem", "the bug",
-    "culprit", "reason", "come from", "comes from", "came from", "stem", "fixed", "fixes", " as ", "that is why",
-    "that's why", "traced", "found", "what happened", "figured",
-)  # fmt: skip
+    "because",
+    "since ",
+    "due to",
+    "cause",
+    "turns out",
+    "turned out",
+    "the issue",
+    "the problem",
+    "the bug",
+    "culprit",
+    "reason",
+    "come from",
+    "comes from",
+    "came from",
+    "stem",
+    "fixed",
+    "fixes",
+    " as ",
+    "that is why",
+    "that's why",
+    "traced",
+    "found",
+    "what happened",
+    "figured",
+)
 """A text without any of these (lower case) names no cause."""
 
 WORKING_CUES = Cues(
-    "root cause", "the cause", "the issue", "the problem", "the bug", "culprit", "the reason", "turns out",
-    "turned out", "found",
-)  # fmt: skip
+    "root cause",
+    "the cause",
+    "the issue",
+    "the problem",
+    "the bug",
+    "culprit",
+    "the reason",
+    "turns out",
+    "turned out",
+    "found",
+)
 """The same for what the agent says while it works."""
 
 _CONNECTIVES = ("because", "since ", "due to", " as ")
@@ -294,9 +323,11 @@ def _cause(sentence: Sentence, said: Said, *, is_first: bool) -> str:
     if match:
         return _named(match)
     is_problem = (
-        (said.is_plan or said.is_published) and sentence.kind == "text" and _PROBLEM.match(sentence.heading)
+        (said.is_plan or said.is_published)
+        and sentence.kind == "text"
+        and _PROBLEM.match(sentence.heading)
         and _GOES_WRONG.found(plain)
-    )  # fmt: skip
+    )
     is_fix = said.is_final and "fix" in sentence.low
     fixed = is_fix and _FIXED.match(_I_HAVE.sub("", plain)) and not _WORK.found(plain)
     has_turned_out = plain != sentence.text and _TURNED_OUT.search(sentence.text)

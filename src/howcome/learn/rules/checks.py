@@ -62,8 +62,9 @@ _ROUND = re.compile(
 )
 _OF_WHOLE_FILE = re.compile(
     r"@ts-nocheck|/\*\s*eslint-disable(?!-)|#\s*(?:ruff|flake8): noqa|#\s*mypy: (?:ignore|disable)|#!\[allow\("
-    r"|#\s*pylint: (?:skip-file|disable=)|biome-ignore-all|^//nolint:?\S*\s*\n+package ", re.MULTILINE,
-)  # fmt: skip
+    r"|#\s*pylint: (?:skip-file|disable=)|biome-ignore-all|^//nolint:?\S*\s*\n+package ",
+    re.MULTILINE,
+)
 """What switches a check off for all that a file holds."""
 
 MAX_WORDS = 5

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _DONE = re.compile(
     r"(?:done|fix\w*|add\w*|updat\w*|remov\w*|chang\w*|creat\w*|all|now|here|what|why|how|the|let|issue|bug|test\w*"
     r"|step"
-    r"|line|comment|commit\w*|push\w*|verif\w*|i|your?|for|in)\b", re.IGNORECASE,
-)  # fmt: skip
+    r"|line|comment|commit\w*|push\w*|verif\w*|i|your?|for|in)\b",
+    re.IGNORECASE,
+)
 _NO_PLACE = re.compile(r"\.(?:md|mdx|txt|rst|lock|json)$|(?:^|[._-])(?:test|spec|tests)[._-]", re.IGNORECASE)
 MAX_PLACE_CHARS = 80
 _NUMBER = re.compile(r"^(?:\w+ )?\d+[.):]\s*")
@@ -52,10 +53,20 @@ class Draft:
     )
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
-        self, type: str, text: str, sources: Sequence[StoredEvent], *, witnesses: Sequence[StoredEvent] = (),  # noqa: A002 - the field's own word
-        subject: str = "", said: str = "", is_wish: bool = False, is_known_whole: bool = False, context: str = "",
-        topic: str = "", is_answer: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        type: str,
+        text: str,
+        sources: Sequence[StoredEvent],
+        *,
+        witnesses: Sequence[StoredEvent] = (),
+        subject: str = "",
+        said: str = "",
+        is_wish: bool = False,
+        is_known_whole: bool = False,
+        context: str = "",
+        topic: str = "",
+        is_answer: bool = False,
+    ) -> None:
         self.context, self.topic = context, topic
         self.type, self.text, self.sources, self.witnesses = type, text, list(sources), list(witnesses)
         self.subject, self.said = subject, said
@@ -69,10 +80,14 @@ class Draft:
     def candidate(self, text: str) -> Candidate:
         """The candidate with this text."""
         return candidates.Candidate(
-            self.type, text, [event.id for event in (*self.sources, *self.witnesses)],
+            self.type,
+            text,
+            [event.id for event in (*self.sources, *self.witnesses)],
             candidates.least_trusted(event.origin for event in self.sources) if self.sources else events.ORIGIN_USER,
-            self.ts_ms, subject=self.subject, said=self.said or text,
-        )  # fmt: skip
+            self.ts_ms,
+            subject=self.subject,
+            said=self.said or text,
+        )
 
 
 def context_of(sentence: Sentence, scene: Scene) -> str:

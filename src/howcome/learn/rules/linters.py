@@ -40,7 +40,7 @@ _FORMATS = tuple(
         # shellcheck: In path line 1: … ^-- SC2086 (info): message
         ("SC", rf"^In {_AT} line \d+:\n(?:.*\n){{1,6}}?\s*\^-*\^? (?P<rule>SC\d+) \(\w+\): (?P<text>.{{3,300}})$"),
     )
-)  # fmt: skip
+)
 """Each with what an output has that holds one."""
 
 _ESLINT_FILE = re.compile(rf"^{_AT}\.\w+$")

@@ -68,10 +68,17 @@ def find(scene: Scene, found: Distilled) -> list[Draft]:
                 ", a file outside of the commit" if "." in base_of(file) and _is_outside(file, scene, place) else ""
             )
             text = f"`git {command[1]}` failed: the {hook} hook{what}{outside}. It went through {how}."
-            drafts.setdefault(what, Draft(
-                "failure", text, [action.result], witnesses=[action.call, *(one.call for one in proof)], said=text,
-                is_known_whole=True,
-            ))  # fmt: skip
+            drafts.setdefault(
+                what,
+                Draft(
+                    "failure",
+                    text,
+                    [action.result],
+                    witnesses=[action.call, *(one.call for one in proof)],
+                    said=text,
+                    is_known_whole=True,
+                ),
+            )
     return list(drafts.values())
 
 

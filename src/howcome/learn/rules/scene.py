@@ -255,7 +255,7 @@ class Scene:
                 _answer(waiting.get(event.tool), event, place)
             elif (kind == events.ASSISTANT_TEXT and event.origin == events.ORIGIN_ASSISTANT) or (
                 kind == events.USER_PROMPT and event.origin == events.ORIGIN_USER
-            ):  # fmt: skip
+            ):
                 self.said.append(Said(event, place, is_final=kind != events.USER_PROMPT and place > last_call))
         for action in self.actions:
             if action.has_succeeded and (action.is_shell or action.tool in PLANNERS):

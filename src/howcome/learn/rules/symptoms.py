@@ -25,8 +25,9 @@ _CONSEQUENCE = Words(
 
 _MENDING = re.compile(
     r"^(?:this|the) (?:pr|change|commit|patch|branch|fix) (?:fixes|addresses|resolves) (?:an? |the )?"
-    r"(?:bugs?|issues?|problems?|regressions?|races?) (?:where|in which|when|that) ", _I,
-)  # fmt: skip
+    r"(?:bugs?|issues?|problems?|regressions?|races?) (?:where|in which|when|that) ",
+    _I,
+)
 _WHEN = re.compile(r"(?P<when>(?:When|If|After) [^,]{8,120}), (?P<what>[^,]{12,})$")
 
 

@@ -32,7 +32,7 @@ class EmbeddingTier:
         return [
             Candidate(hit.row, hit.session_id, hit.exchange, hit.ts_ms, max(0.0, hit.score), strength=0.0)
             for hit in hits
-        ]  # fmt: skip
+        ]
 
     def scores(self, situation: Situation, rows: Sequence[int]) -> dict[int, float]:
         """The same for some rows, those that are turns with a vector."""

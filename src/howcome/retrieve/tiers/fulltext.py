@@ -43,9 +43,11 @@ class FullTextTier:
         found = _combine(
             [(hit, hit.score / full_window) for hit in windows],
             [(hit, hit.score / full_exchange) for hit in exchanges],
-            full_window, full_exchange, by_session=situation.group_by_session,
+            full_window,
+            full_exchange,
+            by_session=situation.group_by_session,
             with_lone=wanted.origins is None and wanted.kinds is None,
-        )  # fmt: skip
+        )
         if situation.with_tools:
             self._add_tools(situation, window_weights, full_window, found)
         return list(found.values())
@@ -61,9 +63,14 @@ class FullTextTier:
 
 
 def _combine(
-    windows: list[tuple[Hit, float]], exchanges: list[tuple[Hit, float]], full_window: float, full_exchange: float,
-    *, by_session: bool, with_lone: bool,
-) -> dict[int, Candidate]:  # fmt: skip
+    windows: list[tuple[Hit, float]],
+    exchanges: list[tuple[Hit, float]],
+    full_window: float,
+    full_exchange: float,
+    *,
+    by_session: bool,
+    with_lone: bool,
+) -> dict[int, Candidate]:
     """Window + twice its exchange (raw, as measured), as a share of what is possible.
 
     Strength is the geometric mean of the window's share and that of the best exchange of its session: both must agree

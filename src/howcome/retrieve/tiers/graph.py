@@ -96,8 +96,9 @@ class GraphTier:
         common = max(MIN_COMMON_ROWS, MAX_SHARE * total)
         return {
             name: max(neighbours[path] for path in paths) * bm25.weight(frequencies[name], total, is_generic=False)
-            for name, paths in by_name.items() if 0 < frequencies[name] <= common
-        }  # fmt: skip
+            for name, paths in by_name.items()
+            if 0 < frequencies[name] <= common
+        }
 
     def _candidates(self, situation: Situation, hits: Sequence[Hit], by_name: dict[str, list[str]]) -> list[Candidate]:
         """Turns as they are; a tool call as the prompt of its exchange, unless tools are asked for too."""
@@ -133,9 +134,12 @@ def _searched(wanted: Filter) -> Filter:
     from howcome.domain.stored import Filter
 
     return Filter(
-        wanted.scope, before_ms=wanted.before_ms, since_ms=wanted.since_ms, without=wanted.without,
+        wanted.scope,
+        before_ms=wanted.before_ms,
+        since_ms=wanted.since_ms,
+        without=wanted.without,
         sessions=wanted.sessions,
-    )  # fmt: skip
+    )
 
 
 def _is_about(event: StoredEvent, by_name: dict[str, list[str]]) -> bool:
