@@ -1,7 +1,7 @@
 """The shape of `src` in figures: `python -m tests.structure` prints them, with the limit of each, and fails above one.
 
 What counts: import circles of any kind (inside functions and for typing, too), public methods of a class, lines and
-parameters of functions, stores reached past the façade; imports inside functions and lines in all are only printed.
+parameters of functions, stores reached past the façade, imports inside functions; lines in all are only printed.
 Complexity is ruff's affair (`mccabe.max-complexity`), and which room may import which import-linter's.
 """
 
@@ -20,6 +20,10 @@ LARGER = {"EventLog": 22, "EventReads": 22, "SearchIndex": 10}
 """Public methods of classes that may have another number: the log's port, its adapter, and the index's port."""
 
 MAX_MEDIAN_LINES, MAX_PARAMETERS = 8, 8
+EAGER = ("doctor", "wiring", "upkeep", "evaluate", "memory", "codegraph")
+"""Rooms that no hook loads: what they import of ours stands at the top. Elsewhere an import inside a function is a
+hook's, a command's or the server's start-up time, or an extra."""
+
 EXEMPT = "learn"
 """The room whose functions are not counted: it is to be replaced."""
 
@@ -138,6 +142,14 @@ def figures() -> list[Figure]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "store" and ast.unparse(node.value).endswith("app")
     ]
+    late = [
+        f"{name}:{node.lineno}"
+        for name, tree in trees.items()
+        if name.split(".")[1:2] and name.split(".")[1] in EAGER
+        for function in ast.walk(tree)
+        if isinstance(function, Function)
+        for _, node in imported(function, known)
+    ]
     found = circles(graph)
     many = [
         f"{name}.{one.name}: {n}"
@@ -151,6 +163,7 @@ def figures() -> list[Figure]:
         Figure(f"median lines of a function (outside {EXEMPT})", median, MAX_MEDIAN_LINES, []),
         Figure(f"functions above {MAX_PARAMETERS} parameters", len(many), 0, many),
         Figure("stores reached past the façade", len(stores), 0, stores),
+        Figure("imports inside functions of rooms that no hook loads", len(late), 0, late),
     ]
 
 
@@ -169,7 +182,7 @@ def main() -> int:
         for node in ast.walk(function)
     )
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py"))
-    print(f"{inner:>8}          imports inside functions")
+    print(f"{inner:>8}          imports inside functions in all")
     print(f"{len(trees):>8}          modules of {lines} lines")
     return any(one.value > one.limit for one in found)
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from howcome.app import open_app
+from howcome.domain.memories import MemoryFilter
+from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, StoreError, TranscriptError
+from howcome.memory.backup import newest_backup
+from howcome.memory.export import MAX_LISTED
 from howcome.redact.version import RULES_VERSION
 from howcome.store.sqlite_backup import back_up, restore_backup
 from howcome.store.sqlite_salvage import Salvaged, salvage
@@ -61,8 +65,6 @@ def mend_database(settings: Settings, transcripts: Iterable[Found], read_export:
 
 
 def _import_backup(app: App, read_export: ReadExport) -> int:
-    from howcome.memory.backup import newest_backup
-
     path = newest_backup(app.settings.home)
     try:
         return 0 if path is None else app.memories.import_values(read_export(path), is_mine=True).added
@@ -87,10 +89,6 @@ def put_back(settings: Settings, file: str) -> tuple[str, list[str]]:
 
 
 def _purged(settings: Settings) -> list[bytes]:
-    from howcome.domain.memories import MemoryFilter
-    from howcome.domain.stored import Scope
-    from howcome.memory.export import MAX_LISTED
-
     try:
         with open_app(settings, create=False) as app:
             wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)

@@ -21,26 +21,25 @@ INDEX_EVERY_CHARS = 4 << 20
 
 
 class Indexing:
-    """The search index, the memories' index, and vectors: behind the log, and catching up."""
+    """The search index and vectors: behind the log, and catching up."""
 
     def __init__(self, store: Store, settings: Settings, models: Models) -> None:
         self._store, self._settings, self._models = store, settings, models
-
-    _text_chars = 0
-    _texts: dict[int, str] | None = None
+        self._texts: dict[int, str] = {}
+        self._text_chars = 0
 
     # -- words -----------------------------------------------------------------------------------------------------
     def keep_texts(self, texts: dict[int, str]) -> None:
         """New rows by their texts, as they are added: the index need not read them again."""
-        self._texts = {**(self._texts or {}), **texts}
+        self._texts.update(texts)
         self._text_chars += sum(map(len, texts.values()))
         if self._text_chars >= INDEX_EVERY_CHARS:
             self.catch_up()
 
     def catch_up(self, deadline: float | None = None) -> int | None:
         """Makes the rows that were added searchable; None when another process is at it. See `release`."""
-        added = self._store.index.catch_up(self._texts or {}, deadline=deadline)
-        self._texts, self._text_chars = None, 0
+        added = self._store.index.catch_up(self._texts, deadline=deadline)
+        self._texts, self._text_chars = {}, 0
         return added
 
     def release(self) -> None:

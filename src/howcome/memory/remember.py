@@ -13,6 +13,8 @@ from howcome.domain.memories import NewMemory
 from howcome.domain.ranking import STALE_READS, facts_of, is_stale
 from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
+from howcome.memory.export import exported
+from howcome.memory.importing import MemoryImport
 from howcome.memory.reports import ImportReport, PurgeReport
 from howcome.memory.text import cleaned, owner
 from howcome.redact.gate import Gate
@@ -298,8 +300,6 @@ class Memories:
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
         """Every memory of a scope as JSON values; see `memory_export.exported`."""
-        from howcome.memory.export import exported
-
         return exported(self._store, scope)
 
     def import_values(
@@ -312,8 +312,6 @@ class Memories:
         Raises:
             UsageError: it is no export, or one of a newer version; nothing was written.
         """
-        from howcome.memory.importing import MemoryImport
-
         one = MemoryImport(
             self._store, self._clean, self._store_new, now_ms=self._now_ms(), is_trial=is_trial, is_mine=is_mine
         )
