@@ -222,6 +222,24 @@ def test_the_version_is_said_once() -> None:
         assert first == __version__
 
 
+_NO_MODULES = ("app.", "clients/NAME", "index.", "index/", "log/migrations", "store.", "worker.lock")
+"""Groups of the façade and parts of a store, files and folders, and what stands for any agent's name."""
+
+
+def test_what_docs_name_is_there() -> None:
+    """`room/module` and `room.module.name`, in docs and in docstrings."""
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+    modules = {path.relative_to(PACKAGE).with_suffix("").as_posix().removesuffix("/__init__") for path in MODULES}
+    pages = [*MODULES, ROOT / "AGENTS.md", *(ROOT / "docs").glob("*.md")]
+    missing = []
+    for page in pages:
+        for named in re.findall(r"`(\w+(?:[./]\w+)+)[`(:]", page.read_text(encoding="utf-8")):
+            first, *rest = re.split(r"[./]", named.removesuffix(".py"))
+            if first in rooms and not named.startswith(_NO_MODULES) and f"{first}/{rest[0]}" not in modules:
+                missing.append(f"{page.name}: {named}")
+    assert missing == []
+
+
 @pytest.mark.parametrize("figure", figures(), ids=lambda figure: figure.name)
 def test_the_structure_is_within_its_limits(figure: Figure) -> None:
     """What `python -m tests.structure` prints."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import IO
 
 PART = r"\.(\d{1,9})-[0-9a-f]{8}\.part"
@@ -16,7 +16,9 @@ PART = r"\.(\d{1,9})-[0-9a-f]{8}\.part"
 
 
 @contextmanager
-def replacing(path: str, *, must_last: bool = False) -> Iterator[IO[bytes]]:
+def replacing(
+    path: str, *, must_last: bool = False, last_look: Callable[[], None] = lambda: None
+) -> Iterator[IO[bytes]]:
     """A private file beside `path` (0600) that takes its place at the end; it is gone when the block raises.
 
     Its name is `stream.name`. A link in the place is replaced, not followed.
@@ -25,6 +27,7 @@ def replacing(path: str, *, must_last: bool = False) -> Iterator[IO[bytes]]:
         path: Of the file, which need not be there.
         must_last: A folder that does not say that the new name is on disk is an error, though the name is there; some
             file systems refuse to say so.
+        last_look: Called just before the new file takes the place; what it raises leaves the old one.
 
     Raises:
         OSError: it cannot be written.
@@ -40,6 +43,7 @@ def replacing(path: str, *, must_last: bool = False) -> Iterator[IO[bytes]]:
         with stream:
             yield stream
             settle(stream)
+        last_look()
         os.replace(part, path)
     finally:
         with suppress(FileNotFoundError):

@@ -38,13 +38,13 @@ class Learning:
         return self._distillation
 
     def batches(self) -> ModelDistillation:
-        """What asks a language model for memories, a batch at a time; see `ingest.distil.opening.open_batches`."""
+        """What asks a language model for memories, a batch at a time; see `learn.opening.open_batches`."""
         from howcome.learn.opening import open_batches
 
         return open_batches(self._store, self._settings, now_ms, self._known_as(), self._models.meaning)
 
     def rationales(self) -> Rationales:
-        """What writes rationales; see `ingest.rationale.opening.open_rationales`."""
+        """What writes rationales; see `learn.rationale.opening.open_rationales`."""
         from howcome.learn.rationale.opening import open_rationales
 
         return open_rationales(self._store, self._settings, now_ms, self._known_as())

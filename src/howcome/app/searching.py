@@ -47,7 +47,7 @@ class Searching:
         return bool(self._store.index.analyze(text))
 
     def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Reminder]:
-        """What earlier sessions of this project, and memories, say about a prompt; see `retrieve.recall`."""
+        """What earlier sessions of this project, and memories, say about a prompt; see `recall.prompt`."""
         from howcome.recall.prompt import recall
 
         is_loaded = self._models.embedder is not None  # a prompt does not wait until one is

@@ -24,8 +24,8 @@ STALE_SPOOL_S = 3600
 """Every hook and the worker claim what is spooled: what is still there after an hour is stuck."""
 
 NEWEST_TRANSCRIPTS = 5
-LAUNCHER = "howcome/launch.py"
-"""By this part of a hook's command it is known as one of ours."""
+LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
+"""By these parts of a hook's command it is known as one of ours: where the script is, and where it was."""
 
 _LOG_REMEDIES = (
     (REFUSED, "name its folder in `transcript_folders` (config.toml), or read it: howcome import PATH"),
@@ -80,8 +80,9 @@ def last_hook_ms(machine: Machine) -> int:
     """
     logged = max((_logged_s(line) for line in last_lines(os.path.join(machine.home, HOOK_LOG_NAME))), default=0.0)
     noted = [
-        client.wiring.hook_noted_ms(found.path, found.size_bytes, LAUNCHER)
+        client.wiring.hook_noted_ms(found.path, found.size_bytes, launcher)
         for client in clients()
+        for launcher in LAUNCHERS
         for found in [found for found in machine.transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
     ]
     return max(round(logged * 1000), *noted, 0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from howcome import wiring as lifecycle
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
-from howcome.doctor.activity import LAUNCHER
+from howcome.doctor.activity import LAUNCHERS
 from howcome.doctor.base import Machine, edit, quoted
 from howcome.wiring.atomic_files import decoded
 from howcome.wiring.commands import is_server
@@ -95,7 +95,7 @@ def _read_hooks(path: str, values: Mapping[str, object], wiring: Wiring) -> None
     for event, entries in hooks.items() if isinstance(hooks, dict) else ():
         for handler in _objects(entries):
             command = handler.get("command")
-            if isinstance(command, str) and LAUNCHER in command:
+            if isinstance(command, str) and any(launcher in command for launcher in LAUNCHERS):
                 wiring.commands.setdefault(str(event), command)
                 wiring.settings = path
             if handler.get("type") == "mcp_tool" and handler.get("server") == SERVER:
@@ -147,7 +147,7 @@ def launch_of(command: str) -> Launch | None:
         words = shlex.split(command)
     except ValueError:
         return None
-    place = next((number for number, word in enumerate(words) if word.endswith(LAUNCHER)), None)
+    place = next((number for number, word in enumerate(words) if word.endswith(LAUNCHERS)), None)
     if place is None:
         return None
     first = next((number for number, word in enumerate(words) if "=" not in word.partition("/")[0]), 0)

@@ -2,7 +2,7 @@
 
 Nothing a hook does may be felt: it keeps its own deadline (a watchdog thread ends the process, whatever C code is
 busy), writes once at the very end, never to stderr, and fails open (`guarded`). What an event is answered is
-`hook_handlers`' affair.
+`hooks/handlers`' affair.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ BEFORE_PLACES = 2
 """How much of the turn before it a turn's vector holds: an answer says little alone. The prompt and its first answer
 hold all of that, each later turn of an exchange less: what an agent says between its steps stands for itself. (At .25
 for every turn a TypeScript project's any@5 loses one question of 199, at 0 LoCoMo's R@10 .6 points.) Turns that come
-later are added by the search (`store.vector_index`), for what is written stays."""
+later are added by the search (`index.vector_index`), for what is written stays."""
 
 
 def embed_new_turns(

@@ -70,7 +70,7 @@ class Distiller(Protocol):
 
 
 def stream_of(session_events: Iterable[StoredEvent]) -> list[Exchange]:
-    """The exchanges of a session (`store.session_events(…, with_text=True)`), in the order in which they began.
+    """The exchanges of a session (`EventLog.session(…, with_text=True)`), in the order in which they began.
 
     What the main agent and each subagent did are streams of their own: one's prompt does not end another's exchange.
     """

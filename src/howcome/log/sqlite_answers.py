@@ -19,7 +19,7 @@ MAX_REASON_CHARS = 500
 
 
 class SqliteAnswers:
-    """Short-lived notes; see `store.answers.Answers` for the contract."""
+    """Short-lived notes; see `log.answers.Answers` for the contract."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

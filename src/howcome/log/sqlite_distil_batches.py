@@ -51,7 +51,7 @@ _PENDING = (
 
 
 class SqliteDistilBatches:
-    """Batches; see `store.distil_batch_rows.DistilBatchRows` for the contract."""
+    """Batches; see `log.distil_batch_rows.DistilBatchRows` for the contract."""
 
     def __init__(self, db: Database, log: SqliteEventLog) -> None:
         self._db, self._log, self._memories, self._writer = db, log, SqliteMemories(db), MemoryWriter(db)

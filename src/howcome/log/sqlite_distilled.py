@@ -47,7 +47,7 @@ TOUCHED = (
 
 
 class SqliteCandidates:
-    """See `store.memory_rows.Candidates`."""
+    """See `log.memory_rows.Candidates`."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._memories = db, SqliteMemories(db)
@@ -185,7 +185,7 @@ class SqliteCandidates:
 
 
 class SqliteMemoryVectors:
-    """See `store.memory_rows.MemoryVectors`."""
+    """See `log.memory_rows.MemoryVectors`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

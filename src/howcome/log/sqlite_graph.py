@@ -36,7 +36,7 @@ _STATE = "reader, built_ms, files, edges, limits"
 
 
 class SqliteGraph:
-    """What the store does with import graphs; see `store.code_graph.CodeGraph` for the contract."""
+    """What the store does with import graphs; see `log.code_graph.CodeGraph` for the contract."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

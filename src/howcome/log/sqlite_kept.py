@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SqliteKept:
-    """See `store.memory_rows.KeptMemories`."""
+    """See `log.memory_rows.KeptMemories`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SqliteEventLog(EventReads, TurnReads):
-    """See `store.event_log.EventLog`; rationales are shown in it, at the end of their exchanges."""
+    """See `log.event_log.EventLog`; rationales are shown in it, at the end of their exchanges."""
 
     def __init__(self, db: Database, writer: BatchWriter) -> None:
         self._db, self._writer, self._told = db, writer, RationaleEvents(db)

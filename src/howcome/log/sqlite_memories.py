@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SqliteMemories:
-    """See `store.memory_rows.Memories`."""
+    """See `log.memory_rows.Memories`."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._writer = db, MemoryWriter(db)

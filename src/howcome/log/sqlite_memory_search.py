@@ -33,7 +33,7 @@ _SEARCH = (
 
 
 class SqliteMemorySearch:
-    """See `store.memory_rows.MemorySearch`."""
+    """See `log.memory_rows.MemorySearch`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

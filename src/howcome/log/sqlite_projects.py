@@ -17,7 +17,7 @@ _MOVED = ("sessions", "events", "project_paths", "candidates", "rationales", "di
 
 
 class SqliteProjects:
-    """See `store.repositories.Projects` for the contract."""
+    """See `log.repositories.Projects` for the contract."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

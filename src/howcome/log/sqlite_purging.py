@@ -31,7 +31,7 @@ MAX_TRACES = 20
 
 
 class SqlitePurging:
-    """See `store.memory_rows.Purging`."""
+    """See `log.memory_rows.Purging`."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._writer = db, MemoryWriter(db)

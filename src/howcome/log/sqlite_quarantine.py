@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SqliteQuarantine:
-    """What the store knows of costly records; see `store.repositories.Quarantine` for the contract."""
+    """What the store knows of costly records; see `log.repositories.Quarantine` for the contract."""
 
     def __init__(self, db: Database, writer: BatchWriter) -> None:
         self._db, self._writer = db, writer

@@ -66,7 +66,7 @@ class RationaleEvents:
 
 
 class SqliteRationales:
-    """Rationales; see `store.rationale_rows.RationaleRows` for the contract."""
+    """Rationales; see `log.rationale_rows.RationaleRows` for the contract."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._told = db, RationaleEvents(db)

@@ -113,7 +113,7 @@ def as_text(path: str) -> str:
 
 
 class EventReads:
-    """The reading half of the log of events; see `store.event_log.EventLog`."""
+    """The reading half of the log of events; see `log.event_log.EventLog`."""
 
     _db: Database
 

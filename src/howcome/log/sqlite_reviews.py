@@ -19,7 +19,7 @@ _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FRO
 
 
 class SqliteReviews:
-    """See `store.memory_rows.Reviews`."""
+    """See `log.memory_rows.Reviews`."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._memories, self._writer = db, SqliteMemories(db), MemoryWriter(db)

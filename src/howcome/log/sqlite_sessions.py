@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SqliteSessions:
-    """See `store.repositories.Sessions`."""
+    """See `log.repositories.Sessions`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -88,7 +88,7 @@ class SqliteSessions:
 
 
 class SqliteAccounts:
-    """See `store.repositories.Accounts`."""
+    """See `log.repositories.Accounts`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -117,7 +117,7 @@ class SqliteAccounts:
 
 
 class SqliteInjections:
-    """See `store.repositories.Injections`."""
+    """See `log.repositories.Injections`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -41,7 +41,7 @@ _SETTLE = (
 
 
 class SqliteSpending:
-    """Receipts; see `store.spending.Spending` for the contract."""
+    """Receipts; see `log.spending.Spending` for the contract."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -36,8 +36,9 @@ class Workplace:
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
         self.environment = environment
         wirings = [client.wiring for client in clients()]
-        named = (environment.get(wiring.project_variable) for wiring in wirings)
-        self.folder = clean_text(next(filter(None, named), folder))  # as transcripts name it
+        named = next(filter(None, (environment.get(wiring.project_variable) for wiring in wirings)), "")
+        self._is_named = bool(named)
+        self.folder = clean_text(named or folder)  # as transcripts name it
         self.name = next(filter(None, (environment.get(wiring.session_variable) for wiring in wirings)), "")
         self._settings: tuple[object, Settings] | None = None
         self._embedder: SharedEmbedder | None = None
@@ -101,7 +102,7 @@ class Workplace:
 
         Applications that are no terminals do, whatever their user has open.
         """
-        if self.environment.get("CLAUDE_PROJECT_DIR"):
+        if self._is_named:
             return False
         from howcome.clients.projects import is_repository
 

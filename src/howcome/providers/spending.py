@@ -36,7 +36,7 @@ _NOTHING = Usage(0, 0)
 
 
 class Ledger(Protocol):
-    """Where calls are reserved and settled; the store is one. See `store.spending.Spending` for the contract."""
+    """Where calls are reserved and settled; the store is one. See `log.spending.Spending` for the contract."""
 
     def reserve(self, call: Call, caps: Caps, now_ms: int) -> tuple[int, str]:
         """The row of a call that may be made, or 0 and why it may not."""

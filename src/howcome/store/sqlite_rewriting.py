@@ -24,7 +24,7 @@ RULES_VERSION = "rules_version"
 
 
 class SqliteRewriting:
-    """See `store.text_rows.TextRows`."""
+    """See `log.text_rows.TextRows`."""
 
     def __init__(self, db: Database, index: LexicalSearch, purging: SqlitePurging) -> None:
         self._db, self._index, self._purging = db, index, purging

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from howcome.errors import LifecycleError
-from howcome.files import replacing, settle, sync
+from howcome.files import replacing, sync
 
 PRIVATE_DIRECTORY = 0o700
 _ATTEMPTS = 10
@@ -67,13 +67,11 @@ def replace_file(before: Snapshot, data: bytes) -> None:
     Raises:
         FileChangedError: The file is no longer what `before` says.
     """
-    with replacing(str(before.target)) as file:
+    with replacing(str(before.target), last_look=lambda: _require_unchanged(before)) as file:
         file.write(data)
         if before.data is not None:
             file.flush()
             _copy_attributes(before.target, file.name)
-        settle(file)
-        _require_unchanged(before)
 
 
 def remove_file(before: Snapshot) -> None:

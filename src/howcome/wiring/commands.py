@@ -15,8 +15,8 @@ SERVERS = (SERVER, "recollect")
 """The name of the MCP server in every agent's settings, and the former one."""
 
 _LAUNCHER = "howcome/launch.py"
-_LAUNCHERS = (_LAUNCHER, "recollect/present/launch.py")
-"""Also under the product's former name: such hooks and servers are ours, and made to start this one."""
+_LAUNCHERS = (_LAUNCHER, "howcome/present/launch.py", "recollect/present/launch.py")
+"""Also where it was, and under the product's former name: such hooks and servers are ours, made to start this one."""
 
 _ISOLATED = ["-I", "-S", "-E"]
 _HARMLESS = ["2>/dev/null", "||", "true"]

@@ -137,3 +137,17 @@ def test_what_is_planned_is_what_is_done(home: Path) -> None:
     planned = run("init", "--no-import", "--dry-run").stdout
     assert files(home) == before
     assert "yours, kept" not in planned
+
+
+def test_hooks_that_start_the_script_where_it_was_are_ours(home: Path) -> None:
+    """Without records, too: `init` makes them start the one of now, `uninstall` takes them out."""
+    wire("claude-code")
+    files = [home / ".claude" / "settings.json", home / ".claude.json"]
+    for path in files:
+        path.write_text(path.read_text().replace("howcome/launch.py", "howcome/present/launch.py"))
+    shutil.rmtree(home / f".{NEW}" / "installs")
+    wire("claude-code")
+    assert not any("present/launch.py" in path.read_text() for path in files)
+    done = run("uninstall", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert not any("launch.py" in path.read_text() for path in files if path.exists())
