@@ -156,3 +156,27 @@ def test_a_store_that_cannot_be_looked_for_is_not_missing(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="Not a directory") as failed:
         SqliteStore(str(tmp_path / "file"), create=False)
     assert not isinstance(failed.value, StoreMissingError)
+
+
+def test_who_has_a_replaced_database_open_writes_no_index(tmp_path: Path) -> None:
+    """The index in the folder is another database's by then: it must not be made anew from rows that are gone."""
+    for name, words in (("mine", "sluice"), ("theirs", "lantern")):
+        store = SqliteStore(str(tmp_path / name))
+        Transcript(store).say(f"why does the {words} fail?")
+        store.index.catch_up()
+        store.close()
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    old = SqliteStore(str(mine))
+    Transcript(old, "/t/two.jsonl", session="two").say("and the pump?")
+    for path in mine.glob("howcome.db*"):
+        path.unlink()
+    shutil.rmtree(mine / "index")
+    shutil.copytree(theirs / "index", mine / "index")
+    shutil.copy(theirs / "howcome.db", mine)
+    assert old.index.catch_up() is None
+    with pytest.raises(StoreLockedError):
+        old.index.rebuild()
+    old.close()
+    new = SqliteStore(str(mine))
+    assert (new.index.lag(), len(find(new, "lantern")), find(new, "sluice")) == (0, 1, [])
+    new.close()

@@ -137,9 +137,11 @@ def test_any_flipped_byte_is_survived_and_healed(part: int, whole: Path, copied:
 
 @pytest.mark.parametrize("how", ["cut", "emptied", "gone"])
 @pytest.mark.parametrize("pattern", ["lexical-*/events/*.store", "lexical-*/exchanges/*.idx", "vectors-*/*s-*"])
-def test_files_that_are_cut_or_gone_are_made_anew(how: str, pattern: str, copied: Path) -> None:
+def test_files_that_are_cut_or_gone_are_made_anew(how: str, pattern: str, whole: Path, copied: Path) -> None:
     """A full disk, a copy that was interrupted, somebody who tidied up."""
     expected = answers()
+    copied.rename(copied.with_name("past"))  # the binding may have its files mapped: cutting ends us
+    shutil.copytree(whole, copied)
     path = max((copied / "index").glob(pattern), key=lambda path: path.stat().st_size)
     if how == "gone":
         path.unlink()

@@ -10,7 +10,7 @@ from howcome.index.lexical import LexicalIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from howcome.domain.stored import Filter, Hit, Scope, Weights
     from howcome.index.lexical_writer import LexicalWriter
@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 
 class LexicalSearch:
-    """Searches are answered from the index; the log is the truth it is caught up from."""
+    """Searches are answered from the index; the log is the truth it is caught up from.
 
-    def __init__(self, folder: str, log: EventLog) -> None:
-        self._folder, self._log = folder, log
+    Args:
+        folder: Of the store.
+        log: The truth.
+        is_current: Whether that log still stands in the folder: who has one open that was replaced writes no index,
+            for the one there is another log's.
+    """
+
+    def __init__(self, folder: str, log: EventLog, is_current: Callable[[], bool] = lambda: True) -> None:
+        self._folder, self._log, self._is_current = folder, log, is_current
         self._index: LexicalIndex | None = None
         self._index_writer: LexicalWriter | None = None
 
@@ -129,9 +136,11 @@ class LexicalSearch:
         return added
 
     def _take_index(self) -> LexicalWriter | None:
-        """The index's writer with its lock; None when another process has it."""
+        """The index's writer with its lock; None when another process has it, or it is another log's by now."""
         from howcome.index.lexical_writer import LexicalWriter
 
+        if not self._is_current():
+            return None
         last = self._log.last_position()
         if last and not self._log.mark_at(last):  # rows that came another way than by `append`
             self._log.renew_marks()

@@ -124,7 +124,7 @@ class SqliteStore:
         """What a prompt needs is made at once; the rest (`_LATE`) when it is asked for: each costs its import."""
         self._writer = BatchWriter(db)
         self.log: EventLog = (log := SqliteEventLog(db, self._writer))
-        self.index: SearchIndex = (index := LexicalSearch(self.folder, log))
+        self.index: SearchIndex = (index := LexicalSearch(self.folder, log, lambda: self.is_current))
         self.projects: Projects = SqliteProjects(db)
         self.sessions: Sessions = SqliteSessions(db)
         self.accounts: Accounts = SqliteAccounts(db)
