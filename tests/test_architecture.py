@@ -25,9 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "howcome"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_FILE_LINES = 400
-MAX_RULES_LINES = 450
-"""Of a family of rules, which are lists of patterns."""
-
 MAX_FUNCTION_LINES = 40
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -67,8 +64,7 @@ def test_the_rooms_keep_to_themselves() -> None:
 @BY_PATH
 def test_a_file_says_one_thing(path: Path) -> None:
     """At most 400 lines a file, 40 a function (without its docstring)."""
-    most = MAX_RULES_LINES if path.parent == PACKAGE / "learn" / "rules" else MAX_FILE_LINES
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= most
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
     assert [
         f"{node.name}: {code_lines(node)}" for node in functions(tree_of(path)) if code_lines(node) > MAX_FUNCTION_LINES
     ] == []

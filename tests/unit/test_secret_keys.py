@@ -56,7 +56,7 @@ SHOWN = {
     "its lower half": "\n".join(LINES[10:]),
     "its upper half by a viewer": numbered(LINES[:12], "{:6}→{}"),
     "its lower half by a viewer": numbered(LINES[12:], "{:6}→{}"),
-    "without its header": "\n".join(["MIIEpAIBAAKCAQEA" + BODY[0][:48], *BODY[1:]]),
+    "without its header": "\n".join(["MIIEpA" + "IBAAKCAQEA" + BODY[0][:48], *BODY[1:]]),
 }
 
 

@@ -58,6 +58,9 @@ _COUNT += r"|(?:an? )?(?:couple(?: of)?|few))"
 _UNIT = r"(minutes?|hours?|days?|weeks?|fortnights?|months?|quarters?|years?)\b"
 _PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
 
+_BEFORE_MONTHS = frozenset("in last since until till before after during of from to between and".split())
+"""Behind one of these a short name, or one that is a word, is a month."""
+
 _LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 """Letters stay as many as they were."""
 
@@ -344,21 +347,7 @@ def _month(match: re.Match[str], now_ms: int) -> Bounds:
     """A month by its name, or a part of it; "may" and "march" only where a word before says that it is one."""
     part, name, year = match[1], match[2], match[3]
     lead = match.string[max(0, match.start() - 10) : match.start()].rstrip().rsplit(" ", 1)[-1]
-    is_named = bool(part or year) or lead in (
-        "in",
-        "last",
-        "since",
-        "until",
-        "till",
-        "before",
-        "after",
-        "during",
-        "of",
-        "from",
-        "to",
-        "between",
-        "and",
-    )
+    is_named = bool(part or year) or lead in _BEFORE_MONTHS
     if not is_named and (len(name) < 4 or name in ("march", "may")):
         return None
     number, this_year = _MONTHS.index(name[:3]) + 1, date_of(now_ms)[0]

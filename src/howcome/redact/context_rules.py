@@ -160,30 +160,10 @@ _DOCUMENTED_KEY = "wJalrXUtnFEMI/K7MDENG"
 # Names, separators and quoted values shared by the patterns; all of them are literal text.
 # Also German, Portuguese, Spanish, French, Dutch, Czech, Polish, Swedish, Finnish, Italian, Indonesian, Turkish, Danish, Croatian.
 _PASS_WORDS = (
-    "passwor",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "kennwort",
-    "senha",
-    "contrasen",
-    "mot de passe",
-    "motdepasse",
-    "mot_de_passe",
-    "mdp",
-    "wachtwoord",
-    "heslo",
-    "haslo",
-    "losenord",
-    "salasana",
-    "parola",
-    "kata sandi",
-    "katasandi",
-    "sifre",
-    "adgangskode",
-    "lozinka",
-)
+    "passwor", "passwd", "passphrase", "passcode", "pwd", "kennwort", "senha", "contrasen", "mot de passe",
+    "motdepasse", "mot_de_passe", "mdp", "wachtwoord", "heslo", "haslo", "losenord", "salasana", "parola", "kata sandi",
+    "katasandi", "sifre", "adgangskode", "lozinka",
+)  # fmt: skip
 _PASS = (
     r"(?:pass(?:w(?:or)?d|wort|phrase|code)|pwd|kennwort|senha|contrasen[ay]a?|mot[ _]?de[ _]?passe|mdp|wachtwoord|heslo|haslo|losenord"
     rf"|salasana|parola|kata ?sandi|sifre|adgangskode|lozinka|{PASSWORD}|[_-]pass)"
@@ -211,7 +191,7 @@ _SECRET_LITERALS = (
     "app", "storage", "insert", "query", "ingest", "developer", "sonar", "_pat", "-pat", "webhook",
 )  # fmt: skip
 _PASS_LITERALS = ("pass", "_pass", "-pass", PASSWORD, *_PASS_WORDS)
-# Services whose keys have no form of their own (names from public rule files, `secret_token_rules` says which).
+# Services whose keys have no form of their own (names from public rule files, `token_rules` says which).
 _VENDORS = tuple(
     """
     adafruit adobe airtable algolia alibaba aliyun asana assemblyai atlassian auth0 beamer bitbucket bitly bittrex box civo

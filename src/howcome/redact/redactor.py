@@ -1,6 +1,6 @@
 """Finds secrets in text and puts keyed placeholders in their place, before anything is stored or indexed.
 
-All rules look at the normal view of a text (`secret_view`), piece by piece (`secret_search`): what a display or an
+All rules look at the normal view of a text (`redact.view`), piece by piece (`redact.search`): what a display or an
 encoding puts between the characters of a secret hides nothing, and the time grows with the size of a text alone.
 """
 

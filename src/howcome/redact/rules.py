@@ -80,7 +80,7 @@ def is_scattered(value: str) -> bool:
 
 # fmt: off
 PROVIDER_RULES: tuple[Rule, ...] = (
-    # Private keys: the pattern only says that there may be one, `secret_keys` where it is.
+    # Private keys: the pattern only says that there may be one, `redact.keys` where it is.
     Rule("private-key", r"(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY|Private-Lines: [0-9]|IBA(?:AK|DAN)|HcCAQEE|MIGkAgEBBD"
          r"|MI[GH][A-Za-z0-9+/]AgEAM|MC4CAQAwBQYDK2Vw|b3BlbnNzaC1rZXkt",
          ("-----BEGIN RSA PRIVATE " + "KEY-----\n" + _A[:64] + "\n" + _A[:64] + "\n-----END RSA PRIVATE " + "KEY-----",

@@ -32,7 +32,7 @@ FORMATS = len(FORMAT_RULES)
 """The rules before this one are formats, which are secrets anywhere; the others need their context."""
 
 KEY = 0
-"""The rule of private keys, which `secret_keys` locates."""
+"""The rule of private keys, which `redact.keys` locates."""
 
 ENCODED = FORMATS - 1
 """The rule of base64, in which any other may hit."""

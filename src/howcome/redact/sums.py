@@ -52,7 +52,7 @@ def _little(text: str) -> bytes:
     return crc32(text.encode()).to_bytes(4, "little")
 
 
-_BASE62 = _number(string.digits + string.ascii_uppercase + string.ascii_lowercase, 6)
+_BASE62 = _number(_DIGITS, 6)
 _BASE36 = _number(string.digits + string.ascii_lowercase, 7)
 _HEX = _number("0123456789abcdef", 8)
 _HEX_LITTLE = Sum(lambda text: _little(text).hex(), "0-9a-f", 8)

@@ -164,7 +164,7 @@ _PURPOSES = ("_api_", "_apikey_", "_pat_", "_oat_", "_secret_", "_sec_", "_live_
 _NAMED = Rule(
     "named-token",  # a vendor's name, what the token is for, and the token
     rf"\b[a-z][a-z0-9]{{1,20}}(?:{'|'.join(_PURPOSES)})[A-Za-z0-9]{{20,100}}",
-    (("samsara_api_q9Zt4Kc8Rv1Wp6Hd3Ys5Nj"), ("acme_pat_7Gx2Lm9Zt4Kc8Rv1Wp6Hd3")),
+    (("samsara_api_" + "q9Zt4Kc8Rv1Wp6Hd3Ys5Nj"), ("acme_pat_" + "7Gx2Lm9Zt4Kc8Rv1Wp6Hd3")),
     _PURPOSES,
     before=(2, 21),
     check=is_scattered,

@@ -28,45 +28,16 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 CUES = Cues(
-    "because",
-    "since ",
-    "due to",
-    "cause",
-    "turns out",
-    "turned out",
-    "the issue",
-    "the problem",
-    "the bug",
-    "culprit",
-    "reason",
-    "come from",
-    "comes from",
-    "came from",
-    "stem",
-    "fixed",
-    "fixes",
-    " as ",
-    "that is why",
-    "that's why",
-    "traced",
-    "found",
-    "what happened",
-    "figured",
-)
+    "because", "since ", "due to", "cause", "turns out", "turned out", "the issue", "the problem", "the bug",
+    "culprit", "reason", "come from", "comes from", "came from", "stem", "fixed", "fixes", " as ", "that is why",
+    "that's why", "traced", "found", "what happened", "figured",
+)  # fmt: skip
 """A text without any of these (lower case) names no cause."""
 
 WORKING_CUES = Cues(
-    "root cause",
-    "the cause",
-    "the issue",
-    "the problem",
-    "the bug",
-    "culprit",
-    "the reason",
-    "turns out",
-    "turned out",
-    "found",
-)
+    "root cause", "the cause", "the issue", "the problem", "the bug", "culprit", "the reason", "turns out",
+    "turned out", "found",
+)  # fmt: skip
 """The same for what the agent says while it works."""
 
 _CONNECTIVES = ("because", "since ", "due to", " as ")

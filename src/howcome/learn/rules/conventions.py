@@ -20,55 +20,13 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 CUES = Cues(
-    "always",
-    "never",
-    "from now on",
-    "going forward",
-    "don't",
-    "do not",
-    "we use",
-    "we only",
-    "we ",
-    "prefer",
-    "every ",
-    "each ",
-    "whenever",
-    "must",
-    "forbidden",
-    "this project",
-    "this repo",
-    "codebase",
-    "convention",
-    " rule",
-    "make sure",
-    "should",
-    "want",
-    "as we ",
-    "because",
-    "remember that",
-    " here",
-    "no ",
-    "avoid",
-    "all ",
-    "immer",
-    "nie",
-    "ab jetzt",
-    "ab sofort",
-    "wir ",
-    "toujours",
-    "jamais",
-    "désormais",
-    "siempre",
-    "nunca",
-    "a partir de ahora",
-    "总是",
-    "永远",
-    "不要",
-    "从现在",
-    "必须",
-    "禁止",
-    "始终",
-)
+    "always", "never", "from now on", "going forward", "don't", "do not", "we use", "we only", "we ", "prefer",
+    "every ", "each ", "whenever", "must", "forbidden", "this project", "this repo", "codebase",
+    "convention", " rule", "make sure", "should", "want", "as we ", "because",
+    "remember that", " here", "no ", "avoid", "all ", "immer", "nie", "ab jetzt", "ab sofort",
+    "wir ", "toujours", "jamais", "désormais", "siempre", "nunca", "a partir de ahora", "总是", "永远", "不要",
+    "从现在", "必须", "禁止", "始终",
+)  # fmt: skip
 MAX_WHOLE_CHARS = 400
 """In a short prompt every sentence is looked at: the word that makes one a rule may stand in the next."""
 
@@ -196,45 +154,16 @@ OF_THEM = re.compile(
 )
 """A rule about something that stands elsewhere."""
 _NOW_CUES = Cues(
-    "from now on",
-    "going forward",
-    "from here on",
-    " rule",
-    "convention",
-    "in future",
-    "policy",
-    "standard",
+    "from now on", "going forward", "from here on", " rule", "convention", "in future", "policy", "standard",
     "for the future",
-)
+)  # fmt: skip
 _LAID_CUES = Cues("make sure", "ensure", "should ")
 _NOT_CUES = Cues("do not ", "don't ", "never ", "avoid ")
 _FOREIGN_CUES = Cues(
-    "immer",
-    "nie",
-    "ab jetzt",
-    "ab sofort",
-    "grunds",
-    "wir ",
-    "nutze",
-    "toujours",
-    "jamais",
-    "sormais",
-    "utilise",
-    "siempre",
-    "nunca",
-    "a partir de ahora",
-    "usamos",
-    "en este proyecto",
-    "总是",
-    "永远",
-    "始终",
-    "绝不",
-    "不要使用",
-    "我们使用",
-    "从现在开始",
-    "必须",
-    "禁止",
-)
+    "immer", "nie", "ab jetzt", "ab sofort", "grunds", "wir ", "nutze", "toujours", "jamais", "sormais", "utilise",
+    "siempre", "nunca", "a partir de ahora", "usamos", "en este proyecto", "总是", "永远", "始终", "绝不", "不要使用",
+    "我们使用", "从现在开始", "必须", "禁止",
+)  # fmt: skip
 """Whatever `_FROM_NOW`, `_MAKE_SURE` and `_SHOULD`, `_DO_INSTEAD` and `_FOREIGN` find has one of these."""
 
 _LEAD = re.compile(r"^(?:no|nope|stop|hey|and|also|again|remember|well|ok|please|for the \w+ time)(?:[,:!]+| -) *", _I)

@@ -25,55 +25,17 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 CUES = Cues(
-    "instead of",
-    "rather than",
-    " over ",
-    " not ",
-    "decid",
-    "decision",
-    "settled",
-    "chose",
-    "picked",
-    "opted",
-    "going with",
-    "go with",
-    "went with",
-    "went for",
-    "sticking",
-    "staying",
-    "switch",
-    "moved from",
-    "moving from",
-    "we'll use",
-    "we use",
-    "keep",
-    "prefer",
-    "let's use",
-    "in favo",
-    "replaced",
-    "intentionally",
-    "deliberate",
-    "agreed",
-    "split out",
-    " please",
-)
+    "instead of", "rather than", " over ", " not ", "decid", "decision", "settled", "chose", "picked", "opted",
+    "going with", "go with", "went with",
+    "went for", "sticking", "staying", "switch", "moved from", "moving from", "we'll use", "we use", "keep", "prefer",
+    "let's use", "in favo", "replaced", "intentionally", "deliberate", "agreed", "split out", " please",
+)  # fmt: skip
 """A text without any of these (lower case) decides nothing."""
 
 WORKING_CUES = Cues(
-    "instead of",
-    "rather than",
-    "decid",
-    "settled",
-    "chose",
-    "picked",
-    "opted",
-    "going with",
-    "go with",
-    "went with",
-    "deliberate",
-    "switch",
-    " over ",
-)
+    "instead of", "rather than", "decid", "settled", "chose", "picked", "opted", "going with",
+    "go with", "went with", "deliberate", "switch", " over "
+)  # fmt: skip
 """The same for what the agent says while it works: of that only what is said outright is taken."""
 
 _PEOPLE = r"(?:we|i|they|the team|team|everybody|[A-Z][a-z]+ and (?:i|[A-Z][a-z]+))"

@@ -20,30 +20,10 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 CUES = Cues(
-    "hook",
-    "linter",
-    "lint ",
-    "formatter",
-    "typecheck",
-    "type check",
-    "test runner",
-    "compiler",
-    "wrapper",
-    "sandbox",
-    "biome",
-    "eslint",
-    "prettier",
-    "mypy",
-    "golangci",
-    "ruff",
-    "clippy",
-    "the ci ",
-    "ci ",
-    "pipeline",
-    "the commit ",
-    "the build ",
-    "the push ",
-)
+    "hook", "linter", "lint ", "formatter", "typecheck", "type check", "test runner", "compiler", "wrapper", "sandbox",
+    "biome", "eslint", "prettier", "mypy", "golangci", "ruff", "clippy", "the ci ", "ci ", "pipeline", "the commit ",
+    "the build ", "the push ",
+)  # fmt: skip
 """A text without any of these (lower case) tells of no such tool."""
 
 _SUBJECT = re.compile(
