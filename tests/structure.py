@@ -8,6 +8,7 @@ Complexity is ruff's affair (`mccabe.max-complexity`), and which room may import
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ hook's, a command's or the server's start-up time, or an extra."""
 EXEMPT = "learn"
 """The room whose functions are not counted: it is to be replaced."""
 
+_APP = re.compile(r"\bapp$|\bopen_app\(")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -140,7 +142,9 @@ def figures() -> list[Figure]:
         for name, tree in trees.items()
         if not name.startswith("howcome.app")
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "store" and ast.unparse(node.value).endswith("app")
+        if isinstance(node, ast.Attribute)
+        and node.attr == "store"
+        and re.search(r"\bapp$|\bopen_app\(", ast.unparse(node.value))
     ]
     late = [
         f"{name}:{node.lineno}"

@@ -265,8 +265,7 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None
     """
     with open_app(read_settings(os.environ), create=False) as app:
         redacted = redact_store(app, quiet=quiet)
-        added = app.index.catch_up()
-        app.index.release()
+        added = app.index.finish()
     return added, redacted
 
 

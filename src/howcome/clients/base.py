@@ -6,6 +6,8 @@ what a client needs for anything else it imports where it needs it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from howcome.clients.hook import is_cursors
 
 TYPE_CHECKING = False
@@ -21,15 +23,16 @@ if TYPE_CHECKING:
     from howcome.domain.events import Event
 
 
-class History:
+class History(ABC):
     """Where a client's transcripts lie, and how they are read. By itself: files of lines, wherever below the roots."""
 
     fields: Mapping[str, tuple[str, ...]] = {}
     """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
 
+    @abstractmethod
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         """The folders (or databases) in which transcripts are kept."""
-        raise NotImplementedError
+        ...
 
     def transcripts(self, root: str) -> Iterator[str]:
         """The paths of the transcripts below a root."""
@@ -72,7 +75,7 @@ class History:
         Raises:
             TranscriptError: locked, damaged, or nobody's that is known.
         """
-        raise NotImplementedError
+        return []
 
     def open_lines(self, path: str, *, is_idle: bool = False) -> BinaryIO:
         """A source as a stream of lines, whatever it is on disk.
@@ -92,16 +95,17 @@ class History:
         """What a source's place says that its records do not, as values of a reader's state."""
         return {}
 
+    @abstractmethod
     def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
         """The events of one record, [] when it is ignored by rule, None when its type is unknown."""
-        raise NotImplementedError
+        ...
 
     def recent_text(self, path: str) -> str:
         """The last words of a running transcript, for prompts that only point at them."""
         return ""
 
 
-class Wiring:
+class Wiring(ABC):
     """How an agent is connected to its memory, and what is asked about that."""
 
     programs: Sequence[str] = ()
@@ -135,17 +139,19 @@ class Wiring:
     session_variable = ""
     """What names the session there."""
 
+    @abstractmethod
     def folder(self) -> Path:
         """The folder of its settings.
 
         Raises:
             LifecycleError: the home folder is not known.
         """
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         """What is put where for a scope (`root` is the project's) and some options of `init`."""
-        raise NotImplementedError
+        ...
 
     def is_here(self) -> bool:
         """Whether the agent is on this machine."""
@@ -157,7 +163,7 @@ class Wiring:
         """What to do after `init` for a scope: what is the user's is no project's."""
         return self.try_this + (self.try_too if scope == "user" else "")
 
-    def require_form(self, form: str) -> None:
+    def require_form(self, form: str) -> None:  # noqa: B027 - most agents know every form
         """Refuse a form of hooks (an option of `init`) that the agent on PATH may not know.
 
         Raises:

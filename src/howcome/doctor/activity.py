@@ -120,8 +120,7 @@ def _retry(machine: Machine) -> str:
     if app is None:
         raise machine.store_problem or StoreError("there is no store yet; howcome import makes it")
     report = app.ingest.spool(retry_all=True)
-    app.index.catch_up()
-    app.index.release()
+    app.index.finish()
     if report is None:
         return "nothing waits any more"
     return f"stored {counted(report.accepted, 'observation')}, {report.duplicate} known already"

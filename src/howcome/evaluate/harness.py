@@ -81,8 +81,7 @@ class Pool:
                 with tempfile.TemporaryDirectory(prefix="howcome-eval-") as folder, self._open(root) as app:
                     for found in named_transcripts([str(path) for path in corpus.write(Path(folder))]):
                         app.ingest.file(found)
-                    app.index.catch_up()
-                    app.index.release()
+                    app.index.finish()
         with self._open() as app:
             progress("embedding what was said")
             app.index.embed(threads=os.cpu_count() or 1)
@@ -177,7 +176,7 @@ class Pool:
         settings = read_settings({**chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
-            app.spending.spend_from(open_app(read_settings(os.environ)).store.spending)
+            app.spending.spend_from(open_app(read_settings(os.environ)).spending)
         return app
 
 

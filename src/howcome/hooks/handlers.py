@@ -112,12 +112,12 @@ def prepare(
 ) -> Reply:
     """As `answer`, but nothing is recorded yet, and the store is still open."""
     client = client_of(agent)
-    hook = client.hooks.get(event) if client else None
-    heard = client.heard(event, payload) if client and hook else None
-    if client is None or hook is None or heard is None:
+    served = client.hooks.get(event) if client else None
+    heard = client.heard(event, payload) if client and served else None
+    if client is None or served is None or heard is None:
         return Reply()
-    reply = HANDLERS[hook.handler](Asked(client, heard, settings, deadline, embedder))
-    reply.text = hook.shape(event, reply.context)
+    reply = HANDLERS[served.handler](Asked(client, heard, settings, deadline, embedder))
+    reply.text = served.shape(event, reply.context)
     return reply
 
 

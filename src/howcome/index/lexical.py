@@ -29,7 +29,7 @@ from howcome.index.index_files import make_folders, require_safe
 from howcome.index.lexical_counts import ScopeCounts
 from howcome.index.lexical_filter import all_of, any_number, asked_of, sifted, within
 from howcome.index.stamp import give_up, is_stamped
-from howcome.log.memory_terms import analyzer
+from howcome.log.terms import analyzer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

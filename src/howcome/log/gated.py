@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from howcome.log.memory_terms import offer_terms
+from howcome.log.terms import offer_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

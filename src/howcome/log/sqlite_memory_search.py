@@ -11,8 +11,8 @@ from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
 from howcome.domain.memories import MemoryHit
 from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.log.gated import Kept
-from howcome.log.memory_terms import ALL
 from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+from howcome.log.terms import ALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

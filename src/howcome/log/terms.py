@@ -1,6 +1,6 @@
-"""The terms of a memory, as the database itself asks for them: its triggers write them beside the row (migration 15).
+"""How words become terms, in every index; a memory's are asked for by the database, whose triggers write them.
 
-They are the terms that questions have. Where they become others (another stemmer, say), a migration writes all anew.
+Questions have the same ones. Where they become others (another stemmer, say), a migration writes all anew.
 """
 
 from __future__ import annotations

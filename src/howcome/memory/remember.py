@@ -299,7 +299,7 @@ class Memories:
 
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
-        """Every memory of a scope as JSON values; see `memory_export.exported`."""
+        """Every memory of a scope as JSON values; see `memory.export.exported`."""
         return exported(self._store, scope)
 
     def import_values(

@@ -185,8 +185,7 @@ class CatchUp:
         """Makes new rows searchable, whoever added them; False when the work has to end."""
         while (lag := (app.events.last_row(), app.index.lag()))[1] and lag != self._stuck:
             started = time.monotonic()
-            added = app.index.catch_up(started)
-            app.index.release()
+            added = app.index.finish(started)
             if not self._rest(started):
                 return False
             if added is None:  # another process is writing the index: it adds ours too

@@ -1,6 +1,6 @@
 -- Memories are searched by a table of their words, no longer by an index in files: it is written with the memory, in the
 -- same transaction, so that it is never behind its rows and never another database's. `memory_terms` is a function of the
--- connection's (log/memory_terms.py): a text's terms as JSON, {term: [how often, how many there are in all]}.
+-- connection's (log/terms.py): a text's terms as JSON, {term: [how often, how many there are in all]}.
 
 CREATE TABLE memory_words (
     term      TEXT NOT NULL,                 -- '' stands for all of a memory's, so that their average is at hand
