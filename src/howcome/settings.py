@@ -82,6 +82,7 @@ FIELDS = (
     Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
     Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
     Field("distiller", "rules", _DISTILLER, choices=DISTILLERS),
+    Field("sources_off", (), "Sources of memories that are not asked; `howcome distil --help` names them."),
     Field("llm", "off", _LANGUAGE_MODEL, choices=LANGUAGE_MODELS),
     Field("llm_url", "", "Endpoint of `http`: `…/v1` (OpenAI, Ollama, llama.cpp, vLLM); of `anthropic`, if another."),
     Field("llm_model", "", "The model's name there; for `claude` it may be left out."),
@@ -125,6 +126,7 @@ class Settings:
     embedding_key_env: str
     embedding_weights: str
     distiller: str
+    sources_off: tuple[str, ...]
     llm: str
     llm_url: str
     llm_model: str

@@ -24,7 +24,7 @@ from howcome.learn.batches import close_batches
 from howcome.learn.meaning import Meaning
 from howcome.learn.model_run import ModelDistillation
 from howcome.learn.opening import open_batches
-from howcome.learn.rules import RuleDistiller
+from howcome.learn.sources import SourceDistiller
 from howcome.learn.run import Distillation
 from howcome.memory.remember import Memories
 from howcome.memory.reviewing import Reviewing
@@ -70,7 +70,7 @@ def says(*operations: dict[str, Any]) -> Answer:
 
 def by_rules(store: SqliteStore) -> None:
     """What the rules make of everything."""
-    Distillation(store, RuleDistiller(), lambda: NOW_MS).run()
+    Distillation(store, SourceDistiller(), lambda: NOW_MS).run()
 
 
 def ask(store: SqliteStore, chat: Chat, *, now_ms: int = NOW_MS, **settings: str) -> ModelReport:
@@ -166,7 +166,7 @@ def test_the_chain_stays_when_the_rules_would_say_the_same(store: SqliteStore) -
     assert distil(store, operation("UPDATE", rule.text.replace("lorry", "truck"), memory=1)).updated == 1
     embedder = Synonyms()
     meaning = Meaning(store, embedder, lambda: NOW_MS)
-    Distillation(store, RuleDistiller(), lambda: NOW_MS, lambda: meaning, embedder.name).run()
+    Distillation(store, SourceDistiller(), lambda: NOW_MS, lambda: meaning, embedder.name).run()
     found = {memory.row: memory for memory in kept(store)}
     assert found[rule.row].state == "superseded"
     assert found[found[rule.row].superseded_by or 0].supersedes == rule.row

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Learning:
-    """Distillation by rules, and by a language model where one may be asked."""
+    """Distillation by sources, and by a language model where one may be asked."""
 
     def __init__(self, store: Store, settings: Settings, models: Models) -> None:
         self._store, self._settings, self._models = store, settings, models
@@ -29,12 +29,14 @@ class Learning:
     def distillation(self) -> Distillation | None:
         """What turns sessions into memories; None when the settings have none."""
         if self._distillation is None and self._settings.distiller != "off":
-            from howcome.learn.rules import RuleDistiller
             from howcome.learn.run import Distillation
+            from howcome.learn.sources import SourceDistiller
             from howcome.providers.embed_name import model_name
 
             model = model_name(self._settings)
-            self._distillation = Distillation(self._store, RuleDistiller(), now_ms, self._models.meaning, model)
+            self._distillation = Distillation(
+                self._store, SourceDistiller(self._settings.sources_off), now_ms, self._models.meaning, model
+            )
         return self._distillation
 
     def batches(self) -> ModelDistillation:

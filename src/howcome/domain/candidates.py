@@ -46,7 +46,7 @@ class Candidate:
         said: The words it was made from.
     """
 
-    __slots__ = ("evidence", "origin", "said", "subject", "text", "ts_ms", "type")
+    __slots__ = ("evidence", "origin", "said", "source", "subject", "text", "ts_ms", "type")
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Candidate:
     ) -> None:
         self.type, self.text, self.origin, self.ts_ms = type, text, origin, ts_ms
         self.evidence = tuple(dict.fromkeys(evidence))[: memories.MAX_EVIDENCE]
-        self.subject, self.said = subject, said
+        self.subject, self.said, self.source = subject, said, ""
 
     def __repr__(self) -> str:
         """Type and text."""

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from howcome.domain.candidates import Distilled
     from howcome.domain.stored import StoredEvent
 
-LOOKAHEAD = 24
-"""Exchanges after one that a distiller may look at, to see whether what was begun in it was finished, and stayed.
-
-Nine sessions of ten have fewer; of longer ones a change that is undone later than this is taken to have stayed."""
+LOOKAHEAD = 3
+"""Exchanges after one that a distiller may look at, to see whether what was found in it was taken back."""
 
 
 class Exchange:
@@ -58,14 +56,26 @@ class Exchange:
         return max((event.ts_ms or event.order_ms for event in self.all_events), default=0)
 
 
+class Stream(Protocol):
+    """Exchanges of one agent of a session, in their order."""
+
+    def __len__(self) -> int:
+        """How many they are."""
+        ...
+
+    def __getitem__(self, place: int, /) -> Exchange:
+        """One of them."""
+        ...
+
+
 class Distiller(Protocol):
-    """Turns an exchange into candidates; a pure function of it and of the `LOOKAHEAD` exchanges after it."""
+    """Turns an exchange into candidates; a pure function of it, the one before it and the `LOOKAHEAD` after it."""
 
     name: str
     version: int
 
-    def distil(self, exchange: Exchange, following: Sequence[Exchange]) -> Distilled:
-        """What an exchange taught."""
+    def distil(self, stream: Stream, place: int) -> Distilled:
+        """What the exchange at a place of its stream taught."""
         ...
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.reconciliation import Changes, DueSession
     from howcome.domain.stored import StoredEvent
-    from howcome.learn.base import Distiller
+    from howcome.learn.base import Distiller, Stream
     from howcome.learn.meaning import Meaning
     from howcome.store.base import Store
 
@@ -163,14 +163,12 @@ class Distillation:
         report.sessions += 1
         return True
 
-    def _exchange(
-        self, whole: list[Exchange] | _WholeTexts, place: int, report: DistilReport, roots: dict[str, str]
-    ) -> Taught:
+    def _exchange(self, whole: Stream, place: int, report: DistilReport, roots: dict[str, str]) -> Taught:
         """What an exchange taught. `roots`: whose events are whose, {} where a session is of one project."""
         exchange = whole[place]
-        following = [whole[later] for later in range(place + 1, min(place + 1 + LOOKAHEAD, len(whole)))]
-        distilled = self._distiller.distil(exchange, following)
-        exchange.view = None  # nobody looks back: what it holds goes at once, not when cycles are collected
+        distilled = self._distiller.distil(whole, place)
+        if place:
+            whole[place - 1].view = None  # nobody looks back further: what it holds goes at once
         for reason, count in distilled.rejected.items():
             report.reject(reason, count)
         home = exchange.first.project
@@ -244,7 +242,7 @@ class _WholeTexts:
 
     def __getitem__(self, place: int) -> Exchange:
         if place not in self._read:
-            for passed in [other for other in self._read if other < place - LOOKAHEAD]:
+            for passed in [other for other in self._read if other < place - LOOKAHEAD - 1]:
                 del self._read[passed]
             exchange = self._stream[place]
             found = self._store.log.events(exchange.rows, with_text=True)

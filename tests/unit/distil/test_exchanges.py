@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from tests.noting import with_following
-
 from howcome.domain import candidates, events
 from howcome.domain.stored import StoredEvent
-from howcome.learn.base import LOOKAHEAD, stream_of
-from howcome.learn.rules import RuleDistiller
+from howcome.learn.base import stream_of
+from howcome.learn.sources import SourceDistiller
 
 
 def event(number: int, kind: str, text: str = "hm", agent: str | None = None) -> StoredEvent:
@@ -35,26 +33,19 @@ def test_a_prompt_begins_an_exchange_of_its_agent_only() -> None:
     assert [exchange.agent_id for exchange in stream] == [None, None, "a", None]
 
 
-def test_what_follows_is_of_the_same_agent_and_not_far() -> None:
-    """At most the lookahead, in order."""
-    stream = stream_of(
-        [event(number, events.USER_PROMPT, agent="a" if number == 2 else None) for number in range(1, LOOKAHEAD + 5)]
-    )
-    following = [[after.rows[0] for after in later] for _, later in with_following(stream)]
-    assert following[:3] == [[*range(3, LOOKAHEAD + 3)], [], [*range(4, LOOKAHEAD + 4)]]
-    assert following[-2:] == [[LOOKAHEAD + 4], []]
-    assert max(map(len, following)) == LOOKAHEAD
-
-
 def test_the_same_exchange_teaches_the_same() -> None:
     """Distilling is a pure function: nothing is kept from one run to the next."""
-    said = "We decided to use NATS instead of Kafka because one binary is enough for us."
-    stream = stream_of([event(1, events.USER_PROMPT, said), event(2, events.ASSISTANT_TEXT, "OK.")])
+    stream = stream_of([
+        event(1, events.USER_PROMPT, "hi"), event(2, events.ASSISTANT_TEXT, "Hello."),
+        event(3, events.USER_PROMPT, "use NATS instead of Kafka because one binary is enough"),
+        event(4, events.ASSISTANT_TEXT, "OK."),
+    ])  # fmt: skip
     first, again = (
-        [[candidate.text for candidate in RuleDistiller().distil(*pair).candidates] for pair in with_following(stream)]
+        [one.text for place in range(len(stream)) for one in SourceDistiller().distil(stream, place).candidates]
         for _ in range(2)
     )
-    assert first == again == [["NATS chosen over Kafka. Reason: one binary is enough for the code."]]
+    assert first == again
+    assert ["NATS instead of Kafka" in text for text in first] == [True]
 
 
 def test_a_candidate_has_the_origin_of_its_least_trusted_source() -> None:

@@ -1,4 +1,4 @@
-"""The rule distiller takes whatever is stored: it never raises, and hostile text does not make it slow."""
+"""The sources take whatever is stored: it never raises, and hostile text does not make it slow."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from hashlib import blake2b
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.noting import with_following
 
 from howcome.domain import events
 from howcome.domain.candidates import REASONS
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import StoredEvent
 from howcome.learn.base import stream_of
-from howcome.learn.rules import RuleDistiller
+from howcome.learn.sources import SourceDistiller
 
 HOSTILE_CHARS, LINE_CHARS = 100_000, 1_900
 MAX_CPU_S = 5.0
@@ -82,11 +81,11 @@ def stored(number: int, values: dict[str, object]) -> StoredEvent:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(stored_events, min_size=1, max_size=12))
-def test_no_rule_raises_whatever_a_session_holds(rows: list[dict[str, object]]) -> None:
+def test_no_source_raises_whatever_a_session_holds(rows: list[dict[str, object]]) -> None:
     """Odd characters, JSON that is none, missing times and tools: candidates or rejections, never an error."""
     stream = stream_of([stored(number, row) for number, row in enumerate(rows)])
-    for exchange, following in with_following(stream):
-        gave = RuleDistiller().distil(exchange, following)
+    for place in range(len(stream)):
+        gave = SourceDistiller().distil(stream, place)
         assert set(gave.rejected) <= set(REASONS)
         assert all(candidate.type in TYPES and candidate.evidence for candidate in gave.candidates)
 
@@ -133,6 +132,6 @@ def test_a_long_text_of_one_thing_is_read_in_linear_time(kind: str, unit: str) -
     said = "\n".join(said[place : place + LINE_CHARS] for place in range(0, len(said), LINE_CHARS))
     stream = stream_of(exchange(said, kind, "Bash" if kind == events.TOOL_RESULT else None))
     started_s = time.process_time()
-    for one, following in with_following(stream):
-        RuleDistiller().distil(one, following)
+    for place in range(len(stream)):
+        SourceDistiller().distil(stream, place)
     assert time.process_time() - started_s < MAX_CPU_S

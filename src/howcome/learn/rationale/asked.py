@@ -6,7 +6,7 @@ import re
 
 from howcome.domain.events import squeeze
 from howcome.learn import anchors
-from howcome.learn.rules.scene import Said, Scene
+from howcome.learn.scene import Said, Scene
 from howcome.learn.sentences import Sentence, without_markdown
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from howcome.learn.rules.scene import Action, Said, Scene
+    from howcome.learn.scene import Action, Said, Scene
     from howcome.learn.sentences import Sentence
 
 MAX_FILES = 3

@@ -14,7 +14,7 @@ from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
 from howcome.errors import OverBudgetError, ProviderError
 from howcome.learn.rationale.done import Deeds
 from howcome.learn.rationale.rules import least_trusted
-from howcome.learn.rules.scene import Scene
+from howcome.learn.scene import Scene
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

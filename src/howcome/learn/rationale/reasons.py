@@ -9,7 +9,7 @@ from howcome.learn import anchors, rewriting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.learn.rules.scene import Said, Scene
+    from howcome.learn.scene import Said, Scene
     from howcome.learn.sentences import Sentence
 
 MAX_WHY_CHARS = 230

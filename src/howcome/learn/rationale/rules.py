@@ -9,7 +9,7 @@ from howcome.learn.rationale.asked import asked
 from howcome.learn.rationale.done import Deeds, deed_in_words
 from howcome.learn.rationale.reasons import why
 from howcome.learn.rewriting import capitalized
-from howcome.learn.rules.scene import EDITORS, SHELLS, Scene
+from howcome.learn.scene import EDITORS, SHELLS, Scene
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

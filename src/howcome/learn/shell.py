@@ -1,0 +1,121 @@
+"""Shell commands read by a parser: which programs a line runs, with which words, and what it hands them as text."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node, Parser
+
+MAX_COMMAND_CHARS = 20_000
+"""What is longer is a script with data in it: it is not read."""
+
+_SHOWN = frozenset(("word", "string", "raw_string", "number", "concatenation", "simple_expansion", "expansion"))
+
+
+class Command:
+    """A simple command of a line.
+
+    Attributes:
+        words: The program and its arguments, quotes taken off; what a substitution gives is a `$(…)`.
+        given: Texts that it is handed whole: bodies of here-documents, in it or in its arguments.
+    """
+
+    __slots__ = ("given", "words")
+
+    def __init__(self, words: tuple[str, ...], given: tuple[str, ...]) -> None:
+        self.words, self.given = words, given
+
+    @property
+    def program(self) -> str:
+        """The program's name without folders."""
+        return self.words[0].rpartition("/")[2]
+
+    @property
+    def name(self) -> str:
+        """The program with the plain words before its first option or path: `git commit`, `npm run lint`."""
+        plain = [self.program]
+        for word in self.words[1:4]:
+            if not word.replace("-", "").replace(":", "").replace("_", "").isalnum() or word.startswith("-"):
+                break
+            plain.append(word)
+        return " ".join(plain)
+
+    def option(self, *names: str) -> list[str]:
+        """The values of an option, given as a word of their own or after `=`."""
+        found = []
+        for place, word in enumerate(self.words):
+            head, mark, value = word.partition("=")
+            if head in names:
+                found += [value] if mark else list(self.words[place + 1 : place + 2])
+        return found
+
+    def __str__(self) -> str:
+        """Its words, as one may type them."""
+        return " ".join(self.words)
+
+
+@lru_cache(maxsize=1024)
+def commands(text: str) -> tuple[Command, ...]:
+    """The simple commands of a line or a script in their order; none of what is too long."""
+    if len(text) > MAX_COMMAND_CHARS:
+        return ()
+    source = text.encode("utf-8", "replace")
+    return tuple(_found(_parser().parse(source).root_node, source))
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _found(root: Node, source: bytes) -> Iterator[Command]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "command":
+            command = _command(node, source)
+            if command is not None:
+                yield command
+        else:
+            stack += reversed(node.named_children)
+
+
+def _command(node: Node, source: bytes) -> Command | None:
+    named = (child for child in node.named_children if child.type == "command_name" or child.type in _SHOWN)
+    words = [_word(child, source) for child in named]
+    outer = node.parent if node.parent is not None and node.parent.type == "redirected_statement" else node
+    given = tuple(_text(body, source).strip("\n") for body in _bodies(outer))
+    return Command(tuple(words), given) if words and words[0] else None
+
+
+def _word(node: Node, source: bytes) -> str:
+    if node.type == "raw_string":
+        return _text(node, source)[1:-1]
+    if node.type == "string":
+        parts = [
+            "$(…)" if child.type == "command_substitution" else _text(child, source) for child in node.named_children
+        ]
+        return "".join(parts).replace('\\"', '"').replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
+    if node.type in ("command_name", "concatenation") and node.named_children:
+        return "".join(_word(child, source) for child in node.named_children)
+    return "$(…)" if node.type == "command_substitution" else _text(node, source)
+
+
+def _bodies(root: Node) -> Iterator[Node]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "heredoc_body":
+            yield node
+        stack += reversed(node.named_children)
+
+
+def _text(node: Node, source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -1,0 +1,65 @@
+"""Sources of memories: small extractors that know nothing of each other, each with what it looks for in an exchange."""
+
+from __future__ import annotations
+
+from howcome.domain import candidates
+from howcome.domain.candidates import Distilled
+from howcome.domain.memories import normalized
+from howcome.learn.base import LOOKAHEAD
+from howcome.learn.sources import (
+    answers,
+    checks,
+    choices,
+    commits,
+    directions,
+    failures,
+    findings,
+    instructions,
+    open_ends,
+    plans,
+)
+from howcome.learn.sources.seen import Seen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from howcome.learn.base import Stream
+    from howcome.learn.draft import Draft
+
+    Find = Callable[[Seen], list[Draft]]
+
+SOURCES: dict[str, Find] = {
+    "directions": directions.find, "choices": choices.find, "plans": plans.find, "instructions": instructions.find,
+    "findings": findings.find, "answers": answers.find, "failures": failures.find, "checks": checks.find,
+    "commits": commits.find, "open_ends": open_ends.find,
+}  # fmt: skip
+"""Every source by its name, in the order in which they are asked: what one says no later one says again."""
+
+
+class SourceDistiller:
+    """Distils by sources; `off` names those that are not asked."""
+
+    version = 4
+
+    def __init__(self, off: Sequence[str] = ()) -> None:
+        self._sources = {name: find for name, find in SOURCES.items() if name not in off}
+        without = "".join(f" -{name}" for name in SOURCES if name in off)
+        self.name = f"sources{without}"  # with another choice every session is distilled anew
+
+    def distil(self, stream: Stream, place: int) -> Distilled:
+        """What an exchange taught; a pure function of it, the one before it and the `LOOKAHEAD` after it."""
+        later = [stream[at] for at in range(place + 1, min(place + 1 + LOOKAHEAD, len(stream)))]
+        seen = Seen(stream[place], stream[place - 1] if place else None, later)
+        found, known = Distilled(), set()
+        for name, find in self._sources.items():
+            for draft in find(seen):
+                key = normalized(draft.text)
+                if key in known:
+                    found.reject(candidates.REPEATED)
+                    continue
+                known.add(key)
+                candidate = draft.candidate
+                candidate.source = name
+                found.candidates.append(candidate)
+        return found

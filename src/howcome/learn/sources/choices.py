@@ -1,0 +1,48 @@
+"""Choices put before the user: what was asked, what was chosen, over what."""
+
+from __future__ import annotations
+
+import re
+
+from howcome.learn.draft import Draft, quoted
+from howcome.learn.sources.seen import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.learn.scene import Action
+    from howcome.learn.sources.seen import Seen
+
+ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
+_ANSWER = re.compile(r'"((?:[^"\\]|\\.)+)"="((?:[^"\\]|\\.)*)"')
+
+
+def find(seen: Seen) -> list[Draft]:
+    """Answers of an exchange that a person chose from options, or typed."""
+    return [
+        draft
+        for action in seen.scene.actions
+        if action.tool in ASKING and action.has_succeeded
+        for draft in _of(action)
+    ]
+
+
+def _of(action: Action) -> list[Draft]:
+    answers = dict(_ANSWER.findall(action.output))
+    asked = action.input.get("questions")
+    found = []
+    for one in asked if isinstance(asked, list) else []:
+        question = str(one.get("question") or "") if isinstance(one, dict) else ""
+        answer = answers.get(question, "")
+        options = [option for option in one.get("options") or [] if isinstance(option, dict)] if question else []
+        chosen = next((option for option in options if str(option.get("label")) == answer), None)
+        others = [str(option.get("label")) for option in options if option is not chosen]
+        if not answer or (chosen is not None and not chosen.get("description")):
+            continue
+        why = f": {chosen['description']}" if chosen is not None else ""
+        over = f" Not: {'; '.join(others[:3])}." if others else ""
+        chose = f"the user chose {quoted(one_line(answer, 90))}{one_line(why, 90)}.{over}"
+        text = f"Asked {quoted(one_line(question, 110))}, {chose}"
+        sources = [action.call]
+        witnesses = [action.result] if action.result else []
+        found.append(Draft("decision", text, sources, witnesses=witnesses, subject=question.casefold()[:120]))
+    return found

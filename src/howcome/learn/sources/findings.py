@@ -1,0 +1,88 @@
+"""What the agent found out: said after evidence (a result, the user's words), and acted on or put as a cause.
+
+No guess, nothing that the agent takes back soon after; of an exchange the last one that is put most surely.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from howcome.domain import events
+from howcome.learn import words
+from howcome.learn.draft import Draft, quoted
+from howcome.learn.sources.seen import base_names, named, one_line, replies_of, stems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.scene import Action, Said, Scene
+    from howcome.learn.sources.seen import Seen
+
+MAX_SAID_CHARS = 700
+"""What is longer is a report."""
+
+MAX_SYMPTOM_CHARS, MAX_CAUSE_CHARS = 90, 170
+LATER = 2
+"""Exchanges after one in which the agent may take back what it said."""
+
+SHARED = 2
+"""So many telling words in common are about the same."""
+
+
+def find(seen: Seen) -> list[Draft]:
+    """The finding of an exchange, where there is one."""
+    best, best_strength = None, 0
+    for said in seen.replies:
+        evidence = _evidence(seen.scene, said) if len(said.text) <= MAX_SAID_CHARS else None
+        lines = seen.lasting(said) if evidence is not None else []
+        line = max(lines, key=lambda one: (_strength(one), named(one)), default="")
+        strength, change = _strength(line), _change_after(seen.scene, said)
+        if evidence is None or not line or strength < (1 if change is not None else 2) or strength < best_strength:
+            continue
+        symptom = _symptom(evidence)
+        if named(line) >= (1 if symptom else 2) and not _is_taken_back(seen, said, line):
+            best_strength = strength
+            best = Draft("discovery", _text(symptom, line, change), [said.event], witnesses=[evidence])
+    return [best] if best is not None else []
+
+
+def _text(symptom: str, line: str, change: Action | None) -> str:
+    files = base_names([change.call.file]) if change is not None else []
+    tail = f" Then changed: {files[0]}." if files and files[0] not in line else ""
+    return f"{symptom}{one_line(line, MAX_CAUSE_CHARS)}{tail}"
+
+
+def _strength(line: str) -> int:
+    return 2 if words.has("blames", line) else int(words.has("causes", line))
+
+
+def _change_after(scene: Scene, said: Said) -> Action | None:
+    """The change of a file that followed a statement at once."""
+    following = next((action for action in scene.actions if action.place > said.place), None)
+    return following if following is not None and following.is_edit and not following.has_failed else None
+
+
+def _evidence(scene: Scene, said: Said) -> StoredEvent | None:
+    """What a statement rests on: the result, or the user's words, just before it."""
+    kinds = (events.TOOL_RESULT, events.USER_PROMPT, events.ASSISTANT_TEXT)
+    before = reversed(scene.exchange.all_events[: said.place])
+    found = next((event for event in before if event.kind in kinds), None)
+    return None if found is None or found.kind == events.ASSISTANT_TEXT else found
+
+
+def _symptom(evidence: StoredEvent) -> str:
+    """What the user said of it."""
+    if evidence.kind != events.USER_PROMPT:
+        return ""  # what a tool says is the tool's: it would lower whose words the memory is
+    return f"The user: {quoted(one_line(evidence.text or '', MAX_SYMPTOM_CHARS))}. "
+
+
+def _is_taken_back(seen: Seen, said: Said, line: str) -> bool:
+    """Whether the agent says soon after that it was wrong about the same things."""
+    rest = (one for one in seen.replies if one.place > said.place)
+    later = (one for scene in seen.later.first(LATER) for one in replies_of(scene))
+    wanted = stems(line)
+    return any(
+        words.begins("retracts", one.text) and len(wanted & stems(one.text[:MAX_SAID_CHARS])) >= SHARED
+        for one in chain(rest, later)
+    )

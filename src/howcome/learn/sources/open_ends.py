@@ -1,0 +1,42 @@
+"""What was left open when a session ended: todos that are not done, what its last words say is left to do."""
+
+from __future__ import annotations
+
+from howcome.learn import words
+from howcome.learn.draft import Draft
+from howcome.learn.sources.seen import named, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.learn.scene import Action
+    from howcome.learn.sources.seen import Seen
+
+MAX_TEXT_CHARS = 240
+_LISTS = frozenset(("todowrite", "update_plan", "write_todos"))
+_DONE = frozenset(("completed", "done", "cancelled"))
+
+
+def find(seen: Seen) -> list[Draft]:
+    """Open ends of the session's last exchange."""
+    if seen.later:
+        return []
+    lists = [action for action in seen.scene.actions if action.tool in _LISTS]
+    left = _left(lists[-1]) if lists else []
+    if left:
+        return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
+    final = [said for said in seen.replies if said.is_final]
+    lines = [line for line in seen.lasting(final[-1]) if words.has("open", line) and named(line)] if final else []
+    if not lines:
+        return []
+    return [Draft("context", f"Left open: {one_line(max(lines, key=named), MAX_TEXT_CHARS)}", [final[-1].event])]
+
+
+def _left(action: Action) -> list[str]:
+    """The items of a list that are not done."""
+    items = action.input.get("todos") or action.input.get("plan")
+    listed = [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+    return [
+        str(one.get("content") or one.get("step") or one.get("description") or "")
+        for one in listed
+        if str(one.get("status")) not in _DONE
+    ]

@@ -1,0 +1,42 @@
+"""Plans that a person approved of: what they are for, and what they lay down with a reason."""
+
+from __future__ import annotations
+
+from howcome.learn import words
+from howcome.learn.draft import Draft, quoted
+from howcome.learn.sentences import without_markdown
+from howcome.learn.sources.seen import lasting, named, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.learn.scene import Said
+    from howcome.learn.sources.seen import Seen
+
+MAX_FROM_ONE = 5
+MIN_PLAN_CHARS = 400
+MAX_TITLE_CHARS, MAX_TEXT_CHARS = 80, 205
+MIN_WEIGHT = 1.2
+
+
+def find(seen: Seen) -> list[Draft]:
+    """Plans of an exchange: given by the user, or written by the agent and approved."""
+    found = []
+    for said in seen.scene.said:
+        if said.is_plan or (said.is_user and len(said.text) >= MIN_PLAN_CHARS and "\n#" in said.text):
+            found += _of(said)
+    return found
+
+
+def _of(said: Said) -> list[Draft]:
+    lines = [line for line in said.text.splitlines() if line.startswith("#")]
+    title = without_markdown(lines[0].strip("# ")) if lines else ""
+    if ":" in title[:40]:
+        title = title.partition(":")[2].strip() or title
+    head = f"Plan {quoted(one_line(title, MAX_TITLE_CHARS))}" if title else "Plan"
+    weighed = []
+    for place, text in enumerate(lasting(said.text)):
+        weight = 0.4 * named(text) + 1.2 * words.has("reasons", text) + 0.6 * words.has("blames", text) - 0.01 * place
+        if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and text[0] != "`":
+            weighed.append((weight, place, text))
+    weighed.sort(key=lambda one: (-one[0], one[1]))
+    return [Draft("decision", f"{head}: {text}", [said.event]) for _, _, text in weighed[:MAX_FROM_ONE]]

@@ -1,0 +1,174 @@
+"""An exchange with its neighbours, as every source looks at it; and what tells lasting sentences from passing ones."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+from howcome.domain import events
+from howcome.domain.text import STOP_WORDS
+from howcome.learn import anchors, words
+from howcome.learn.scene import Scene, scene_of
+from howcome.learn.sentences import sentences, without_markdown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from howcome.learn.base import Exchange
+    from howcome.learn.scene import Action, Said
+
+MIN_LASTING_CHARS = 25
+STEM_CHARS = 6
+MAX_NAMES = 4
+RUN = 5
+"""So many words in a row are hardly chance."""
+
+SHARE = 0.7
+"""So much of a sentence in such runs is the sentence of whoever said it first; less is a quote within one's own."""
+
+_WORD = re.compile(r"\w+")
+_TELLING = re.compile(r"[^\W_]{3,}")
+_END = re.compile(r"(?<=[.!?。！？])\s+")  # noqa: RUF001 - full-width marks end sentences, too
+
+
+class Seen:
+    """An exchange of a stream.
+
+    Attributes:
+        scene: What was said and done in it.
+        before: The exchange before it, None where the stream begins with it.
+        later: Those after it, as far as one may look.
+    """
+
+    __slots__ = ("before", "later", "scene")
+
+    def __init__(self, exchange: Exchange, before: Exchange | None, later: Sequence[Exchange]) -> None:
+        self.scene = scene_of(exchange)
+        self.before = scene_of(before) if before is not None else None
+        self.later = _Later(later)
+
+    @property
+    def words(self) -> Said | None:
+        """What the user said to begin the exchange."""
+        found = self.scene.user_said() if self.scene.exchange.prompt is not None else []
+        return found[0] if found else None
+
+    @property
+    def replies(self) -> list[Said]:
+        """What the agent said to the user in it: no messages of commits, no plans."""
+        return replies_of(self.scene)
+
+    @property
+    def refused(self) -> Action | None:
+        """The call that the user refused with the words of the exchange."""
+        prompt = self.scene.exchange.prompt
+        last = self.before.actions[-1:] if self.before is not None else []
+        return last[0] if prompt is not None and prompt.tool is not None and last and last[0].has_failed else None
+
+    @property
+    def interrupted(self) -> Action | None:
+        """The call that the agent was at when the user typed these words; None when it had ended its turn."""
+        before = self.before
+        if before is None or not before.actions or self.refused is not None:
+            return None
+        last, said = before.actions[-1], replies_of(before)
+        return last if not said or said[-1].place < last.place else None
+
+    @property
+    def answered(self) -> Said | None:
+        """What the agent had said last before these words."""
+        said = replies_of(self.before) if self.before is not None else []
+        return said[-1] if said else None
+
+    def lasting(self, said: Said) -> list[str]:
+        """The sentences of a text of the exchange that last (`lasting`), and that no page or tool said first."""
+        found = lasting(said.text)
+        if said.is_user or not found:
+            return found
+        around = self.before.exchange.all_events if self.before is not None else []
+        heard = [
+            (event.text or "").casefold()
+            for event in chain(around, self.scene.exchange.all_events[: said.place])
+            if event.origin in (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL)
+        ]
+        return [line for line in found if not any(_says(text, line) for text in heard)]
+
+
+class _Later:
+    """The scenes of later exchanges, read when they are asked for."""
+
+    __slots__ = ("_exchanges",)
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._exchanges = exchanges
+
+    def __bool__(self) -> bool:
+        return bool(self._exchanges)
+
+    def first(self, count: int) -> Iterable[Scene]:
+        """The next few."""
+        return (scene_of(exchange) for exchange in self._exchanges[:count])
+
+
+def replies_of(scene: Scene) -> list[Said]:
+    """What the agent said to the user in an exchange."""
+    return [said for said in scene.said if not said.is_user and not said.is_published and not said.is_plan]
+
+
+def lasting(text: str) -> list[str]:
+    """The sentences of a text that say something by themselves: no lists' heads, steps, guesses, questions."""
+    found = []
+    for sentence in sentences(text):
+        line = sentence.text
+        if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
+            continue
+        if any(words.begins(name, line) for name in ("narrates", "dangles", "passes")):
+            continue
+        if not words.has("guesses", line):
+            found.append(line)
+    return found
+
+
+def _says(text: str, line: str) -> bool:
+    """Whether a text (case folded) has a line, in other case or cut in pieces."""
+    told = _WORD.findall(line.casefold())
+    if len(told) < RUN or max(told, key=len) not in text:
+        return False
+    heard = " ".join(_WORD.findall(text))
+    covered: set[int] = set()
+    for start in range(len(told) - RUN + 1):
+        if " ".join(told[start : start + RUN]) in heard:
+            covered.update(range(start, start + RUN))
+    return len(covered) >= SHARE * len(told)
+
+
+def stems(text: str) -> set[str]:
+    """The telling words of a text, cut to what their forms share."""
+    found = (word.casefold() for word in _TELLING.findall(text))
+    return {word[:STEM_CHARS] for word in found if word not in STOP_WORDS}
+
+
+def named(text: str) -> int:
+    """How many names of a project (identifiers, files, flags) a text has, `MAX_NAMES` at most."""
+    return min(MAX_NAMES, len(set(anchors.STRONG.findall(text)))) if anchors.may_be_strong(text) else 0
+
+
+def one_line(text: str, limit_chars: int) -> str:
+    """A text without markdown on one line, whole sentences of it as far as they fit."""
+    text = without_markdown(" ".join(text.split()))
+    if len(text) <= limit_chars:
+        return text
+    kept = ""
+    for piece in _END.split(text):
+        if len(kept) + len(piece) + 1 > limit_chars:
+            break
+        kept = f"{kept} {piece}".strip()
+    if len(kept) >= limit_chars // 3:
+        return kept
+    return text[: limit_chars - 1].rsplit(" ", 1)[0] + "…"
+
+
+def base_names(files: Iterable[str | None]) -> list[str]:
+    """Files without their folders, each once."""
+    return list(dict.fromkeys(file.replace("\\", "/").rpartition("/")[2] for file in files if file))
