@@ -6,7 +6,7 @@ definitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
@@ -32,8 +32,6 @@ PROMPT_WORDS = 6
 """Prompts with as many words are the baseline: each kept as it was typed."""
 
 _Z95 = 1.96
-Meaning = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Unit vectors of texts."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def measure(
     traps: Sequence[Trap],
     *,
     graded: Graded | None = None,
-    meaning: Meaning | None = None,
+    alike: Collection[tuple[int, int]] = (),
 ) -> NoteFigures:
     """The figures of the live memories of a set, in the order in which they were kept.
 
@@ -144,7 +142,7 @@ def measure(
         notes: What the readers noted.
         traps: What they warned of.
         graded: With it only what passed catches a note.
-        meaning: Finds duplicates in other words, too.
+        alike: Places of memories, the earlier one first, that say the same in other words, where an embedder knows.
     """
     read = {note.session for note in notes}
     edges = [
@@ -155,7 +153,7 @@ def measure(
     ours = {at for at, memory in enumerate(memories) if memory.sessions & read}
     catching = {at for found in edges for at in found}
     says = {at for at in ours if _is_trap(memories[at], traps, graded)}
-    again = duplicates([memory.text for memory in memories], meaning)
+    again = duplicates([memory.text for memory in memories], ours, alike)
     kept = [memories[at] for at in sorted(ours)]
     sources = {memory.source for memory in kept}
     by_source = {
@@ -221,21 +219,20 @@ def matching(edges: Sequence[Sequence[int]], values: Sequence[int]) -> dict[int,
     return {note: memory for memory, note in sorted(owner.items(), key=lambda pair: pair[1])}
 
 
-def duplicates(texts: Sequence[str], meaning: Meaning | None = None) -> set[int]:
-    """The places of texts that one before them says: the same words, nearly the same stems, or the same by meaning."""
-    found: set[int] = set()
-    seen: dict[str, int] = {}
-    said = [stems(text) for text in texts]
-    vectors = meaning(texts) if meaning is not None and texts else None
+def duplicates(texts: Sequence[str], places: Iterable[int], alike: Collection[tuple[int, int]] = ()) -> set[int]:
+    """Of some places those whose text is said before: in the same words, nearly the same stems, or alike by meaning."""
+    first: dict[str, int] = {}
     for at, text in enumerate(texts):
-        first = seen.setdefault(normalized(text), at)
-        if first != at or any(
-            _jaccard(said[at], said[other]) >= SAME_STEMS
-            or (vectors is not None and _cosine(vectors[at], vectors[other]) >= SAME_MEANING)
-            for other in range(at)
-        ):
-            found.add(at)
-    return found
+        first.setdefault(normalized(text), at)
+    said = [stems(text) for text in texts]
+    again = {later for _, later in alike}
+    return {
+        at
+        for at in places
+        if at in again
+        or first[normalized(texts[at])] != at
+        or any(_jaccard(said[at], said[other]) >= SAME_STEMS for other in range(at))
+    }
 
 
 @lru_cache(maxsize=1 << 16)
@@ -296,11 +293,10 @@ def _holds(said: frozenset[str], wanted: str, share: float) -> bool:
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    smaller, larger = sorted((len(one), len(other)))
+    if smaller < SAME_STEMS * larger or not smaller:  # cannot be enough
+        return 0.0
+    return len(one & other) / len(one | other)
 
 
 def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Share]:
