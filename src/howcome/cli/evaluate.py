@@ -14,7 +14,7 @@ from howcome.evaluate.ablation import named
 from howcome.evaluate.datasets import find_sets, kind_of, read_set
 from howcome.evaluate.figures import as_json
 from howcome.evaluate.measurement import Measurement, Plan
-from howcome.evaluate.note_report import NotePlan, measure_notes
+from howcome.evaluate.note_report import NoteReport, measure_notes
 from howcome.evaluate.parts import has_part, with_part
 from howcome.evaluate.tables import as_markdown
 from howcome.present.terminal import echo, echo_text
@@ -123,7 +123,10 @@ def evaluate(
     if into is not None and not _has_part(into, part):
         echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
     if with_notes:
-        _measure_notes(paths, NotePlan(keep, sheet, chunk, grades, only_read=only_read), into, part, to_json=to_json)
+        report = measure_notes(
+            paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades
+        )  # fmt: skip
+        _say_notes(report, into, part, to_json=to_json)
         return
     folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
     plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
@@ -142,8 +145,7 @@ def evaluate(
         echo_text(as_json(configuration, figures))
 
 
-def _measure_notes(paths: Sequence[Path], plan: NotePlan, into: Path | None, part: str, *, to_json: bool) -> None:
-    report = measure_notes(paths, plan, _progress)
+def _say_notes(report: NoteReport, into: Path | None, part: str, *, to_json: bool) -> None:
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())

@@ -17,18 +17,8 @@ Ways = Mapping[str, NoteFigures]
 """Figures by what was measured: memories, verbatim prompts, each ungraded and perhaps graded; on one set."""
 
 MEMORIES, VERBATIM = "memories", "verbatim"
-USER_3 = "speaker user, value 3"
-
-
-@dataclass(frozen=True)
-class NotePlan:
-    """What a run does beside measuring; see `howcome eval --help`."""
-
-    keep: Path | None = None
-    sheet: Path | None = None
-    chunk: int | None = None
-    grades: Sequence[Path] = ()
-    only_read: bool = False
+SHARES = ("coverage", "noteworthiness", "traps", "duplicates")
+VALUABLE = {"value3": "value 3", "user_value3": "speaker user, value 3"}
 
 
 @dataclass(frozen=True)
@@ -65,8 +55,17 @@ class NoteReport:
         return "\n\n".join(parts)
 
 
-def measure_notes(paths: Sequence[Path], plan: NotePlan, progress: Progress) -> NoteReport:
-    """Distils the sets at or below some folders and measures what came of it.
+def measure_notes(
+    paths: Sequence[Path],
+    progress: Progress,
+    *,
+    keep: Path | None = None,
+    only_read: bool = False,
+    sheet: Path | None = None,
+    chunk: int | None = None,
+    grades: Sequence[Path] = (),
+) -> NoteReport:
+    """Distils the sets at or below some folders and measures what came of it; see `howcome eval --help`.
 
     Raises:
         UsageError: two sets have the same name.
@@ -74,12 +73,12 @@ def measure_notes(paths: Sequence[Path], plan: NotePlan, progress: Progress) -> 
     folders = list(dict.fromkeys(folder for path in paths for folder in note_sets(path)))
     if len({folder.name for folder in folders}) < len(folders):
         raise UsageError("two of the sets have the same name: their figures could not be told apart")
-    sets = [distilled(folder, plan.keep, progress, only_read=plan.only_read) for folder in folders]
-    if plan.sheet is not None:
-        for path in write_sheets(plan.sheet, sets, plan.chunk):
+    sets = [distilled(folder, keep, progress, only_read=only_read) for folder in folders]
+    if sheet is not None:
+        for path in write_sheets(sheet, sets, chunk):
             progress(f"written: {path}")
-    grades = graded(sets, read_grades(plan.grades)) if plan.grades else None
-    return NoteReport({data.name: (_ways(data, grades), data.cost) for data in sets}, grades)
+    found = graded(sets, read_grades(grades)) if grades else None
+    return NoteReport({data.name: (_ways(data, found), data.cost) for data in sets}, found)
 
 
 def _ways(data: Distilled, grades: Grades | None) -> Ways:
@@ -97,9 +96,26 @@ def _ways(data: Distilled, grades: Grades | None) -> Ways:
 
 def _values(ways: Ways) -> dict[str, object]:
     """Shares of memories at the top, the other ways beside them, each with what it is made of."""
-    first = ways[MEMORIES]
-    found = {"sessions": first.sessions, **_shares(first), "detail": _detail(first)}
-    return found | {way: {**_shares(one), "detail": _detail(one)} for way, one in ways.items() if way != MEMORIES}
+    return {**_of(ways[MEMORIES]), **{way: _of(one) for way, one in ways.items() if way != MEMORIES}}
+
+
+def _of(one: NoteFigures) -> dict[str, object]:
+    shares = {name: getattr(one, name) for name in SHARES}
+    top = {name: groups["all"] for name, groups in shares.items()}
+    top |= {f"coverage_{name}": one.coverage.get(group, Share(0, 0)) for name, group in VALUABLE.items()}
+    return {
+        **{name: round(share.value, 4) for name, share in top.items()},
+        "memories_per_session": round(one.memories_per_session, 4),
+        "sessions": one.sessions,
+        "notes_by_source": one.sources,
+        "detail": {name: {group: _counted(of) for group, of in groups.items()} for name, groups in shares.items()},
+    }
+
+
+def _counted(share: Share) -> dict[str, float]:
+    low, high = share.interval
+    values = {"share": share.value, "count": share.count, "of": share.of, "low": low, "high": high}
+    return {name: round(value, 4) for name, value in values.items()}
 
 
 def _graded(grades: Grades) -> dict[str, object]:
@@ -112,7 +128,7 @@ def _graded(grades: Grades) -> dict[str, object]:
 
 def _as_markdown(name: str, ways: Ways, cost: Mapping[str, float | None]) -> str:
     """A column a way of keeping, then the memories by source, then what they cost."""
-    first, shares = ways[MEMORIES], ("noteworthiness", "traps", "duplicates")
+    first, shares = ways[MEMORIES], SHARES[1:]
     rows = [
         ["coverage" if group == "all" else group, *(_cell(one.coverage[group]) for one in ways.values())]
         for group in first.coverage
@@ -134,44 +150,14 @@ def _as_markdown(name: str, ways: Ways, cost: Mapping[str, float | None]) -> str
 
 def _sum(figures: Sequence[NoteFigures]) -> NoteFigures:
     def shares(name: str) -> dict[str, Share]:
-        found: dict[str, Share] = {}
-        for one in figures:
-            for group, share in getattr(one, name).items():
-                before = found.get(group, Share(0, 0))
-                found[group] = Share(before.count + share.count, before.of + share.of)
-        return found
+        groups = dict.fromkeys(group for one in figures for group in getattr(one, name))
+        found = {group: [getattr(one, name).get(group, Share(0, 0)) for one in figures] for group in groups}
+        return {group: Share(sum(one.count for one in of), sum(one.of for one in of)) for group, of in found.items()}
 
-    names = sorted({name for one in figures for name in one.sources})
-    return NoteFigures(
-        shares("coverage"), shares("noteworthiness"), shares("traps"), shares("duplicates"),
-        {name: sum(one.sources.get(name, 0) for one in figures) for name in names},
-        sum(one.sessions for one in figures),
-    )  # fmt: skip
-
-
-def _shares(one: NoteFigures) -> dict[str, float]:
-    found = {
-        "coverage": one.coverage["all"], "coverage_value3": one.coverage.get("value 3", Share(0, 0)),
-        "coverage_user_value3": one.coverage.get(USER_3, Share(0, 0)), "noteworthiness": one.noteworthiness["all"],
-        "traps": one.traps["all"], "duplicates": one.duplicates["all"],
-    }  # fmt: skip
-    return {name: round(share.value, 4) for name, share in found.items()} | {
-        "memories_per_session": round(one.memories_per_session, 4)
-    }
-
-
-def _detail(one: NoteFigures) -> dict[str, object]:
-    groups = {name: getattr(one, name) for name in ("coverage", "noteworthiness", "traps", "duplicates")}
-    counted = {name: {group: _counted(share) for group, share in shares.items()} for name, shares in groups.items()}
-    return {**counted, "notes_by_source": one.sources}
-
-
-def _counted(share: Share) -> dict[str, float]:
-    low, high = share.interval
-    return {
-        "share": round(share.value, 4), "count": share.count, "of": share.of,
-        "low": round(low, 4), "high": round(high, 4),
-    }  # fmt: skip
+    sources = {name: sum(each.sources.get(name, 0) for each in figures) for one in figures for name in one.sources}
+    coverage, noteworthiness, traps, duplicates = map(shares, SHARES)
+    sessions = sum(one.sessions for one in figures)
+    return NoteFigures(coverage, noteworthiness, traps, duplicates, sources, sessions)
 
 
 def _cell(share: Share) -> str:

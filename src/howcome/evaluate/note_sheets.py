@@ -36,6 +36,7 @@ MAX_DECOYS = 0.1
 """Readers who let more of the decoys pass have not read."""
 
 MAX_ROW_CHARS, MAX_TURN_CHARS, MAX_TOOL_CHARS = 1500, 700, 300
+ASKED = ("alone", "useful", "right")
 _YES, _NO = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
 _FIRST = """# Single notes
 
@@ -146,17 +147,16 @@ def write_sheets(out: Path, sets: Sequence[Distilled], chunk: int | None = None,
     key = Path(f"{out}.key.json")
     key.write_text(json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1), encoding="utf-8")
     written = [key]
-    singles = [[_shown(row) for row in rows[at : at + size]] for at in range(0, len(rows), size)]
-    for number, part in enumerate(singles, 1):
-        text = _FIRST + "".join(f"\n## {row['id']}\n\n{_quoted(row['text'])}\n" for row in part)
-        written += _write(Path(f"{out}.first-{number:02}"), part, text)
+    for number, at in enumerate(range(0, len(rows), size), 1):
+        shown = [_shown(row) for row in rows[at : at + size]]
+        written += _write(Path(f"{out}.first-{number:02}"), shown, _FIRST + _listed(shown))
+    named = {data.name: data for data in sets}
     for number, groups in enumerate(_packed(rows, size), 1):
-        seen = [{"session": group[0].session, "said": excerpt(_set_of(sets, group[0]), group)} for group in groups]
-        lines = [line for group, said in zip(groups, seen, strict=True) for line in (said, *map(_shown, group))]
-        text = _SECOND
-        for group, said in zip(groups, seen, strict=True):
-            notes = "".join(f"\n### {row.id}\n\n{_quoted(_shown(row)['text'])}\n" for row in group)
-            text += f"\n# Session {said['session']}\n\n{said['said']}\n\n## Notes\n{notes}"
+        lines, text = list[dict[str, str]](), _SECOND
+        for group in groups:
+            said, shown = excerpt(named[group[0].set], group), [_shown(row) for row in group]
+            lines += [{"session": group[0].session, "said": said}, *shown]
+            text += f"\n# Session {group[0].session}\n\n{said}\n\n# Notes of this session\n{_listed(shown)}"
         written += _write(Path(f"{out}.second-{number:02}"), lines, text)
     return written
 
@@ -168,11 +168,8 @@ def excerpt(data: Distilled, rows: Sequence[Row]) -> str:
     told = [event for event in data.told[rows[0].session] if event.kind != events.ASSISTANT_THINKING]
     turns = [at for at, event in enumerate(told) if event.kind in events.TURN_KINDS]
     near = {at for at, event in enumerate(told) if said_in(event) in cited}
-    near |= {
-        beside
-        for one in near
-        for beside in (*[at for at in turns if at < one][-1:], *[at for at in turns if at > one][:1])
-    }
+    for one in sorted(near):
+        near |= {*[at for at in turns if at < one][-1:], *[at for at in turns if at > one][:1]}
     near |= {at for at in turns if told[at].kind == events.USER_PROMPT} | set(turns[-1:])
     return "\n\n".join(_said(told[at]) for at in sorted(near))
 
@@ -192,7 +189,7 @@ def read_grades(paths: Iterable[Path]) -> dict[str, dict[str, bool]]:
     found: dict[str, dict[str, bool]] = {}
     for path in paths:
         for row in read_rows(path, "id"):
-            for name in ("alone", "useful", "right"):
+            for name in ASKED:
                 if (answer := str(row.get(name, "")).strip().lower()) not in ("", "none"):
                     if answer not in _YES + _NO:
                         raise UsageError(f"{path}: {row['id']}: {name} is {answer!r}; expected true or false")
@@ -210,7 +207,7 @@ def graded(sets: Sequence[Distilled], grades: Mapping[str, Mapping[str, bool]]) 
         bag_rows += [row_id(data.name, BAG, text) for _, text in bags(data)]
         foreign_rows += [row_id(data.name, FOREIGN, one.text) for _, one in _others(sets, data)]
         memories[data.name], prompts[data.name] = _graded(ours, grades), _graded(theirs, grades)
-        missing += sum(len(grades.get(row, {})) < 3 for row in ours.values())
+        missing += sum(_is_open(grades.get(row, {})) for row in ours.values())
         known |= {*ours.values(), *theirs.values()}
     first = [_passes(grades[row], "alone", "useful") for row in bag_rows if "alone" in grades.get(row, {})]
     second = [_passes(grades[row], "right") for row in set(foreign_rows) if "right" in grades.get(row, {})]
@@ -224,8 +221,13 @@ def row_id(set_name: str, what: str, text: str) -> str:
 
 
 def _graded(rows: Mapping[str, str], grades: Mapping[str, Mapping[str, bool]]) -> Graded:
-    passed = {name for name, row in rows.items() if _passes(grades.get(row, {}), "alone", "useful", "right")}
+    passed = {name for name, row in rows.items() if _passes(grades.get(row, {}), *ASKED)}
     return Graded(passed, {name for name, row in rows.items() if grades.get(row, {}).get("right") is False})
+
+
+def _is_open(grade: Mapping[str, bool]) -> bool:
+    """Whether a reader has still to say something of it: one who says no is enough."""
+    return len(grade) < len(ASKED) and all(grade.values())
 
 
 def _passes(grade: Mapping[str, bool], *names: str) -> bool:
@@ -250,11 +252,9 @@ def _of_read(data: Distilled, kept: Iterable[Kept]) -> list[tuple[str, str]]:
 
 def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
     """The rows that the second reader sees by session, sessions whole, about so many rows at once."""
-    shown = sorted(
-        (row for row in rows if row.what != BAG), key=lambda row: (row.set, row.session)
-    )  # keeps the shuffle
+    shown = sorted((row for row in rows if row.what != BAG), key=_place)  # within a session they stay shuffled
     part: list[list[Row]] = []
-    for _, group in groupby(shown, key=lambda row: (row.set, row.session)):
+    for _, group in groupby(shown, key=_place):
         found = list(group)
         if part and sum(map(len, part)) + len(found) > size:
             yield part
@@ -264,16 +264,17 @@ def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
         yield part
 
 
-def _set_of(sets: Sequence[Distilled], row: Row) -> Distilled:
-    return next(data for data in sets if data.name == row.set)
+def _place(row: Row) -> tuple[str, str]:
+    return row.set, row.session
 
 
 def _shown(row: Row) -> dict[str, str]:
     return {"id": row.id, "text": cut(row.text, MAX_ROW_CHARS)}
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.splitlines())
+def _listed(shown: Iterable[Mapping[str, str]]) -> str:
+    quoted = ((row["id"], "\n".join(f"> {line}" for line in row["text"].splitlines())) for row in shown)
+    return "".join(f"\n## {name}\n\n{text}\n" for name, text in quoted)
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, str]], text: str) -> list[Path]:

@@ -55,7 +55,6 @@ class Note:
     kind: str = ""
     speaker: str = ""
     value: int = 1
-    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ class Trap:
 
     session: str
     quotes: tuple[str, ...]
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,29 +142,25 @@ def measure(
         graded: With it only what passed catches a note.
         alike: Places of memories, the earlier one first, that say the same in other words, where an embedder knows.
     """
-    read = {note.session for note in notes}
-    edges = [
-        [at for at, memory in enumerate(memories) if _counts(memory, graded) and catches(memory, note)]
-        for note in notes
-    ]
-    caught = matching(edges, [note.value for note in notes])
-    ours = {at for at, memory in enumerate(memories) if memory.sessions & read}
-    catching = {at for found in edges for at in found}
-    says = {at for at in ours if _is_trap(memories[at], traps, graded)}
-    again = duplicates([memory.text for memory in memories], ours, alike)
-    kept = [memories[at] for at in sorted(ours)]
-    sources = {memory.source for memory in kept}
+    read, values = {note.session for note in notes}, [note.value for note in notes]
+    able = [at for at, memory in enumerate(memories) if graded is None or memory.id in graded.passed]
+    edges = [[at for at in able if catches(memories[at], note)] for note in notes]
+    ours = [at for at, memory in enumerate(memories) if memory.sessions & read]
+    if graded is not None:
+        says = {at for at in ours if memories[at].id in graded.wrong}
+    else:
+        says = {at for at in ours if any(says_trap(memories[at], trap) for trap in traps)}
+    caught = matching(edges, values)
     by_source = {
-        source: [[at for at in found if memories[at].source == source] for found in edges] for source in sources
+        source: [[at for at in found if memories[at].source == source] for found in edges]
+        for source in sorted({memories[at].source for at in ours})
     }
     return NoteFigures(
         coverage=_coverage(notes, caught),
-        noteworthiness=_by_source(memories, ours, catching),
+        noteworthiness=_by_source(memories, ours, {at for found in edges for at in found}),
         traps=_by_source(memories, ours, says),
-        duplicates=_by_source(memories, ours, again),
-        sources={
-            name: len(matching(found, [note.value for note in notes])) for name, found in sorted(by_source.items())
-        },
+        duplicates=_by_source(memories, ours, duplicates([memory.text for memory in memories], ours, alike)),
+        sources={source: len(matching(found, values)) for source, found in by_source.items()},
         sessions=len(read),
         caught={note: memories[at].id for note, at in caught.items()},
     )
@@ -257,15 +251,11 @@ def _analyzer() -> tantivy.TextAnalyzer:
 
 def read_notes(folder: Path) -> tuple[list[Note], list[Trap]]:
     """The notes and traps of a set."""
-    notes = [
-        Note(
-            str(row["session"]), _quotes(row), str(row.get("topic") or ""), str(row.get("kind") or ""),
-            str(row.get("speaker") or ""), int(str(row.get("value") or 1)), str(row.get("note") or ""),
-        )
-        for row in _rows(folder, "notes")
-    ]  # fmt: skip
-    traps = [Trap(str(row["session"]), _quotes(row), str(row.get("trap") or "")) for row in _rows(folder, "traps")]
-    return notes, traps
+    notes = []
+    for row in _rows(folder, "notes"):
+        topic, kind, speaker, value = (str(row.get(name) or "") for name in ("topic", "kind", "speaker", "value"))
+        notes.append(Note(str(row["session"]), _quotes(row), topic, kind, speaker, int(value or 1)))
+    return notes, [Trap(str(row["session"]), _quotes(row)) for row in _rows(folder, "traps")]
 
 
 def _rows(folder: Path, stem: str) -> Iterable[Row]:
@@ -276,14 +266,6 @@ def _rows(folder: Path, stem: str) -> Iterable[Row]:
 def _quotes(row: Mapping[str, object]) -> tuple[str, ...]:
     found = row["quotes"]
     return tuple(str(quote) for quote in found) if isinstance(found, list) else ()
-
-
-def _counts(memory: Kept, graded: Graded | None) -> bool:
-    return graded is None or memory.id in graded.passed
-
-
-def _is_trap(memory: Kept, traps: Sequence[Trap], graded: Graded | None) -> bool:
-    return memory.id in graded.wrong if graded is not None else any(says_trap(memory, trap) for trap in traps)
 
 
 def _holds(said: frozenset[str], wanted: str, share: float) -> bool:
@@ -313,8 +295,8 @@ def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Sha
     return {name: Share(sum(at in caught for at in places), len(places)) for name, places in groups.items()}
 
 
-def _by_source(memories: Sequence[Kept], ours: Collection[int], chosen: Collection[int]) -> dict[str, Share]:
-    groups = {"all": sorted(ours)}
-    for at in sorted(ours):
+def _by_source(memories: Sequence[Kept], ours: Sequence[int], chosen: Collection[int]) -> dict[str, Share]:
+    groups = {"all": list(ours)}
+    for at in ours:
         groups.setdefault(memories[at].source, []).append(at)
     return {name: Share(sum(at in chosen for at in places), len(places)) for name, places in groups.items()}
