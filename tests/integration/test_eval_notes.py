@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from tests.builders import Claude, write
+from tests.endpoint import running
 from tests.labelled import rows, run
+from tests.others import Chat
 
 DECISION = "We decided to use Celery instead of RQ because RQ lacks retries with backoff."
 SHARES = (
@@ -63,6 +65,22 @@ def test_every_set_has_its_shares_beside_the_baseline(data: Path) -> None:
         assert figures["cost"]["sessions"] == 2
         assert figures["cost"]["import_s"] > 0
     assert found["overall"]["verbatim"]["detail"]["coverage"]["all"]["of"] == 4
+
+
+def test_what_a_model_was_asked_is_part_of_the_cost(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls and tokens a session, of the user's budget; one that cannot be asked gives no figures."""
+    with running(Chat(usual={"operations": []})) as chat:
+        for name, value in {**chat.settings, "HOWCOME_DISTILLER": "llm"}.items():
+            monkeypatch.setenv(name, value)
+        cost = measured(data / "one")["notes"]["one"]["cost"]
+        assert cost["model_calls"] == len(chat.asked) > 0
+        assert cost["model_failed"] == 0
+        assert cost["model_tokens_per_session"] > 0
+        assert cost["model_usd_per_session"] is None  # nobody said
+        monkeypatch.setenv("HOWCOME_LLM_DAILY_CALLS", "1")
+        done = run("--notes", data / "one")
+        assert done.returncode != 0
+        assert "not distilled: " in done.stderr
 
 
 def test_a_kept_store_is_not_imported_again(data: Path, tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.hashing import Synonyms
 from tests.labelled import rows
 
 from howcome.domain import events
 from howcome.domain.stored import StoredEvent
 from howcome.errors import UsageError
 from howcome.evaluate.note_report import NoteReport
-from howcome.evaluate.note_run import Distilled, said_in
+from howcome.evaluate.note_run import Distilled, alike, said_in
 from howcome.evaluate.note_sheets import BAG, FOREIGN, MEMORY, VERBATIM, graded, read_grades, row_id, write_sheets
 from howcome.evaluate.notes import Kept, Note, verbatim
 
@@ -155,3 +156,10 @@ def test_a_call_is_quoted_as_a_reader_sees_it() -> None:
     call = event(1, "s", "tool", json.dumps({"command": 'echo "a"\nb', "more": [{"text": "c"}]}))
     assert said_in(call).endswith('\necho "a"\nb\nc')
     assert said_in(event(1, "s", "tool", "no JSON")) == "no JSON"
+
+
+def test_an_embedder_tells_what_says_the_same() -> None:
+    """Pairs of places, the earlier one first; nobody is asked where there is none."""
+    texts = ["thread safety here", "another thing", "race condition here"]
+    assert alike(Synonyms(), texts) == {(0, 2)}
+    assert alike(None, texts) == alike(Synonyms(), []) == set()

@@ -143,7 +143,7 @@ def _as_markdown(name: str, ways: Ways, cost: Mapping[str, float | None]) -> str
         f"{name}: {first.coverage['all'].of} notes of {first.sessions} sessions. In brackets 95 % intervals (Wilson).",
         _table(["", *ways], rows),
         _table(["source", "memories", "notes by itself", *shares], sources),
-        "; ".join(f"{what} {value:,.1f}" for what, value in cost.items() if value is not None),
+        "; ".join(f"{what} {value:,.4g}" for what, value in cost.items() if value is not None),
     ]
     return "\n\n".join(part for part in parts if part)
 

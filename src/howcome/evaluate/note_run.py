@@ -25,6 +25,7 @@ from howcome.settings import read_settings
 if TYPE_CHECKING:
     from howcome.app import App
     from howcome.domain.stored import StoredEvent
+    from howcome.providers.base import Embedder
 
 ROWS_A_STEP = 5000
 Progress = Callable[[str], None]
@@ -83,12 +84,14 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
         report = pool.distil()
         cost = {"import_s": import_s, "distil_s": time.perf_counter() - started_s, "sessions": float(report.sessions)}
         with pool.open() as app:
-            cost |= _asked(app, started_ms)
+            cost |= _asked(app, started_ms, report.sessions)
             found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)[::-1]
             memories = [_kept(memory, app) for memory in found]
             told = _events(app)
+            embedder = app.models.embedder if app.models.vectors is not None else None
             return Distilled(
-                folder.name, notes, traps, memories, verbatim(_prompts(told)), _alike(app, memories),
+                folder.name, notes, traps, memories, verbatim(_prompts(told)),
+                alike(embedder, [memory.text for memory in memories]),
                 {name: rows for name, rows in told.items() if name in read}, cost,
             )  # fmt: skip
 
@@ -109,6 +112,15 @@ def said_in(event: StoredEvent) -> str:
         return text
 
 
+def alike(embedder: Embedder | None, texts: Sequence[str]) -> set[tuple[int, int]]:
+    """The places of texts that an embedder takes for the same, the earlier one first; none without an embedder."""
+    if embedder is None or not texts:
+        return set()
+    vectors = embedder.embed(texts)
+    pairs = (vectors @ vectors.T >= SAME_MEANING).nonzero()
+    return {(int(one), int(other)) for one, other in zip(*pairs, strict=True) if one < other}
+
+
 def _import(folder: Path, read: set[str] | None, home: str, keep: Path | None, progress: Progress) -> float | None:
     """Fills the store of `home`; the seconds that reading took, None where a kept store was copied."""
     kept = keep / (folder.name if read is None else f"{folder.name}, read sessions") if keep is not None else None
@@ -122,25 +134,31 @@ def _import(folder: Path, read: set[str] | None, home: str, keep: Path | None, p
     Pool(home).load([DataSet(folder.name, [corpus])], progress, is_searched=False)
     seconds = time.perf_counter() - started_s
     if kept is not None:
-        shutil.copytree(home, kept, symlinks=True)
+        shutil.copytree(home, part := kept.with_name(f"{kept.name}.{os.getpid()}"), symlinks=True)
+        part.rename(kept)  # whole or not at all
     return seconds
 
 
-def _asked(app: App, since_ms: int) -> dict[str, float | None]:
-    """Distils by the model, too, where the settings name one: calls, tokens, money."""
+def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
+    """Distils by the model, too, where the settings name one: calls, failures, and what a session costs.
+
+    Raises:
+        ProviderError: it did not come to its end: the figures would be of no configuration at all.
+    """
     if app.settings.distiller != "llm":
         return {}
     report = app.learn.batches().run(wait_s=app.settings.llm_deadline_s)
-    if report.problem:
-        raise ProviderError(f"not distilled: {report.problem}")
+    if report.problem or report.waiting:
+        raise ProviderError(f"not distilled: {report.problem or 'batches wait'}")
     with open_app(read_settings(os.environ)) as own:
         receipts = own.spending.receipts(since_ms)
     made = [one for one in receipts if one.call.purpose == spending.DISTIL and one.outcome != spending.OVER_BUDGET]
     priced = [one.usage.cost_usd for one in made if one.usage.cost_usd is not None]
     return {
         "model_calls": float(len(made)),
-        "model_tokens": float(sum(one.call.tokens for one in made)),
-        "model_usd": sum(priced) if priced else None,
+        "model_failed": float(report.dead),
+        "model_tokens_per_session": sum(one.call.tokens for one in made) / max(sessions, 1),
+        "model_usd_per_session": sum(priced) / max(sessions, 1) if priced else None,
     }
 
 
@@ -164,15 +182,6 @@ def _prompts(told: Mapping[str, Sequence[StoredEvent]]) -> Iterator[tuple[str, s
         for event in rows:
             if event.kind == events.USER_PROMPT and event.origin == events.ORIGIN_USER:
                 yield event.id, session, event.text or ""
-
-
-def _alike(app: App, memories: Sequence[Kept]) -> set[tuple[int, int]]:
-    """The pairs of memories that an embedder takes for the same, the earlier one first; none without an embedder."""
-    if app.models.vectors is None or app.models.embedder is None or not memories:
-        return set()
-    vectors = app.models.embedder.embed([memory.text for memory in memories])
-    pairs = (vectors @ vectors.T >= SAME_MEANING).nonzero()
-    return {(int(one), int(other)) for one, other in zip(*pairs, strict=True) if one < other}
 
 
 def _strings(value: object) -> Iterator[str]:
