@@ -509,10 +509,13 @@ def test_without_any_agent_the_remedy_is_init(tmp_path: Path) -> None:
 
 def test_every_agent_is_looked_at(patient: Patient) -> None:
     """Each install for itself, with the remedy for that one."""
-    patient.do("howcome init --yes --no-import --agent codex --agent gemini --agent cursor --agent opencode")
+    agents = " ".join(f"--agent {name}" for name in ("codex", "gemini", "cursor", "opencode", "copilot"))
+    patient.do(f"howcome init --yes --no-import {agents}")
     assert patient.problems() == []
     connected = json.loads(patient.do("howcome status --json"))["agents"]
-    assert {found["agent"] for found in connected} == {"claude-code", "codex", "gemini", "cursor", "opencode"}
+    assert {found["agent"] for found in connected} == {
+        "claude-code", "codex", "gemini", "cursor", "opencode", "copilot",
+    }  # fmt: skip
     assert all(found["mcp"] for found in connected)
     config = patient.home / ".codex" / "config.toml"
     config.write_text('model = "o9"\n')

@@ -102,7 +102,6 @@ def test_commands_and_reminders_leave_what_was_typed(text: str) -> None:
     [
         Claude().attachment(type="hook_additional_context", content=[OWN]),
         Claude().attachment(type="hook_success", stdout='{"hookSpecificOutput":{"additionalContext":"crane"}}'),
-        Claude().bookkeeping("queue-operation", operation="enqueue", content="typed early"),
         Claude().bookkeeping("summary", summary="Crane work", leafUuid="x"),
         Claude().bookkeeping("last-prompt", lastPrompt="again"),
         Claude().bookkeeping("api-request-blob", blob="everything again"),

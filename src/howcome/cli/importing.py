@@ -6,16 +6,16 @@ import gc
 import os
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from howcome.app import App, open_app
 from howcome.cli.progress import tqdm
-from howcome.clients.discover import Found, known_transcripts, named_transcripts
+from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import histories
 from howcome.errors import TranscriptError, UsageError
-from howcome.present.render import json_line
+from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 IDENTITY_LIMIT_S = 10.0
 """How long git is asked about repositories that were never looked at; the rest is for the next time."""
 
-_REPORT = ("records", "accepted", "duplicate", "ignored", "quarantined")
+_REPORT = ("records", "accepted", "duplicate", "ignored", "unknown", "quarantined")
+_NAMED_FILES = 5
+"""How many files of a kind are named in a report for people; the JSON names all."""
+
+Report = dict[str, Any]
+"""Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows."""
 
 
 @click.command("import", short_help="Read transcripts into the store.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--agent", type=click.Choice(sorted(histories())), help="Take the files for this agent's.")
 @click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")
+@click.option("--again", is_flag=True, help="Read from the start what was read before; nothing is there twice.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
 def import_(
@@ -39,6 +45,7 @@ def import_(
     agent: str | None,
     *,
     retry_set_aside: bool,
+    again: bool,
     as_json: bool,
     yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
 ) -> None:
@@ -50,6 +57,10 @@ def import_(
     A record in which a process that reads died is set aside, so that nothing else waits for it; `howcome doctor`
     says so, and --retry-set-aside reads it after all, below PATHS or everywhere, with all the time that it takes.
 
+    With --again what an earlier version did not hear is added (words typed while the agent worked, say).
+
+    A file, or a record, that no reader knows is named. Exit code 1: nothing could be read of what was named.
+
     \b
     Examples:
       howcome import
@@ -57,24 +68,31 @@ def import_(
       howcome import --agent codex backup/rollout-2026-10-05.jsonl
       howcome import --retry-set-aside
     """
+    strangers: list[str] = []
     transcripts = (
-        named_transcripts(paths, agent) if paths else known_transcripts(os.path.expanduser("~"), os.environ, agent)
+        named_transcripts(paths, agent, strangers)
+        if paths
+        else known_transcripts(os.path.expanduser("~"), os.environ, agent)
     )
-    if not transcripts and paths:
+    if not transcripts and not strangers and paths:
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     retried = {found.path for found in transcripts} if paths else None
-    report, problems = read_found(transcripts, quiet=as_json, finally_=_retrying(retried) if retry_set_aside else None)
+    finally_ = _retrying(retried) if retry_set_aside else None
+    report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again)
+    nothing_known = report["records"] == report["unknown"] and (report["records"] or not transcripts)
+    report["unknown_files"].update((path, records_in(path)) for path in strangers)
+    report["unknown"] = sum(report["unknown_files"].values())
     if as_json:
         echo(json_line({**report, "problems": problems} if problems else report))
     else:
         print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
         echo(f"howcome: {problem}", err=True)
-    if transcripts and not report["files"]:
+    if (transcripts and not report["files"]) or (paths and report["unknown"] and nothing_known):
         raise TranscriptError("nothing could be read")
 
 
-def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[dict[str, float], list[str]]:
+def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[Report, list[str]]:
     """Reads every transcript of some agents on this machine, as `howcome import` does.
 
     Returns:
@@ -84,10 +102,10 @@ def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[dict[str,
     return read_found([found for found in known if found.client in agents], quiet=quiet)
 
 
-def _retrying(paths: Collection[str] | None) -> Callable[[App, dict[str, float]], None]:
+def _retrying(paths: Collection[str] | None) -> Callable[[App, Report], None]:
     """What reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
 
-    def retry(app: App, totals: dict[str, float]) -> None:
+    def retry(app: App, totals: Report) -> None:
         counts = app.ingest.set_aside(paths)
         for name in ("accepted", "duplicate", "ignored"):
             totals[name] += counts.get(name, 0)
@@ -96,11 +114,15 @@ def _retrying(paths: Collection[str] | None) -> Callable[[App, dict[str, float]]
 
 
 def read_found(
-    transcripts: list[Found], *, quiet: bool, finally_: Callable[[App, dict[str, float]], None] | None = None
-) -> tuple[dict[str, float], list[str]]:
+    transcripts: list[Found],
+    *,
+    quiet: bool,
+    finally_: Callable[[App, Report], None] | None = None,
+    again: bool = False,
+) -> tuple[Report, list[str]]:
     """Reads transcripts with a progress bar (unless `quiet`), does what else is to be done, makes it searchable."""
     started = time.monotonic()
-    totals: dict[str, float] = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0)}
+    totals: Report = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0), "unknown_files": {}}
     problems: list[str] = []
     size = sum(found.size_bytes for found in transcripts)
     bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
@@ -108,11 +130,16 @@ def read_found(
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
     with open_app(read_settings(os.environ)) as app, bar:
         app.ingest.ingester().ask_second_opinion(app.settings)
+        app.ingest.ingester().starts_over = again
         try:
             with app.ingest.ingester().in_bulk():
                 reports = [_read_one(app, found, problems, bar) for found in transcripts]
-            for report in filter(None, reports):
+            for found, report in zip(transcripts, reports, strict=True):
+                if report is None:
+                    continue
                 totals["files"] += 1
+                if report.counts["unknown"]:
+                    totals["unknown_files"][found.path] = report.counts["unknown"]
                 totals["bytes"] += report.bytes_read
                 for name in _REPORT:
                     totals[name] += report.counts[name]
@@ -146,8 +173,12 @@ def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) 
         advance(left)
 
 
-def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
+def print_import_report(report: Report, *, found_any: bool) -> None:
     """Says what was read."""
+    if report["unknown_files"]:
+        _print_unknown(report["unknown_files"])
+    if not found_any and report["unknown_files"]:
+        return
     if not found_any:
         echo("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
         return
@@ -161,3 +192,11 @@ def print_import_report(report: dict[str, float], *, found_any: bool) -> None:
     )
     if report["quarantined"]:
         echo(f"{report['quarantined']:.0f} records could not be read: see `howcome status`")
+
+
+def _print_unknown(files: dict[str, int]) -> None:
+    most = sorted(files.items(), key=lambda item: (-item[1], item[0]))
+    for path, number in most[:_NAMED_FILES]:
+        echo(f"{path}: no reader knows {counted(number, 'record')} in it")
+    if len(most) > _NAMED_FILES:
+        echo(f"and in {counted(len(most) - _NAMED_FILES, 'more file')}")

@@ -15,7 +15,7 @@ from howcome.doctor.activity import last_hook_ms, last_lines
 from howcome.doctor.base import Machine, in_units
 from howcome.doctor.embedding import described, vector_facts
 from howcome.doctor.prompts import late_prompts, prompts_in_time
-from howcome.doctor.storage import unread_transcripts
+from howcome.doctor.storage import unknown_to_readers, unread_transcripts
 from howcome.doctor.wiring import read_wirings
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
@@ -119,6 +119,7 @@ def _accounts(app: App) -> dict[str, object]:
             "read": sum(int(row["offset"]) for row in accounts),  # type: ignore[call-overload]
             **{name.removesuffix("_bytes"): totals[name] for name in COUNTERS if name.endswith("_bytes")},
         },
+        "unknown_files": {path: number for path, number, _ in unknown_to_readers(app)},
         "last_ingest": iso_time(last_read) if last_read else None,
         "quarantine": {
             "records": totals["quarantined"],
@@ -163,6 +164,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if late := late_prompts(facts["prompts"]):
         lines.append(("prompts", f"{late}; `howcome doctor` says what helps"))
+    if unknown := facts["unknown_files"]:
+        number, most = counted(sum(unknown.values()), "record"), max(unknown, key=unknown.get)
+        lines.append(("unknown", f"no reader knows {number} of {counted(len(unknown), 'file')}, most in {most}"))
     if facts["quarantine"]["records"]:
         lines.append(("quarantine", _quarantined(facts["quarantine"])))
     if facts["vanished_memories"]:

@@ -57,12 +57,14 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((
         "type", "subtype", "uuid", "sessionId", "session_id", "timestamp", "cwd", "gitBranch", "agentId", "isSidechain",
         "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "origin", "turnOrigin",
-        "compactMetadata", "microcompactMetadata",
+        "compactMetadata", "microcompactMetadata", "version", "operation", "content", "reason", "toolDenialKind",
     ), ()),
     "message": ("content", "model"),
+    "attachment": ("type", "prompt", "commandMode", "isMeta", "origin"),
+    "toolUseResult": ("answers", "annotations"),
 }  # fmt: skip
 """Every field of a record that `claude_code_records` reads (and of an object among them, its fields). A decoder may
-skip all others: half of a transcript is the structured copy of tool results, which nobody reads."""
+skip all others: half of a transcript is the structured copy of tool results, of which only answers are read."""
 
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
 TAIL_BYTES = 1 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 
@@ -13,7 +14,7 @@ from howcome.errors import RecordError, TranscriptError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 SUBAGENTS = "/subagents/"
 """Below a folder named as a session's file: its subagents' transcripts."""
@@ -52,8 +53,15 @@ def known_transcripts(
     return _in_order(found, newest_first=newest_first)
 
 
-def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Found]:
+def named_transcripts(
+    paths: Iterable[str], agent: str | None = None, strangers: list[str] | None = None
+) -> list[Found]:
     """The transcripts at or below `paths`, oldest first.
+
+    Args:
+        paths: Files and folders.
+        agent: Whose they are; None: each is told by what it holds.
+        strangers: Gets the paths of the files that no client wrote.
 
     Raises:
         UsageError: a path that does not exist.
@@ -61,12 +69,14 @@ def named_transcripts(paths: Iterable[str], agent: str | None = None) -> list[Fo
     found: list[Found] = []
     for path in paths:
         real = os.path.realpath(path)
-        if os.path.isdir(real):
-            found += _walk(real, agent)
-        elif os.path.exists(real):
-            found += _entry(real, agent or sniff(real) or DEFAULT)
-        else:
+        if not os.path.exists(real):
             raise UsageError(f"{path}: no such file or folder; name transcripts, or folders of them")
+        for name in _walk(real, agent) if os.path.isdir(real) else (real,):
+            client = agent or sniff(name)
+            if client:
+                found += _entry(name, client)
+            elif strangers is not None:
+                strangers.append(name)
     return _in_order(found)
 
 
@@ -82,18 +92,13 @@ def _in_order(found: Iterable[Found], *, newest_first: bool = False) -> list[Fou
     return [item for parent, items in ordered for item in sorted(items, key=lambda item: item.path != parent)]
 
 
-def _walk(root: str, client: str | None) -> list[Found]:
-    """The transcripts in a folder that somebody named, wherever in it they are."""
-    found: list[Found] = []
+def _walk(root: str, client: str | None) -> Iterator[str]:
+    """What may be transcripts in a folder that somebody named, wherever in it they are."""
     wanted = [history_of(client)] if client else list(histories().values())
     for folder, folders, names in os.walk(root):
         folders.sort()
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if any(history.may_be(path) for history in wanted):
-                known = client or sniff(path)
-                found += _entry(path, known) if known else []
-    return found
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        yield from (path for path in paths if any(history.may_be(path) for history in wanted))
 
 
 def _entry(path: str, client: str) -> list[Found]:
@@ -102,6 +107,14 @@ def _entry(path: str, client: str) -> list[Found]:
     except TranscriptError:  # gone between listing and looking, or nothing that is read
         return []
     return [Found(path, client, status.size_bytes, status.mtime_ns)]
+
+
+def records_in(path: str) -> int:
+    """How many lines a file that nobody reads has, as far as it can be unpacked."""
+    number = 0
+    with contextlib.suppress(*READ_ERRORS, TranscriptError), open_transcript(path) as stream:
+        number = sum(1 for line in stream if not line.isspace())
+    return number
 
 
 def with_subagents(paths: Iterable[str]) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from howcome.clients.prompt_queue import PromptQueue
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,10 +32,10 @@ class ReaderState:
     """What a reader must remember between records of one file; kept with the cursor, in the same transaction.
 
     `calls` maps an open tool call's id to [tool, file]; the other fields are for formats that name the session,
-    the folder, the branch or the subagent only once, at the head of the file.
+    the folder, the branch or the subagent only once, at the head of the file. `queue` is what was typed meanwhile.
     """
 
-    __slots__ = ("agent_id", "branch", "calls", "cwd", "session_id")
+    __slots__ = ("agent_id", "branch", "calls", "cwd", "queue", "session_id")
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         values = values or {}
@@ -43,10 +45,13 @@ class ReaderState:
         self.agent_id = _text_or_none(values.get("agent_id"))
         calls = values.get("calls")
         self.calls: dict[str, list[str | None]] = dict(calls) if isinstance(calls, dict) else {}
+        queue = values.get("queue")
+        self.queue = PromptQueue(queue if isinstance(queue, dict) else None)
 
     def to_values(self) -> dict[str, object]:
         """The state as JSON values, empty parts left out."""
         values = {name: getattr(self, name) for name in self.__slots__}
+        values["queue"] = self.queue.to_values()
         return {name: value for name, value in values.items() if value}
 
     def open_call(self, call_id: str, tool: str | None, file: str | None) -> None:

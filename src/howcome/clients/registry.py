@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 DEFAULT = "claude-code"
 """Who is meant where nobody is named."""
 
-_KNOWN = (DEFAULT, "codex", "gemini", "cursor", "opencode")
+_KNOWN = (DEFAULT, "codex", "gemini", "cursor", "opencode", "copilot")
 """The name of a client's module is its own, with `_` for `-`; the client in it is `CLIENT`."""
 
 _clients: dict[str, Client] = {}

@@ -55,6 +55,7 @@ CHECKS: tuple[Check, ...] = (
     embedding.check_vectors,
     damage.check_backup,
     storage.check_quarantine,
+    storage.check_unknown,
     storage.check_set_aside,
     projects.check_projects,
     storage.check_unread,

@@ -196,6 +196,25 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
 
 
+def unknown_to_readers(app: App) -> list[tuple[str, int, bool]]:
+    """Files with records that no reader knows: the path, how many, and whether nothing else was found in it."""
+    return [
+        (str(row["path"]), int(str(row["unknown"])), not row["accepted"] and not row["duplicate"])
+        for row in app.health.sources()
+        if row["unknown"] and row["is_current"]
+    ]
+
+
+def check_unknown(machine: Machine) -> list[Finding]:
+    """Files of which no reader knew anything: another format, or another agent's."""
+    found = [row for row in unknown_to_readers(machine.app) if row[2]] if machine.app is not None else []
+    if not found:
+        return []
+    path, number, _ = max(found, key=lambda row: row[1])
+    what = f"no reader knows what is in {counted(len(found), 'transcript')}; {counted(number, 'record')} in {path}"
+    return [Finding("note", "unknown", what, update_remedy())]
+
+
 def check_set_aside(machine: Machine) -> list[Finding]:
     """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
     aside = machine.app.health.set_aside() if machine.app is not None else []

@@ -141,7 +141,7 @@ def read_set(folder: Path) -> DataSet:
     """What a folder asks, of what; never one of kind 'secrets'."""
     kind = kind_of(folder)
     if kind == "sessions":
-        return DataSet(folder.name, [Corpus(folder.name, clean_questions(folder), lambda _: _native(folder))])
+        return DataSet(folder.name, [Corpus(folder.name, clean_questions(folder), lambda _: native(folder))])
     if kind == "passages":
         return DataSet(folder.name, [_passages(folder)], is_passages=True)
     return DataSet(folder.name, _haystacks(folder) if kind == "longmemeval" else _conversations(folder))
@@ -177,7 +177,8 @@ def _names(value: object) -> frozenset[str]:
     return frozenset(str(name) for name in value) if isinstance(value, list) else frozenset()
 
 
-def _native(folder: Path) -> list[Path]:
+def native(folder: Path) -> list[Path]:
+    """The transcripts of a set, in the order of their names."""
     return sorted(path for path in (folder / "transcripts").rglob("*") if path.name.endswith((".jsonl", ".jsonl.gz")))
 
 

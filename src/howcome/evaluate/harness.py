@@ -72,17 +72,20 @@ class Pool:
 
     home: str
 
-    def load(self, sets: Sequence[DataSet], progress: Callable[[str], None]) -> None:
-        """Imports what the sets hold, each corpus as a project of its own."""
+    def load(self, sets: Sequence[DataSet], progress: Callable[[str], None], *, is_searched: bool = True) -> None:
+        """Imports what the sets hold, each corpus as a project of its own; what searches read only where they do."""
         for data in sets:
             progress(f"{data.name}: reading")
             for corpus in data.corpora:
                 root = _root(data, corpus)
-                with tempfile.TemporaryDirectory(prefix="howcome-eval-") as folder, self._open(root) as app:
+                with tempfile.TemporaryDirectory(prefix="howcome-eval-") as folder, self.open(root) as app:
                     for found in named_transcripts([str(path) for path in corpus.write(Path(folder))]):
                         app.ingest.file(found)
-                    app.index.finish()
-        with self._open() as app:
+                    if is_searched:
+                        app.index.finish()
+        if not is_searched:
+            return
+        with self.open() as app:
             progress("embedding what was said")
             app.index.embed(threads=os.cpu_count() or 1)
 
@@ -105,21 +108,21 @@ class Pool:
             asked_ms: When questions without a time of their own are asked; None: when the newest event was.
         """
         progress(f"{data.name}: asking")
-        with self._open(ranking=ranking) as app:
+        with self.open(ranking=ranking) as app:
             _answers(app, Question(_WARM_UP, Scope.everything(), limit=1))
             asked_ms = app.events.last_ms() if asked_ms is None else asked_ms
             return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
 
     def distil(self) -> DistilReport:
         """Makes memories of what the store holds, as the settings' distiller does."""
-        with self._open() as app:
+        with self.open() as app:
             if app.learn.distillation is None:
                 raise ProviderError("nothing distils here: set distiller to rules (HOWCOME_DISTILLER=rules)")
             return app.learn.distillation.run()
 
     def memory_types(self) -> dict[str, int]:
         """How many memories there are of each type, most first."""
-        with self._open() as app:
+        with self.open() as app:
             found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)
         return dict(Counter(memory.type for memory in found).most_common())
 
@@ -137,13 +140,13 @@ class Pool:
         """
         progress(f"{data.name}: asking {'with' if with_memories else 'without'} memories")
         types = () if with_memories else events.SEARCHED_KINDS
-        with self._open(ranking=ranking) as app:
+        with self.open(ranking=ranking) as app:
             return [_measure_shown(app, types, *parts) for parts in _questions(app, data, app.events.last_ms())]
 
     def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
         """The same questions to FTS5, each of its own project."""
         progress(f"{data.name}: asking the baseline")
-        with self._open() as app:
+        with self.open() as app:
             baseline = Baseline(app)
             return [
                 _measure_baseline(app, baseline, corpus, asked, _root(data, corpus), before_ms)
@@ -152,12 +155,12 @@ class Pool:
 
     def last_ms(self) -> int:
         """The time of the newest event."""
-        with self._open() as app:
+        with self.open() as app:
             return app.events.last_ms()
 
     def model(self) -> tuple[str, str]:
         """The embedder that is asked, with its version, and how is searched; '' and why by words when there is none."""
-        with self._open() as app:
+        with self.open() as app:
             if app.models.vectors is not None and app.models.embedder is not None:
                 return app.models.embedder.name, f"by words and by meaning ({app.models.embedder.name})"
             return "", f"by words alone: {embedding_status(app.settings).what}"
@@ -168,7 +171,8 @@ class Pool:
         if os.path.isdir(installed) and not os.path.lexists(lent):
             os.symlink(installed, lent)
 
-    def _open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
+    def open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
+        """The façade over the store, with the user's choice of models and nothing else of his."""
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
         chosen.setdefault("HOWCOME_RERANK_FOLDER", cross_encoders_folder(home_folder(os.environ)))
         chosen = {**_embedding_of(read_settings(os.environ)), **chosen}

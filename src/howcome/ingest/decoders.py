@@ -21,7 +21,10 @@ def fast_decoder(client: str) -> Callable[[bytes], object] | None:
     from typing import Any, TypedDict
 
     def shape(fields: Mapping[str, tuple[str, ...]]) -> Any:  # noqa: ANN401 - a type made from a table
-        kinds = {name: shape(dict.fromkeys(inner, ())) if inner else Any for name, inner in fields.items()}
+        kinds = {
+            name: shape(dict.fromkeys(inner, ())) | str | list[Any] | float | bool | None if inner else Any
+            for name, inner in fields.items()
+        }
         return TypedDict("shape", kinds, total=False)  # type: ignore[operator]
 
     decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(wanted)).decode

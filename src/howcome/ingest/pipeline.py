@@ -128,6 +128,9 @@ class Ingester(RecordWriter):
     def _known(self, path: str, client: str) -> SourceState | None:
         """The cursor of a source; of one that was read as another client's before nothing is known yet."""
         state = self._store.log.source(path)
+        if self.starts_over and path not in self._started:
+            self._started.add(path)
+            return state.next_generation(client) if state else None
         return state if state is None or state.client == client else state.next_generation(client)
 
     def _pass(

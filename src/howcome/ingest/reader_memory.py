@@ -1,4 +1,8 @@
-"""What a reader remembers between passes, beside the cursor: as it is, or not at all when it holds a secret."""
+"""What a reader remembers between passes, beside the cursor: as it is, or not at all when it holds a secret or words.
+
+What somebody typed while the agent works rests nowhere before it is an event: it might be a secret, or an excluded
+folder's. Such words wait for seconds; a pass in between reads the file again up to its cursor.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
     """What may rest of a reader's state."""
     names = [state.session_id, state.cwd, state.branch, state.agent_id]
     names += [name for call_id, call in state.calls.items() for name in (call_id, *call)]
-    is_clean = all(not name or gate.text(name) == name for name in names)
+    is_clean = not state.queue.holds_words and all(not name or gate.text(name) == name for name in names)
     return state.to_values() if is_clean else {WITHHELD: True}
 
 

@@ -42,6 +42,9 @@ class RecordWriter:
         self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
         self._preparer: Preparer | None = None
         self._is_ended_then = False
+        self.starts_over = False
+        """Whether each source is read from its start, once, whatever was read of it."""
+        self._started: set[str] = set()
         self._held: HeldBatches | None = None
         self._met: set[str] = set()
         self._decoders: dict[str, Callable[[bytes], object] | None] = {}

@@ -1,0 +1,144 @@
+"""GitHub Copilot CLI session events (1.0.64 to 1.0.102) into events: one object a line, `{type, id, timestamp, data}`.
+
+A whitelist: what a user typed, what the agent said and thought, calls, their results, compactions. The rest repeats it
+or is the client's own; `hook.*` holds what hooks were told and said, our own words among it, and is never read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from howcome.clients.records import ReaderState, parse_time_ms, text_field, without_own_blocks
+from howcome.domain import events
+from howcome.domain.events import Event, call_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.clients.records import Record
+
+CLIENT = "copilot"
+
+_KNOWN = (
+    "abort", "assistant.", "auto_mode", "capabilities.", "command.", "commands.", "elicitation.",
+    "exit_plan_mode.", "external_tool.", "hook.", "mcp.", "mcp_app.", "model.", "pending_messages.",
+    "permission.", "sampling.", "session.", "skill.", "subagent.", "system.", "tool.", "user_input.",
+)  # fmt: skip
+"""How the types begin that are ignored by rule."""
+
+_INTERNAL_TOOLS = frozenset({
+    "apply_patch", "ask_user", "bash", "create", "edit", "exit_plan_mode", "glob", "grep", "list_bash", "lsp",
+    "powershell", "read_agent", "read_bash", "read_powershell", "report_intent", "rg", "skill", "stop_bash",
+    "stop_powershell", "str_replace_editor", "task", "task_complete", "update_todo", "view", "write_bash",
+    "write_powershell",
+})  # fmt: skip
+_TRAILERS = re.compile(
+    r"\s*(?:<shellId: \S+ completed with exit code -?\d+>)?"
+    r'(?:\s*Tool "[^"\n]{1,80}" (?:succeeded|failed)\. Additional guidance from postToolUse\w* hooks:\n.*)?\Z',
+    re.DOTALL,
+)
+
+
+def read_record(record: Record, state: ReaderState) -> list[Event] | None:
+    """The events of one line, [] when it is ignored by rule, None when its type is unknown."""
+    kind, data = record.get("type"), record.get("data")
+    if not isinstance(kind, str) or not isinstance(data, dict):
+        return None
+    reader = _READERS.get(kind)
+    if reader is not None:
+        return reader(record, data, state)
+    return [] if kind.startswith(_KNOWN) else None
+
+
+def _event(record: Record, state: ReaderState, kind: str, text: str, origin: str, **fields: object) -> Event:
+    return Event(
+        client=CLIENT,
+        kind=kind,
+        record_id=text_field(record, "id") or "",
+        session_id=state.session_id,
+        text=text,
+        origin=origin,
+        ts_ms=parse_time_ms(record.get("timestamp")),
+        cwd=state.cwd,
+        branch=state.branch,
+        agent_id=text_field(record, "agentId"),
+        **{"block": 0, **fields},  # type: ignore[arg-type]
+    )
+
+
+def _where(record: Record, data: Record, state: ReaderState) -> list[Event]:  # noqa: ARG001 - a reader's signature
+    """A session begins, or goes on somewhere."""
+    state.session_id = text_field(data, "sessionId") or state.session_id
+    context = data.get("context")
+    if isinstance(context, dict):
+        state.cwd = text_field(context, "cwd") or text_field(context, "gitRoot") or state.cwd
+        state.branch = text_field(context, "branch")
+    return []
+
+
+def _typed(record: Record, data: Record, state: ReaderState) -> list[Event]:
+    words = without_own_blocks(text_field(data, "content") or "").strip()
+    source = text_field(data, "source") or "user"
+    if not words:
+        return []
+    if "agentId" in record or source.startswith("agent-"):  # a subagent's task was written by the one that started it
+        return [_event(record, state, events.ASSISTANT_TEXT, words, events.ORIGIN_TASK)]
+    return [_event(record, state, events.USER_PROMPT, words, events.ORIGIN_USER)] if source == "user" else []
+
+
+def _said(record: Record, data: Record, state: ReaderState) -> list[Event]:
+    found = []
+    for block, (name, kind) in enumerate(
+        (("reasoningText", events.ASSISTANT_THINKING), ("content", events.ASSISTANT_TEXT))
+    ):
+        text = without_own_blocks(text_field(data, name) or "")
+        if text and not text.isspace():
+            found.append(_event(record, state, kind, text, events.ORIGIN_ASSISTANT, block=block))
+    return found
+
+
+def _call(record: Record, data: Record, state: ReaderState) -> list[Event]:
+    values = data.get("arguments")
+    values = values if isinstance(values, dict) else {"input": values}
+    tool, call_id, file = text_field(data, "toolName"), text_field(data, "toolCallId"), call_file(values)
+    if call_id:
+        state.open_call(call_id, tool, file)
+    named = {"tool": tool, "tool_use_id": call_id, "file": file}
+    return [_event(record, state, events.TOOL_CALL, "", events.ORIGIN_ASSISTANT, input=values, **named)]
+
+
+def _result(record: Record, data: Record, state: ReaderState) -> list[Event]:
+    call_id = text_field(data, "toolCallId")
+    tool, file = state.close_call(call_id) if call_id else (None, None)
+    shell = data.get("shellExecution")
+    code = shell.get("exitCode") if isinstance(shell, dict) else None
+    code = code if type(code) is int else None
+    failed = data.get("success") is False or code not in (None, 0)
+    origin = events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL
+    named = {"tool": tool, "tool_use_id": call_id, "file": file, "failed": failed, "exit_code": code}
+    return [_event(record, state, events.TOOL_RESULT, _result_text(data), origin, **named)]
+
+
+def _result_text(data: Record) -> str:
+    """What a call returned, or why it did not; without what the client and other hooks put behind it."""
+    for part, names in ((data.get("result"), ("detailedContent", "content")), (data.get("error"), ("message",))):
+        for name in names:
+            if isinstance(part, dict) and (text := text_field(part, name)):
+                return without_own_blocks(_TRAILERS.sub("", text, count=1))
+    return ""
+
+
+def _compacted(record: Record, data: Record, state: ReaderState) -> list[Event]:
+    tokens = data.get("preCompactionTokens")
+    text = f"Conversation compacted ({data.get('trigger') or 'manual'}, {tokens or 0} tokens before)"
+    return [_event(record, state, events.COMPACTION, text, events.ORIGIN_TOOL)] if data.get("success") else []
+
+
+_READERS = {
+    "assistant.message": _said,
+    "session.compaction_complete": _compacted,
+    "session.resume": _where,
+    "session.start": _where,
+    "tool.execution_complete": _result,
+    "tool.execution_start": _call,
+    "user.message": _typed,
+}

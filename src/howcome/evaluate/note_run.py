@@ -1,0 +1,192 @@
+"""Sets with readers' notes: their transcripts into a throw-away store, distilled, and what is measured of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howcome.app import open_app
+from howcome.domain import events, spending
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.errors import ProviderError, UsageError
+from howcome.evaluate.datasets import Corpus, DataSet, find, native
+from howcome.evaluate.harness import MAX_LISTED, Pool
+from howcome.evaluate.notes import SAME_MEANING, Kept, Note, Trap, read_notes, verbatim
+from howcome.settings import read_settings
+
+if TYPE_CHECKING:
+    from howcome.app import App
+    from howcome.domain.stored import StoredEvent
+    from howcome.providers.base import Embedder
+
+ROWS_A_STEP = 5000
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """A set with what is measured of it.
+
+    Attributes:
+        memories: The live ones, in the order in which they were kept; `prompts`: the baseline.
+        alike: Places of memories that say the same by meaning, where an embedder is there.
+        told: The events of the sessions that were read, with their texts.
+        cost: Seconds to import (None: it was there already) and to distil; sessions; what a model used.
+    """
+
+    name: str
+    notes: Sequence[Note]
+    traps: Sequence[Trap]
+    memories: Sequence[Kept]
+    prompts: Sequence[Kept]
+    alike: set[tuple[int, int]]
+    told: Mapping[str, Sequence[StoredEvent]]
+    cost: Mapping[str, float | None]
+
+
+def note_sets(path: Path) -> list[Path]:
+    """The sets with notes at or below a folder.
+
+    Raises:
+        UsageError: there are none.
+    """
+    folders = [path, *sorted(child for child in path.rglob("*") if child.is_dir())]
+    found = [folder for folder in folders if find(folder, "notes") and (folder / "transcripts").is_dir()]
+    if not found:
+        raise UsageError(f"{path}: no readers' notes here: expected notes.jsonl with transcripts/")
+    return found
+
+
+def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read: bool = False) -> Distilled:
+    """What distilling makes of a set.
+
+    Args:
+        folder: The set.
+        keep: Where the imported store stays for the next run, which distils a copy of it; None: nowhere.
+        progress: Is told what is done.
+        only_read: Leaves out the sessions that nobody read.
+    """
+    notes, traps = read_notes(folder)
+    read = {note.session for note in notes}
+    with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+        import_s = _import(folder, read if only_read else None, home, keep, progress)
+        pool = Pool(home)
+        progress(f"{folder.name}: distilling")
+        started_s, started_ms = time.perf_counter(), time.time_ns() // 1_000_000
+        report = pool.distil()
+        cost = {"import_s": import_s, "distil_s": time.perf_counter() - started_s, "sessions": float(report.sessions)}
+        with pool.open() as app:
+            cost |= _asked(app, started_ms, report.sessions)
+            found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)[::-1]
+            memories = [_kept(memory, app) for memory in found]
+            told = _events(app)
+            embedder = app.models.embedder if app.models.vectors is not None else None
+            return Distilled(
+                folder.name, notes, traps, memories, verbatim(_prompts(told)),
+                alike(embedder, [memory.text for memory in memories]),
+                {name: rows for name, rows in told.items() if name in read}, cost,
+            )  # fmt: skip
+
+
+def source_of(memory: Memory) -> str:
+    """What memories are grouped by: who found it, and of which type it is."""
+    return f"{memory.source}/{memory.type}"
+
+
+def said_in(event: StoredEvent) -> str:
+    """The text of an event as a reader quotes it: a call's input also decoded."""
+    text = event.text or ""
+    if event.kind != events.TOOL_CALL:
+        return text
+    try:
+        return "\n".join([text, *_strings(json.loads(text))])
+    except ValueError:
+        return text
+
+
+def alike(embedder: Embedder | None, texts: Sequence[str]) -> set[tuple[int, int]]:
+    """The places of texts that an embedder takes for the same, the earlier one first; none without an embedder."""
+    if embedder is None or not texts:
+        return set()
+    vectors = embedder.embed(texts)
+    pairs = (vectors @ vectors.T >= SAME_MEANING).nonzero()
+    return {(int(one), int(other)) for one, other in zip(*pairs, strict=True) if one < other}
+
+
+def _import(folder: Path, read: set[str] | None, home: str, keep: Path | None, progress: Progress) -> float | None:
+    """Fills the store of `home`; the seconds that reading took, None where a kept store was copied."""
+    kept = keep / (folder.name if read is None else f"{folder.name}, read sessions") if keep is not None else None
+    if kept is not None and kept.is_dir():
+        progress(f"{folder.name}: taken from {kept}")
+        shutil.copytree(kept, home, symlinks=True, dirs_exist_ok=True)
+        return None
+    paths = [path for path in native(folder) if read is None or path.name.split(".")[0] in read]
+    started_s = time.perf_counter()
+    corpus = Corpus(folder.name, [], lambda _: paths)
+    Pool(home).load([DataSet(folder.name, [corpus])], progress, is_searched=False)
+    seconds = time.perf_counter() - started_s
+    if kept is not None:
+        shutil.copytree(home, part := kept.with_name(f"{kept.name}.{os.getpid()}"), symlinks=True)
+        part.rename(kept)  # whole or not at all
+    return seconds
+
+
+def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
+    """Distils by the model, too, where the settings name one: calls, failures, and what a session costs.
+
+    Raises:
+        ProviderError: it did not come to its end: the figures would be of no configuration at all.
+    """
+    if app.settings.distiller != "llm":
+        return {}
+    report = app.learn.batches().run(wait_s=app.settings.llm_deadline_s)
+    if report.problem or report.waiting:
+        raise ProviderError(f"not distilled: {report.problem or 'batches wait'}")
+    with open_app(read_settings(os.environ)) as own:
+        receipts = own.spending.receipts(since_ms)
+    made = [one for one in receipts if one.call.purpose == spending.DISTIL and one.outcome != spending.OVER_BUDGET]
+    priced = [one.usage.cost_usd for one in made if one.usage.cost_usd is not None]
+    return {
+        "model_calls": float(len(made)),
+        "model_failed": float(report.dead),
+        "model_tokens_per_session": sum(one.call.tokens for one in made) / max(sessions, 1),
+        "model_usd_per_session": sum(priced) / max(sessions, 1) if priced else None,
+    }
+
+
+def _kept(memory: Memory, app: App) -> Kept:
+    cited = app.events.cited(memory.evidence)
+    sessions = frozenset(event.session for event in cited)
+    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source_of(memory))
+
+
+def _events(app: App) -> dict[str, list[StoredEvent]]:
+    """Every event by its session, in their order, with its text."""
+    found: dict[str, list[StoredEvent]] = {}
+    for first in range(0, app.events.last_row() + 1, ROWS_A_STEP):
+        for event in app.events.of_rows(range(first, first + ROWS_A_STEP)).values():
+            found.setdefault(event.session, []).append(event)
+    return {name: sorted(rows, key=lambda event: (event.order_ms, event.row)) for name, rows in found.items()}
+
+
+def _prompts(told: Mapping[str, Sequence[StoredEvent]]) -> Iterator[tuple[str, str, str]]:
+    for session, rows in told.items():
+        for event in rows:
+            if event.kind == events.USER_PROMPT and event.origin == events.ORIGIN_USER:
+                yield event.id, session, event.text or ""
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
