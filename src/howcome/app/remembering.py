@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from howcome.app.projects import Projects
     from howcome.domain.memories import Memory, MemoryFilter, Review
+    from howcome.domain.reconciliation import Told
     from howcome.domain.stored import Scope
     from howcome.store.base import Store
 
@@ -49,6 +50,10 @@ class Remembering(Memories):
         from howcome.memory.reviewing import Reviewing
 
         return Reviewing(self._store, self, now_ms).settle(number, keep)
+
+    def told_of(self, memories: Sequence[Memory]) -> dict[bytes, Told]:
+        """Which source found memories (by key), and in how many sessions they were said; by hand: none."""
+        return self._store.candidates.told_of(memory.key for memory in memories)
 
     def said(self, memory: Memory) -> list[tuple[int, str]]:
         """When a memory was said (UTC ms), and by which event."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+STANDING_SESSIONS = 3
+"""What is said in so many sessions holds until somebody says otherwise."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +29,20 @@ class Taught:
 
     def __init__(self, exchange: int, candidates: Sequence[NewCandidate]) -> None:
         self.exchange, self.candidates = exchange, list(candidates)
+
+
+class Told:
+    """Who found a memory, and how often: the name of the source, the number of sessions in which it was said."""
+
+    __slots__ = ("sessions", "source")
+
+    def __init__(self, source: str, sessions: int) -> None:
+        self.source, self.sessions = source, sessions
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it was said so often that it holds until somebody says otherwise."""
+        return self.sessions >= STANDING_SESSIONS
 
 
 class DueSession:

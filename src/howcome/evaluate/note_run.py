@@ -24,6 +24,7 @@ from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from howcome.app import App
+    from howcome.domain.reconciliation import Told
     from howcome.domain.stored import StoredEvent
     from howcome.providers.base import Embedder
 
@@ -86,7 +87,8 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
         with pool.open() as app:
             cost |= _asked(app, started_ms, report.sessions)
             found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)[::-1]
-            memories = [_kept(memory, app) for memory in found]
+            sources = app.memories.told_of(found)
+            memories = [_kept(memory, sources.get(memory.key), app) for memory in found]
             told = _events(app)
             embedder = app.models.embedder if app.models.vectors is not None else None
             return Distilled(
@@ -96,9 +98,9 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
             )  # fmt: skip
 
 
-def source_of(memory: Memory) -> str:
-    """What memories are grouped by: who found it, and of which type it is."""
-    return f"{memory.source}/{memory.type}"
+def source_of(memory: Memory, told: Told | None) -> str:
+    """What memories are grouped by: the source that found it, else who kept it."""
+    return told.source if told is not None and told.source else memory.source
 
 
 def said_in(event: StoredEvent) -> str:
@@ -162,10 +164,10 @@ def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
     }
 
 
-def _kept(memory: Memory, app: App) -> Kept:
+def _kept(memory: Memory, told: Told | None, app: App) -> Kept:
     cited = app.events.cited(memory.evidence)
     sessions = frozenset(event.session for event in cited)
-    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source_of(memory))
+    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source_of(memory, told))
 
 
 def _events(app: App) -> dict[str, list[StoredEvent]]:

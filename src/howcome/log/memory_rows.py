@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory, Review
-    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Taught
+    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Taught, Told
     from howcome.domain.stored import Filter, Scope
 
 
@@ -179,6 +179,10 @@ class Candidates(Protocol):
 
     def known_of(self, project_id: int) -> Known:
         """What a project's memories are to be made from."""
+        ...
+
+    def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
+        """Which source found memories (by key), and in how many sessions they were said; by hand: none."""
         ...
 
     def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:

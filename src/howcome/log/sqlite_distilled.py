@@ -6,6 +6,7 @@ import json
 
 from howcome.domain import events
 from howcome.domain.memories import RULES, MemoryFilter
+from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
 from howcome.log.sqlite_memories import SqliteMemories
 from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
@@ -113,14 +114,14 @@ class SqliteCandidates:
         `is_new`: nothing is stored of it yet.
         """
         place, here = (session, exchange), "WHERE session_id = ? AND exchange = ?"
-        columns = "project_id, key, type, text, subject, origin, ts_ms, evidence"
+        columns = "project_id, key, type, text, subject, origin, ts_ms, evidence, source"
         old = [] if is_new else self._db.rows(f"SELECT {columns} FROM candidates {here}", place)  # noqa: S608 - fixed names
         if set(old) == set(rows):
             return 0
         if not is_new:
             self._db.execute(f"DELETE FROM candidates {here}", place)  # noqa: S608 - fixed names
         self._db.executemany(
-            f"INSERT INTO candidates (session_id, exchange, {columns}) VALUES (?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - fixed names
+            f"INSERT INTO candidates (session_id, exchange, {columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - fixed names
             [(*place, *row) for row in rows],
         )
         projects = {(row[0],) for row in (*old, *rows)}
@@ -176,6 +177,15 @@ class SqliteCandidates:
                 return None
             return PlanWriter(self._db, known, plan, source, now_ms).write()
 
+    def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
+        """Which source found memories (by key), and in how many sessions it was said."""
+        rows = self._db.rows(
+            "SELECT memory_key, min(source), count(DISTINCT session_id) FROM candidates"
+            " WHERE hex(memory_key) IN (SELECT value FROM json_each(?)) GROUP BY memory_key",
+            (json.dumps([key.hex().upper() for key in keys]),),
+        )
+        return {key: Told(source, sessions) for key, source, sessions in rows}
+
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
         where = "" if scope.is_everything else " AND project_id = ?2"
@@ -218,7 +228,7 @@ def _candidate_row(new: NewCandidate, ids: Mapping[str, int | None]) -> tuple[ob
     one = new.candidate
     return (
         ids[new.project], new.key, one.type, one.text, one.subject, ORIGIN_NUMBERS[one.origin], one.ts_ms,
-        json.dumps(one.evidence),
+        json.dumps(one.evidence), one.source,
     )  # fmt: skip
 
 

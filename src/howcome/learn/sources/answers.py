@@ -6,7 +6,7 @@ import re
 
 from howcome.learn import words
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import named, one_line, stems
+from howcome.learn.sources.seen import lasting, named, one_line, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,15 +35,16 @@ def _asked(seen: Seen) -> list[Draft]:
     if not final or seen.scene.edited:
         return []
     wanted = stems(said.text)
-    best, best_weight = "", MIN_WEIGHT
-    for place, line in enumerate(seen.lasting(final[-1])):
+    weighed = []
+    for place, line in enumerate(lasting(final[-1].text)):
         weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has("causes", line) - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
-        if weight > best_weight and not _LINES.search(line):
-            best, best_weight = line, weight
-    if not best:
+        if weight > MIN_WEIGHT and not _LINES.search(line):
+            weighed.append((weight, line, final[-1]))
+    best = seen.best(weighed)
+    if best is None:
         return []
-    text = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: {one_line(best, MAX_ANSWER_CHARS)}"
+    text = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: {one_line(best[0], MAX_ANSWER_CHARS)}"
     return [Draft("discovery", text, [final[-1].event], witnesses=[said.event])]
 
 
@@ -53,9 +54,9 @@ def _confirmed(seen: Seen) -> list[Draft]:
         return []
     if not words.begins("confirms", said.text) or "?" in answered.text[-200:]:
         return []  # a yes to what the agent asks to do is none to a cause
-    told = [line for line in seen.lasting(answered) if named(line)]
-    causes = [line for name in ("blames", "causes") for line in told if words.has(name, line)]
-    if not causes:
+    told = [line for line in lasting(answered.text) if named(line) and words.has("causes", line)]
+    best = seen.best((words.has("blames", line) - 0.01 * place, line, answered) for place, line in enumerate(told))
+    if best is None:
         return []
-    text = f"{one_line(causes[0], MAX_ANSWER_CHARS)} The user: {quoted(one_line(said.text, MAX_QUESTION_CHARS))}"
+    text = f"{one_line(best[0], MAX_ANSWER_CHARS)} The user: {quoted(one_line(said.text, MAX_QUESTION_CHARS))}"
     return [Draft("discovery", text, [answered.event], witnesses=[said.event])]

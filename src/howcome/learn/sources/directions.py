@@ -16,16 +16,19 @@ from howcome.learn.scene import PLANNERS
 from howcome.learn.sentences import sentences
 from howcome.learn.shell import commands
 from howcome.learn.sources.choices import ASKING
-from howcome.learn.sources.seen import base_names, named, one_line, replies_of, stems
+from howcome.learn.sources.seen import base_names, lasting, named, one_line, replies_of, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from howcome.domain.stored import StoredEvent
-    from howcome.learn.scene import Action
+    from howcome.learn.scene import Action, Said
     from howcome.learn.sources.seen import Seen
 
 MIN_WORDS, MIN_REFUSAL_WORDS, MIN_QUESTION_WORDS, MIN_NAMING_WORDS = 6, 3, 8, 4
 MIN_TASK_WORDS = 18
+MIN_WEIGHT = 1.0
 MAX_WORDS_CHARS, MAX_CALL_CHARS, MAX_CONTEXT_CHARS, MAX_OUTCOME_CHARS = 220, 70, 100, 130
 MIN_ROOM_CHARS, MIN_CONTEXT_WORDS = 40, 4
 TELLING_WORDS = 12
@@ -132,23 +135,24 @@ def _outcome(seen: Seen, text: str, limit_chars: int) -> tuple[str, StoredEvent 
         instead = next((one for one in seen.scene.actions if one.is_shell and one.has_succeeded), None)
         if instead is not None and instead.command != refused.command:
             return f"Instead: {_shown(instead, limit_chars - 12)}", instead.call
-    wanted = stems(text)
-    best, best_weight, event = "", 1.0, None
-    told = seen.replies
-    for said in told:
-        for line in seen.lasting(said):
-            shared = len(wanted & stems(line))
-            is_reply = said is told[0] or said.is_final
-            if shared < (1 if is_reply else 2):
-                continue
-            weight = 0.7 * shared + 0.3 * named(line) + 0.8 * (said is told[0]) + 0.4 * said.is_final
-            weight -= 1.5 if len(line) > limit_chars else 0.0
-            if weight > best_weight:
-                best, best_weight, event = line, weight, said.event
-    if best:
-        return f"Then: {one_line(best, limit_chars - 6)}", event
+    best = seen.best(_answering(seen, stems(text), limit_chars))
+    if best is not None:
+        return f"Then: {one_line(best[0], limit_chars - 6)}", best[1].event
     files = base_names(seen.scene.edited)
     return (f"Then changed: {', '.join(files[:2])}", None) if files else ("", None)
+
+
+def _answering(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[float, str, Said]]:
+    """What the agent said then about the same, weighed: its first and its last words count more."""
+    told = seen.replies
+    for said in told:
+        for line in lasting(said.text):
+            shared = len(wanted & stems(line))
+            if shared >= (1 if said is told[0] or said.is_final else 2):
+                weight = 0.7 * shared + 0.3 * named(line) + 0.8 * (said is told[0]) + 0.4 * said.is_final
+                weight -= 1.5 if len(line) > limit_chars else 0.0
+                if weight > MIN_WEIGHT:
+                    yield weight, line, said
 
 
 def _shown(action: Action, limit_chars: int) -> str:

@@ -10,10 +10,12 @@ from itertools import chain
 from howcome.domain import events
 from howcome.learn import words
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import base_names, named, one_line, replies_of, stems
+from howcome.learn.sources.seen import base_names, lasting, named, one_line, replies_of, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from howcome.domain.stored import StoredEvent
     from howcome.learn.scene import Action, Said, Scene
     from howcome.learn.sources.seen import Seen
@@ -31,19 +33,28 @@ SHARED = 2
 
 def find(seen: Seen) -> list[Draft]:
     """The finding of an exchange, where there is one."""
-    best, best_strength = None, 0
+    found = seen.best(_weighed(seen))
+    if found is None:
+        return []
+    line, said = found
+    evidence, change = _evidence(seen.scene, said), _change_after(seen.scene, said)
+    if evidence is None:
+        return []
+    return [Draft("discovery", _text(_symptom(evidence), line, change), [said.event], witnesses=[evidence])]
+
+
+def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
+    """Causes that the agent named, the surest first, of those the last."""
     for said in seen.replies:
         evidence = _evidence(seen.scene, said) if len(said.text) <= MAX_SAID_CHARS else None
-        lines = seen.lasting(said) if evidence is not None else []
-        line = max(lines, key=lambda one: (_strength(one), named(one)), default="")
-        strength, change = _strength(line), _change_after(seen.scene, said)
-        if evidence is None or not line or strength < (1 if change is not None else 2) or strength < best_strength:
+        if evidence is None:
             continue
-        symptom = _symptom(evidence)
-        if named(line) >= (1 if symptom else 2) and not _is_taken_back(seen, said, line):
-            best_strength = strength
-            best = Draft("discovery", _text(symptom, line, change), [said.event], witnesses=[evidence])
-    return [best] if best is not None else []
+        least = 1 if _change_after(seen.scene, said) is not None else 2
+        names = 1 if evidence.kind == events.USER_PROMPT else 2
+        for line in lasting(said.text):
+            strength = _strength(line)
+            if strength >= least and named(line) >= names and not _is_taken_back(seen, said, line):
+                yield 1000.0 * strength + said.place + 0.1 * named(line), line, said
 
 
 def _text(symptom: str, line: str, change: Action | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howcome.learn import words
 from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import named, one_line
+from howcome.learn.sources.seen import lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ def find(seen: Seen) -> list[Draft]:
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
-    lines = [line for line in seen.lasting(final[-1]) if words.has("open", line) and named(line)] if final else []
-    if not lines:
+    told = [(said, line) for said in final[-1:] for line in lasting(said.text)]
+    best = seen.best((float(named(line)), line, said) for said, line in told if words.has("open", line) and named(line))
+    if best is None:
         return []
-    return [Draft("context", f"Left open: {one_line(max(lines, key=named), MAX_TEXT_CHARS)}", [final[-1].event])]
+    return [Draft("context", f"Left open: {one_line(best[0], MAX_TEXT_CHARS)}", [best[1].event])]
 
 
 def _left(action: Action) -> list[str]:

@@ -81,18 +81,29 @@ class Seen:
         said = replies_of(self.before) if self.before is not None else []
         return said[-1] if said else None
 
-    def lasting(self, said: Said) -> list[str]:
-        """The sentences of a text of the exchange that last (`lasting`), and that no page or tool said first."""
-        found = lasting(said.text)
-        if said.is_user or not found:
-            return found
+    def best(self, weighed: Iterable[tuple[float, str, Said]]) -> tuple[str, Said] | None:
+        """The weightiest of some lines that the agent said, but for those that a page or a tool had said before it.
+
+        A page can ask an agent to write something down: what the agent then repeats is as trusted as the page.
+        """
+        for _, line, said in sorted(weighed, key=lambda one: -one[0]):
+            if not self._is_repeated(said, line):
+                return line, said
+        return None
+
+    def _is_repeated(self, said: Said, line: str) -> bool:
+        """Whether a page or a tool said a line first, in this exchange or the one before it."""
+        told = _WORD.findall(line.casefold())
+        if len(told) < RUN:
+            return False
+        longest = max(told, key=len)
         around = self.before.exchange.all_events if self.before is not None else []
-        heard = [
-            (event.text or "").casefold()
-            for event in chain(around, self.scene.exchange.all_events[: said.place])
-            if event.origin in (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL)
-        ]
-        return [line for line in found if not any(_says(text, line) for text in heard)]
+        for event in chain(around, self.scene.exchange.all_events[: said.place]):
+            if event.origin in (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL):
+                heard = (event.text or "").casefold()
+                if longest in heard and _says(" ".join(_WORD.findall(heard)), told):
+                    return True
+        return False
 
 
 class _Later:
@@ -130,12 +141,8 @@ def lasting(text: str) -> list[str]:
     return found
 
 
-def _says(text: str, line: str) -> bool:
-    """Whether a text (case folded) has a line, in other case or cut in pieces."""
-    told = _WORD.findall(line.casefold())
-    if len(told) < RUN or max(told, key=len) not in text:
-        return False
-    heard = " ".join(_WORD.findall(text))
+def _says(heard: str, told: Sequence[str]) -> bool:
+    """Whether most of some words stand in runs in what was heard (words joined by blanks)."""
     covered: set[int] = set()
     for start in range(len(told) - RUN + 1):
         if " ".join(told[start : start + RUN]) in heard:

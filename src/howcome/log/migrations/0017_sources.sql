@@ -1,0 +1,2 @@
+-- Which source found a candidate: figures and lists name it; '' of what an earlier distiller found.
+ALTER TABLE candidates ADD COLUMN source TEXT NOT NULL DEFAULT '';
