@@ -390,3 +390,39 @@ def test_an_embedder_that_fails_is_left_alone_for_a_while(store: Store) -> None:
     assert runs[0].run().is_whole
     assert asked == [2]
     assert store.memory_vectors.projects_without("hashing-1") == []
+
+
+CELERY = "KEEP decision: Celery over RQ for the task queue: RQ has no retries"
+RQ = "KEEP decision: We use RQ instead of Celery, which is too heavy for us"
+
+
+def test_the_other_way_round_later_takes_the_place(store: Store, hand: Memories) -> None:
+    """What sessions said and what is kept by hand alike; once, and it stays so however often it is distilled."""
+    talk = Transcript(store)
+    talk.say("which?", CELERY)
+    distil(store)
+    mine, _ = hand.add("Celery over RQ for the queue, as RQ cannot retry", project="/home/mara/quay")
+    later_ms = START_MS + 10**8
+    talk.add(talk.prompt(RQ, ts_ms=later_ms))
+    for version in (1, 2, 3):
+        distil(store, version)
+        newer = one(store, "RQ instead")
+        assert live(store) == [newer.text]
+        assert [memory.text for memory in hand.chain(newer.id)] == [CELERY.partition(": ")[2], mine.text, newer.text]
+        assert store.reviews.waiting(EVERYTHING, 9) == []
+
+
+def test_what_became_part_of_another_is_not_said_to_be_gone(store: Store, hand: Memories) -> None:
+    """A session still bears it out: it was folded into one that is kept by hand, or into an earlier one."""
+    talk = Transcript(store)
+    talk.say("why?", WAIT)
+    distil(store)
+    hand.add("between reads the tide poller waits 30s", project="/home/mara/quay")
+    talk.say("and?", CORE)
+    report = distil(store)
+    assert (report.removed, report.folded) == (1, 1)
+    talk.say("so?", "UNFINISHED: The crane log is not rotated yet.")
+    distil(store)
+    talk.say("now?", "rotated")
+    report = distil(store)
+    assert (report.removed, report.folded) == (1, 0)

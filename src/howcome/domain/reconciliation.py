@@ -145,21 +145,26 @@ class Plan:
     Attributes:
         wanted: In an order in which what is superseded comes before what supersedes it.
         same: Key of a candidate → key of the memory, kept otherwise, that says the same.
+        taken: Pairs of keys (older, newer), one of them kept otherwise: the newer takes the older's place.
         reviews: Pairs of keys (older, newer) that may contradict each other, with the reason.
     """
 
-    __slots__ = ("reviews", "same", "wanted")
+    __slots__ = ("reviews", "same", "taken", "wanted")
 
     def __init__(self) -> None:
         self.wanted: list[Wanted] = []
         self.same: dict[bytes, bytes] = {}
+        self.taken: list[tuple[bytes, bytes]] = []
         self.reviews: dict[tuple[bytes, bytes], str] = {}
 
 
 class Changes:
-    """How many memories a reconciliation added and changed, and how many contradictions it found."""
+    """How many memories a reconciliation added, changed and removed, and how many contradictions it found.
 
-    __slots__ = ("added", "contradictions", "removed", "updated")
+    `folded`: those of the removed whose words are a part of another memory now.
+    """
+
+    __slots__ = ("added", "contradictions", "folded", "removed", "updated")
 
     def __init__(self) -> None:
-        self.added = self.updated = self.removed = self.contradictions = 0
+        self.added = self.updated = self.removed = self.folded = self.contradictions = 0

@@ -34,8 +34,11 @@ class PlanWriter:
         wanted = {wanted.key for wanted in self._plan.wanted}
         gone = (self._known.derived - self._known.touched - wanted) & self._there.keys()
         self._chain({self._there[key].row for key in gone})
+        whole = self._plan.same.keys() | {part for one in self._plan.wanted for part in one.parts}
         for key in gone:
             self._remove(self._there[key])
+        self._changes.folded = len(gone & whole)
+        self._take()
         self._point()
         self._review()
         self._execute("DELETE FROM unreconciled WHERE project_id = ?", (self._known.project_id,))
@@ -129,6 +132,19 @@ class PlanWriter:
             f"UPDATE memories SET change = {NEXT_CHANGE}, supersedes = ?, superseded_by = ? WHERE id = ?",  # noqa: S608 - fixed text
             (before, after, row),
         )
+
+    def _take(self) -> None:
+        """What was chosen the other way round later, by hand or in a session, takes the place of what was before."""
+        for keys in self._plan.taken:
+            older, newer = (self._row_ids[key] for key in keys)
+            sql = (
+                "SELECT count(*) FROM memories WHERE deleted_ms IS NULL AND purged_ms IS NULL"
+                " AND ((id = ?1 AND superseded_by IS NULL) OR (id = ?2 AND supersedes IS NULL))"
+            )
+            if self._db.row(sql, (older, newer)) == (2,):
+                self._writer.change(newer, "supersedes = ?", older)
+                self._writer.change(older, "superseded_by = ?", newer)
+                self._updated |= set(keys) & self._there.keys()
 
     def _remove(self, memory: Memory) -> None:
         self._writer.remove(memory.row)
