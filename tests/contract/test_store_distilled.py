@@ -426,3 +426,47 @@ def test_what_became_part_of_another_is_not_said_to_be_gone(store: Store, hand: 
     talk.say("now?", "rotated")
     report = distil(store)
     assert (report.removed, report.folded) == (1, 0)
+
+
+def test_what_is_called_wrong_is_never_learnt_again(store: Store, hand: Memories) -> None:
+    """In other words, of another type, in another session, distilled anew; until it is restored."""
+    talk = Transcript(store)
+    talk.say("why?", WAIT)
+    distil(store)
+    wrong = one(store, "poller")
+    assert hand.forget(wrong.id, is_wrong=True).wrong_ms is not None
+    other = Transcript(store, "/t/two.jsonl", session="two")
+    other.say("again?", WAIT.replace("decision", "discovery #tide"), "hm?", WAIT_AGAIN.replace("decision", "context"))
+    for version in (1, 2):
+        distil(store, version)
+        assert (live(store), one(store, "tide poller waits").wrong_ms) == (
+            [],
+            wrong.wrong_ms or hand.get(wrong.id).wrong_ms,
+        )
+    hand.restore(wrong.id)
+    assert hand.get(wrong.id).wrong_ms is None
+    distil(store, 3)
+    assert wrong.text in live(store)
+
+
+def test_a_plain_forgotten_one_becomes_wrong(store: Store, hand: Memories) -> None:
+    """Whoever notices it later."""
+    Transcript(store).say("why?", WAIT)
+    distil(store)
+    hand.forget(one(store, "poller").id)
+    assert hand.forget(one(store, "poller").id, is_wrong=True).wrong_ms
+    assert hand.forget(one(store, "poller").id).wrong_ms
+
+
+def test_what_contradicts_each_other_says_so(store: Store, hand: Memories) -> None:
+    """Both, as long as both live and nobody has settled it."""
+    Transcript(store).say("why?", WAIT, "hm?", WAIT_LONGER)
+    distil(store)
+    short, long = one(store, "30s"), one(store, "60s")
+    assert (short.contradicts, long.contradicts) == ([long.id], [short.id])
+    hand.forget(long.id)
+    assert (one(store, "30s").contradicts, one(store, "60s").contradicts) == ([], [])
+    hand.restore(long.id)
+    [pair] = store.reviews.waiting(EVERYTHING, 9)
+    store.reviews.settle(pair.row, START_MS)
+    assert one(store, "30s").contradicts == []

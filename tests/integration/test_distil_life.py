@@ -320,3 +320,25 @@ def test_what_somebody_changed_keeps_its_chain_when_its_source_goes(store: Sqlit
     talk.say("now?", "rotated")
     assert Distillation(store, NotingDistiller(), lambda: START_MS).run().removed == 0
     assert [memory.text for memory in people.chain(new.id)] == [old.text, new.text]
+
+
+def test_wrong_is_never_again(tmp_path: Path, store_folder: Path) -> None:
+    """At the command line: not after the same file again, not in another session; `restore` lifts it."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    path = write(tmp_path / "one.jsonl", *records("one"))
+    ask("import", path)
+    ask("distil")
+    before = {row["text"]: row["id"] for row in ask("memories", "--all-projects")["memories"]}
+    [celery] = [text for text in before if "Celery" in text]
+    assert ask("forget", "--wrong", before[celery])["is_wrong"]
+    claude = Claude("again", start=700)
+    again = [claude.user("which queue?"), claude.text(TALKS["one"][1])]
+    for copy in (path, write(tmp_path / "again.jsonl", *again)):
+        ask("import", copy)
+        ask("distil")
+    assert {row["text"] for row in ask("memories", "--all-projects")["memories"]} == set(before) - {celery}
+    assert "[wrong, distilled]" in run("memories", "--all-projects", "--forgotten").stdout
+    ask("export", tmp_path / "memories.jsonl", "--all-projects")
+    assert '"wrong_ms": ' in (tmp_path / "memories.jsonl").read_text()
+    assert not ask("restore", before[celery])["is_wrong"]
+    assert celery in {row["text"] for row in ask("memories", "--all-projects")["memories"]}

@@ -168,18 +168,24 @@ def update(
 
 @click.command(short_help="Take a memory out of every search; it can be restored.")
 @_ID
+@click.option("--wrong", "is_wrong", is_flag=True, help="It is wrong: nothing that says the same is learnt again.")
 @_OWNER
 @_JSON
-def forget(memory_id: str, agent: str | None, *, as_json: bool) -> None:
+def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) -> None:
     """Take the memory ID out of every search. `howcome restore ID` brings it back, `howcome purge ID` erases it.
 
+    With --wrong it is remembered by its meaning: what sessions say the same, in whatever words, becomes no memory
+    again, until you restore it.
+
     \b
-    Example:
+    Examples:
       howcome forget mem-3f9a
+      howcome forget --wrong mem-3f9a
     """
     with _open() as app:
-        memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None)
-    _say(memory, f"{memory.id} is forgotten; `howcome restore {memory.id}` brings it back", as_json=as_json)
+        memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None, is_wrong=is_wrong)
+    never = " and not learnt again" if memory.wrong_ms is not None else ""
+    _say(memory, f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back", as_json=as_json)
 
 
 @click.command(short_help="Bring a forgotten memory back.")

@@ -51,6 +51,7 @@ class _Group:
         self.kept = first if isinstance(first, Memory) else None
         self.statement = Statement(first.text)
         self.until_ms: int | None = None
+        self.is_wrong = self.kept is not None and self.kept.wrong_ms is not None
 
     @property
     def last_ms(self) -> int:
@@ -65,8 +66,9 @@ class _Group:
 
     @property
     def order(self) -> tuple[int, str, str, bytes]:
-        """Where it stands in time; kept ones before all, so that they are what others are compared with."""
-        return (self.said[0].ts_ms if self.said else -1, self.type, self.text, self.key)
+        """Where it stands in time; kept and wrong ones before all: they are what others are compared with."""
+        moment_ms = self.said[0].ts_ms if self.said else -2
+        return (-1 if self.said and self.is_wrong else moment_ms, self.type, self.text, self.key)
 
 
 class _Reconciliation:
@@ -123,6 +125,9 @@ class _Reconciliation:
         for memory in self._known.kept:  # what is not made from candidates is as it is
             if memory.key not in found and memory.key not in gone:
                 found[memory.key] = _Group(memory)
+        for wrong in (memory.key for memory in self._known.kept if memory.wrong_ms is not None):
+            if wrong in found:
+                found[wrong].is_wrong = True
         later = {memory.row: memory for memory in self._known.kept}
         for group in found.values():
             if group.kept and group.statement.chosen and (newer := later.get(group.kept.superseded_by or 0)):
@@ -154,12 +159,16 @@ class _Reconciliation:
             turned = [groups[other] for other in reversals.of(place, statements)]
             self._turned += [(other, group) for other in turned]
             self._related += self._turned[len(self._turned) - len(turned) :]
-            by_words = {groups[other].key: 0.0 for other, _ in pairs.near(place, statements)}
-            near = by_words | {key: cosine for key, cosine in self._near(group.key) if places.get(key, place) < place}
-            for key in sorted(near, key=places.__getitem__):
+            shared = {groups[other].key: share for other, share in pairs.near(place, statements)}
+            near = {key: cosine for key, cosine in self._near(group.key) if places.get(key, place) < place}
+            for key in sorted(shared.keys() | near, key=places.__getitem__):
                 other = groups[places[key]]
                 is_passed = other.until_ms is not None and group.last_ms > other.until_ms
-                if heads[key] == key and not is_passed and _says_the_same(other, group, near[key]):
+                if (
+                    heads[key] == key
+                    and not is_passed
+                    and _says_the_same(other, group, near.get(key, 0.0), shared.get(key, 0.0))
+                ):
                     heads[group.key] = key
                     break
                 self._related.append((other, group))
@@ -240,7 +249,7 @@ class _Reconciliation:
 
     def _when(self, key: bytes) -> tuple[int, int, bytes]:
         """Where a memory stands in time, by its last word, as those of a subject do."""
-        first_ms = min(group.order[0] if group.said else _kept_ms(group) for group in self._members[key])
+        first_ms = min(group.said[0].ts_ms if group.said else _kept_ms(group) for group in self._members[key])
         return max(group.last_ms for group in self._members[key]), first_ms, key
 
     def _outlives(self, newer: bytes, older: bytes) -> bool:
@@ -303,7 +312,10 @@ def _is_reviewed(one: _Group, other: _Group) -> bool:
     return chosen <= _REVIEWED
 
 
-def _says_the_same(older: _Group, newer: _Group, cosine: float) -> bool:
+def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -> bool:
+    if older.is_wrong:  # whatever it is called, and with a word more or less: better too little is learnt than that
+        one, other = older.statement.signature, newer.statement.signature
+        return one == other or (max(cosine, shared) >= SAME and one[1:] == other[1:])
     if older.subject and newer.subject and older.subject != newer.subject:
         return False
     one, other = older.statement.signature, newer.statement.signature

@@ -43,8 +43,8 @@ class Memories(Protocol):
         """Open or resolved, as somebody says it is."""
         ...
 
-    def set_deleted(self, row: int, deleted_ms: int | None) -> None:
-        """Forgets a memory, or (None) restores it."""
+    def set_deleted(self, row: int, deleted_ms: int | None, *, is_wrong: bool = False) -> None:
+        """Forgets a memory, perhaps because it is wrong, or (None) restores it."""
         ...
 
     def set_pinned(self, row: int, pinned_ms: int | None) -> None:

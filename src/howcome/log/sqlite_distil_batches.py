@@ -211,7 +211,7 @@ class SqliteDistilBatches:
         applied.duplicates += 1
         if known is None or change.new is None:
             return
-        if known.deleted_ms is not None and self._is_models(known):
+        if known.deleted_ms is not None and known.wrong_ms is None and self._is_models(known):
             self._writer.change(known.row, "deleted_ms = NULL")
             known.deleted_ms = None
             applied.updated += 1

@@ -171,10 +171,14 @@ _ALL = (
     ),
     Tool(
         "forget", "Forget a memory",
-        "Take a wrong memory (mem-…) out of every search. It can be restored at the command line. For what was true"
-        " once use update_memory.",
+        "Take a wrong memory (mem-…) out of every search; with never_again nothing that says the same is learnt from a"
+        " session again. It can be restored at the command line. For what was true once use update_memory.",
         forget,
-        (_WHOLE_ID, _AGENT_ID), is_read_only=False,
+        (
+            _WHOLE_ID,
+            Parameter("never_again", "boolean", "It is wrong: it is not learnt again either, in whatever words."),
+            _AGENT_ID,
+        ), is_read_only=False,
     ),
     Tool(
         "list_stale", "Memories to look at again",

@@ -56,8 +56,12 @@ def update_memory(session: Workplace, arguments: Arguments) -> str:
 
 def forget(session: Workplace, arguments: Arguments) -> str:
     """Takes a memory out of every search."""
-    memory = session.app.memories.forget(_id(arguments), agent=arguments.text("agent_id"))
-    return f"{memory.id} is forgotten: no search finds it. A person can bring it back: howcome restore {memory.id}"
+    is_wrong = arguments.flag("never_again")
+    memory = session.app.memories.forget(_id(arguments), agent=arguments.text("agent_id"), is_wrong=is_wrong)
+    never = ", and nothing that says the same is learnt again" if memory.wrong_ms is not None else ""
+    return (
+        f"{memory.id} is forgotten: no search finds it{never}. A person can bring it back: howcome restore {memory.id}"
+    )
 
 
 def _taken_out(arguments: Arguments, memory: Memory) -> str:

@@ -134,16 +134,20 @@ class Memories:
         )
         return self._keep(new)[0]
 
-    def forget(self, prefix: str, *, agent: str | None = None, is_person: bool = False) -> Memory:
+    def forget(
+        self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
+    ) -> Memory:
         """Takes a memory out of every search; `restore` brings it back.
+
+        With `is_wrong` nothing distilled that says the same, in whatever words, becomes a memory again.
 
         Raises:
             NotFoundError: no such memory, or several.
             OwnerError: another agent owns it.
         """
         found = self._owned(prefix, agent, is_person=is_person)
-        if found.deleted_ms is None:
-            self._store.memories.set_deleted(found.row, self._now_ms())
+        if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
+            self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
         return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:

@@ -37,7 +37,7 @@ def kept(text: str, kind: str = "decision", **fields: Any) -> Memory:
         "row": 1, "key": key_of(text, kind), "type": kind, "text": text, "project": "/quay", "agent": None,
         "origin": "user", "status": "open", "created_ms": 1, "supersedes": None, "superseded_by": None,
         "deleted_ms": None, "purged_ms": None, "access_count": 0, "source": "hand", "subject": "", "said_ms": None,
-        "pinned_ms": None, "status_ms": None, "supersedes_key": None, "superseded_by_key": None,
+        "pinned_ms": None, "status_ms": None, "wrong_ms": None, "supersedes_key": None, "superseded_by_key": None,
     }  # fmt: skip
     return Memory({**values, **fields})
 
@@ -269,6 +269,27 @@ def test_meaning_finds_the_same_in_other_words() -> None:
     assert [wanted.text for wanted in plan.wanted] == [one, third]
 
 
+def test_what_somebody_called_wrong_is_known_by_its_meaning() -> None:
+    """Another type, another subject, a word more, other words that mean the same; but no other number."""
+    text = (
+        "The tide poller in tide/poll.py waits 30s between two reads of one gauge when the harbour master asks for it"
+    )
+    near_text = "Gauge reads pause 30s in tide/poll.py"
+    wrong = kept(text, source="rules", deleted_ms=50, wrong_ms=50, subject="a")
+    rows = [
+        said(text.upper().replace("TIDE/POLL.PY", "tide/poll.py"), 10, "context", subject="b"),
+        said(text.replace("between two", "nowadays between two"), 20, "discovery"), said(near_text, 30, "pattern"),
+        said(text.replace("30s", "60s"), 40), said(text, 60),
+    ]  # fmt: skip
+    cosines = {rows[2].key: [(wrong.key, 0.96)]}
+    for derived in ([], [wrong.key]):  # kept as it is, or made from what is said here
+        known = Known(1, rows if derived else rows[:4], kept=[wrong], derived=derived, touched=derived)
+        plan = reconcile(known, lambda key: cosines.get(key, ()))
+        assert {one.text for one in plan.wanted} - {text} == {rows[3].text}
+    plain = kept(text, source="rules", deleted_ms=50, subject="a")
+    assert len(plan_of(*rows[:4], kept=[plain]).wanted) == 4
+
+
 CANDIDATES = st.builds(
     lambda text, ts_ms, kind, subject, origin: said(text, ts_ms, kind, subject=subject, origin=origin),
     st.sampled_from(TEXTS), st.integers(0, 9), st.sampled_from(["decision", "context"]),
@@ -288,8 +309,13 @@ def test_the_order_of_reading_changes_nothing(candidates: list[StoredCandidate],
     """The same candidates give the same memories."""
     shuffled = list(candidates)
     random.Random(seed).shuffle(shuffled)
-    plan = reconcile(Known(1, candidates))
-    assert shape(plan) == shape(reconcile(Known(1, shuffled)))
+    wrong = kept(TEXTS[0], source="rules", deleted_ms=5, wrong_ms=5)
+    for known in ({}, {"kept": [wrong], "derived": [wrong.key], "touched": [wrong.key]}):
+        plan = reconcile(Known(1, candidates, **known))  # type: ignore[arg-type]
+        assert shape(plan) == shape(reconcile(Known(1, shuffled, **known)))  # type: ignore[arg-type]
+        assert not known or not [
+            one for one in plan.wanted if one.text in (TEXTS[0], TEXTS[2]) and one.key != wrong.key
+        ]
     superseded = [one.supersedes for one in plan.wanted if one.supersedes]
     assert len(superseded) == len(set(superseded))
     assert {one.key for one in plan.wanted} >= set(superseded)
