@@ -9,19 +9,27 @@ from howcome.memory.remember import Memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from howcome.app.projects import Projects
-    from howcome.domain.memories import Memory, MemoryFilter, Review
+    from howcome.domain.memories import Memory, MemoryFilter, NewMemory, Review
+    from howcome.domain.reconciliation import Beside
     from howcome.domain.stored import Scope
+    from howcome.learn.meaning import Meaning
     from howcome.store.base import Store
 
 
 class Remembering(Memories):
     """What `Memories` does, and what is read beside a memory."""
 
-    def __init__(self, store: Store, projects: Projects) -> None:
-        super().__init__(store, now_ms, projects.root_of)
+    def __init__(self, store: Store, projects: Projects, meaning: Callable[[], Meaning | None]) -> None:
+        super().__init__(store, now_ms, projects.root_of, self._weighed)
+        self._meaning = meaning
+
+    def _weighed(self, new: NewMemory, others: Sequence[Memory]) -> Beside:
+        from howcome.learn.beside import beside
+
+        return beside(new, others, self._meaning())
 
     def count_access(self, memories: Sequence[Memory]) -> None:
         """Memories were read; losing the count must not lose the answer."""

@@ -158,6 +158,26 @@ class Plan:
         self.reviews: dict[tuple[bytes, bytes], str] = {}
 
 
+class Beside:
+    """What stands beside a memory that somebody wants kept.
+
+    Attributes:
+        same: The one that says the same; a wrong one is not live.
+        taken: Pairs of keys (older, newer): the newer, the new one itself or one that it takes the place of, takes the
+            older's place. `differs`: pairs of keys with the reason for which somebody should look at them.
+    """
+
+    __slots__ = ("differs", "same", "taken")
+
+    def __init__(
+        self,
+        same: Memory | None,
+        taken: Sequence[tuple[bytes, bytes]],
+        differs: Sequence[tuple[bytes, bytes, str]],
+    ) -> None:
+        self.same, self.taken, self.differs = same, list(taken), list(differs)
+
+
 class Changes:
     """How many memories a reconciliation added, changed and removed, and how many contradictions it found.
 

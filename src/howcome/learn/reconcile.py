@@ -237,7 +237,7 @@ class _Reconciliation:
         for newer in sorted(losers, key=self._when):
             tail = newer  # one takes the place of one: several stand in a row
             for older in sorted(losers[newer], key=self._when, reverse=True):
-                if older in taken or tail in self._taking or not {older, tail} & own.keys():
+                if older in taken or tail in self._taking or not {older, newer} & own.keys():
                     continue
                 if older in own and tail in own:
                     own[tail].supersedes = older

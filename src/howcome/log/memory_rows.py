@@ -105,6 +105,10 @@ class Reviews(Protocol):
         """Somebody has looked at a pair."""
         ...
 
+    def relate(self, taken: Iterable[tuple[int, int]], differing: Iterable[tuple[int, int, str]], now_ms: int) -> None:
+        """Of pairs of rows (older, newer) the newer takes the older's place; others are put up, with the reason."""
+        ...
+
     def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
         """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
         ...

@@ -99,6 +99,28 @@ class MemoryWriter:
             last = "(SELECT max(ts_ms) FROM memory_said WHERE memory_id = memories.id)"
             self._db.execute(f"UPDATE memories SET said_ms = {last} WHERE id = ?", (row,))  # noqa: S608 - fixed text
 
+    def take_place(self, older: int, newer: int) -> bool:
+        """A memory takes another's place, where nobody has taken that and it has not taken one; whether it did."""
+        sql = (
+            "SELECT count(*) FROM memories WHERE deleted_ms IS NULL AND purged_ms IS NULL"
+            " AND ((id = ?1 AND superseded_by IS NULL) OR (id = ?2 AND supersedes IS NULL))"
+        )
+        if self._db.row(sql, (older, newer)) != (2,):
+            return False
+        self.change(newer, "supersedes = ?", older)
+        self.change(older, "superseded_by = ?", newer)
+        return True
+
+    def put_up(self, older: int, newer: int, reason: str, now_ms: int) -> int:
+        """Puts two live memories on the review list, unless they stand there: how many pairs are new (1 or 0)."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
+            " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
+            f" AND NOT EXISTS (SELECT 1 FROM memories WHERE id IN (?1, ?2) AND NOT ({LIVE}))",
+            (older, newer, reason, now_ms),
+        )
+        return int(self._db.changes())
+
     def _require_live(self, row: int) -> None:
         found = memories_by_row(self._db, [row])[row]
         if not found.is_live:

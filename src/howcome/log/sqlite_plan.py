@@ -6,7 +6,7 @@ import json
 
 from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
 from howcome.domain.reconciliation import Changes
-from howcome.log.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
 from howcome.log.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
@@ -137,13 +137,7 @@ class PlanWriter:
         """What was chosen the other way round later, by hand or in a session, takes the place of what was before."""
         for keys in self._plan.taken:
             older, newer = (self._row_ids[key] for key in keys)
-            sql = (
-                "SELECT count(*) FROM memories WHERE deleted_ms IS NULL AND purged_ms IS NULL"
-                " AND ((id = ?1 AND superseded_by IS NULL) OR (id = ?2 AND supersedes IS NULL))"
-            )
-            if self._db.row(sql, (older, newer)) == (2,):
-                self._writer.change(newer, "supersedes = ?", older)
-                self._writer.change(older, "superseded_by = ?", newer)
+            if self._writer.take_place(older, newer):
                 self._updated |= set(keys) & self._there.keys()
 
     def _remove(self, memory: Memory) -> None:
@@ -178,13 +172,7 @@ class PlanWriter:
             if {older, newer} <= here and (older, newer) not in rows:
                 self._execute("DELETE FROM memory_reviews WHERE id = ?", (ident,))
         for (older, newer), reason in rows.items():
-            self._execute(
-                "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
-                " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
-                f" AND 2 = (SELECT count(*) FROM memories WHERE id IN (?1, ?2) AND {LIVE})",
-                (older, newer, reason, self._now_ms),
-            )
-            self._changes.contradictions += self._db.changes()
+            self._changes.contradictions += self._writer.put_up(older, newer, reason, self._now_ms)
 
 
 def _differs(memory: Memory, wanted: Wanted) -> bool:
