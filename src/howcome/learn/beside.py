@@ -10,6 +10,7 @@ import time
 from howcome.domain import memories
 from howcome.domain.events import PUSHED_ORIGINS
 from howcome.domain.reconciliation import Beside, Known, StoredCandidate
+from howcome.learn.likeness import RELATED, Statement
 from howcome.learn.reconcile import reconcile
 
 TYPE_CHECKING = False
@@ -30,6 +31,8 @@ def beside(new: NewMemory, kept: Sequence[Memory], meaning: Meaning | None) -> B
     if meaning is not None:
         end_s = time.monotonic() + LIMIT_S
         near = meaning.cosines(new.text, {one.key: one.text for one in kept}, lambda: time.monotonic() < end_s)
+    said = Statement(new.text)
+    kept = [one for one in kept if one.key in near or _may_matter(said, one.text.casefold().replace("\u2019", "'"))]
     by_key = {one.key: one for one in kept}
     plan = _plan(new, kept, near)
     same = by_key.get(plan.same.get(new.key, b""))
@@ -44,6 +47,13 @@ def _plan(new: NewMemory, kept: Sequence[Memory], near: dict[bytes, float]) -> P
     kind = memories.TYPES[0] if new.type == memories.DEFAULT_TYPE else new.type  # nobody chose it: it may contradict
     one = StoredCandidate(new.key, kind, new.text, origin=new.origin, ts_ms=new.created_ms, subject=new.subject)
     return reconcile(Known(0, [one], kept=kept), lambda key: near.items() if key == new.key else ())
+
+
+def _may_matter(said: Statement, text: str) -> bool:
+    """Whether a text could share words enough with a statement, or choose the other way round: at a glance."""
+    if any(name in text for name in said.chosen) and any(name in text for name in said.rejected):
+        return True
+    return sum(word in text for word in said.words) >= RELATED**2 * len(said.words)
 
 
 def _stands_for(memory: Memory, new: NewMemory) -> bool:
