@@ -390,3 +390,83 @@ def test_an_embedder_that_fails_is_left_alone_for_a_while(store: Store) -> None:
     assert runs[0].run().is_whole
     assert asked == [2]
     assert store.memory_vectors.projects_without("hashing-1") == []
+
+
+CELERY = "KEEP decision: Celery over RQ for the task queue: RQ has no retries"
+RQ = "KEEP decision: We use RQ instead of Celery, which is too heavy for us"
+
+
+def test_the_other_way_round_later_takes_the_place(store: Store, hand: Memories) -> None:
+    """What sessions said and what is kept by hand alike; once, and it stays so however often it is distilled."""
+    talk = Transcript(store)
+    talk.say("which?", CELERY)
+    distil(store)
+    mine, _ = hand.add("Celery over RQ for the queue, as RQ cannot retry", project="/home/mara/quay")
+    later_ms = START_MS + 10**8
+    talk.add(talk.prompt(RQ, ts_ms=later_ms))
+    for version in (1, 2, 3):
+        distil(store, version)
+        newer = one(store, "RQ instead")
+        assert live(store) == [newer.text]
+        assert [memory.text for memory in hand.chain(newer.id)] == [CELERY.partition(": ")[2], mine.text, newer.text]
+        assert store.reviews.waiting(EVERYTHING, 9) == []
+
+
+def test_what_became_part_of_another_is_not_said_to_be_gone(store: Store, hand: Memories) -> None:
+    """A session still bears it out: it was folded into one that is kept by hand, or into an earlier one."""
+    talk = Transcript(store)
+    talk.say("why?", WAIT)
+    distil(store)
+    hand.add("between reads the tide poller waits 30s", project="/home/mara/quay")
+    talk.say("and?", CORE)
+    report = distil(store)
+    assert (report.removed, report.folded) == (1, 1)
+    talk.say("so?", "UNFINISHED: The crane log is not rotated yet.")
+    distil(store)
+    talk.say("now?", "rotated")
+    report = distil(store)
+    assert (report.removed, report.folded) == (1, 0)
+
+
+def test_what_is_called_wrong_is_never_learnt_again(store: Store, hand: Memories) -> None:
+    """In other words, of another type, in another session, distilled anew; until it is restored."""
+    talk = Transcript(store)
+    talk.say("why?", WAIT)
+    distil(store)
+    wrong = one(store, "poller")
+    assert hand.forget(wrong.id, is_wrong=True).wrong_ms is not None
+    other = Transcript(store, "/t/two.jsonl", session="two")
+    other.say("again?", WAIT.replace("decision", "discovery #tide"), "hm?", WAIT_AGAIN.replace("decision", "context"))
+    for version in (1, 2):
+        distil(store, version)
+        assert (live(store), one(store, "tide poller waits").wrong_ms) == (
+            [],
+            wrong.wrong_ms or hand.get(wrong.id).wrong_ms,
+        )
+    hand.restore(wrong.id)
+    assert hand.get(wrong.id).wrong_ms is None
+    distil(store, 3)
+    assert wrong.text in live(store)
+
+
+def test_a_plain_forgotten_one_becomes_wrong(store: Store, hand: Memories) -> None:
+    """Whoever notices it later."""
+    Transcript(store).say("why?", WAIT)
+    distil(store)
+    hand.forget(one(store, "poller").id)
+    assert hand.forget(one(store, "poller").id, is_wrong=True).wrong_ms
+    assert hand.forget(one(store, "poller").id).wrong_ms
+
+
+def test_what_contradicts_each_other_says_so(store: Store, hand: Memories) -> None:
+    """Both, as long as both live and nobody has settled it."""
+    Transcript(store).say("why?", WAIT, "hm?", WAIT_LONGER)
+    distil(store)
+    short, long = one(store, "30s"), one(store, "60s")
+    assert (short.contradicts, long.contradicts) == ([long.id], [short.id])
+    hand.forget(long.id)
+    assert (one(store, "30s").contradicts, one(store, "60s").contradicts) == ([], [])
+    hand.restore(long.id)
+    [pair] = store.reviews.waiting(EVERYTHING, 9)
+    store.reviews.settle(pair.row, START_MS)
+    assert one(store, "30s").contradicts == []

@@ -320,3 +320,62 @@ def test_what_somebody_changed_keeps_its_chain_when_its_source_goes(store: Sqlit
     talk.say("now?", "rotated")
     assert Distillation(store, NotingDistiller(), lambda: START_MS).run().removed == 0
     assert [memory.text for memory in people.chain(new.id)] == [old.text, new.text]
+
+
+def test_wrong_is_never_again(tmp_path: Path, store_folder: Path) -> None:
+    """At the command line: not after the same file again, not in another session; `restore` lifts it."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    path = write(tmp_path / "one.jsonl", *records("one"))
+    ask("import", path)
+    ask("distil")
+    before = {row["text"]: row["id"] for row in ask("memories", "--all-projects")["memories"]}
+    [celery] = [text for text in before if "Celery" in text]
+    assert ask("forget", "--wrong", before[celery])["is_wrong"]
+    claude = Claude("again", start=700)
+    again = [claude.user("which queue?"), claude.text(TALKS["one"][1])]
+    for copy in (path, write(tmp_path / "again.jsonl", *again)):
+        ask("import", copy)
+        ask("distil")
+    assert {row["text"] for row in ask("memories", "--all-projects")["memories"]} == set(before) - {celery}
+    assert "[wrong, distilled]" in run("memories", "--all-projects", "--forgotten").stdout
+    ask("export", tmp_path / "memories.jsonl", "--all-projects")
+    assert '"wrong_ms": ' in (tmp_path / "memories.jsonl").read_text()
+    assert not ask("restore", before[celery])["is_wrong"]
+    assert celery in {row["text"] for row in ask("memories", "--all-projects")["memories"]}
+
+
+def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: Path) -> None:
+    """Of a session, since a time, or lately: newest first, with who said it; what was said again stays in --undo."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    assert ask("learnt") == {"learnt": []}
+    for name in TALKS:
+        ask("import", write(tmp_path / f"{name}.jsonl", *records(name)))
+    again = Claude("four", start=1000)
+    turns = [
+        again.user("which queue?"),
+        again.text(TALKS["one"][1]),
+        again.user(TALKS["three"][2]),
+        again.text("Fine."),
+    ]
+    ask("import", write(tmp_path / "four.jsonl", *turns))
+    ask("distil")
+    last = ask("learnt", "--all-projects")["learnt"]
+    assert [(row["is_new"], "Celery" in row["text"]) for row in last] == [(False, True)]
+    of_three = ask("learnt", "--session", "three")["learnt"]
+    assert [row["is_new"] for row in of_three] == [True] * len(of_three)
+    assert of_three
+    for row in of_three:
+        assert (row["said_by"], row["borne_out_by"][0]["session_id"]) == (row["origin"], "three")
+    shown = run("learnt", "--session", "three").stdout
+    assert of_three[0]["id"] in shown
+    assert "the agent, 20" in shown
+    everything = ask("learnt", "--since", "2020-01-01", "--all-projects")["learnt"]
+    assert [row["said_at"] for row in everything] == sorted((row["said_at"] for row in everything), reverse=True)
+    assert ask("learnt", "--undo", "--session", "four") == {"undone": []}
+    undone = ask("learnt", "--undo", "--session", "three")["undone"]
+    assert {row["id"] for row in undone} == {row["id"] for row in of_three}
+    assert {row["state"] for row in undone} == {"forgotten"}
+    assert ask("learnt", "--session", "three") == {"learnt": []}
+    assert "howcome restore" in run("learnt", "--undo", everything[-1]["id"]).stdout
+    assert ask("restore", of_three[0]["id"])["state"] == "live"
+    assert run("learnt", everything[0]["id"], "--since", "1d").returncode == 2

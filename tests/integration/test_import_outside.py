@@ -117,7 +117,7 @@ def test_one_that_supersedes_nothing_is_accepted_too(app: App) -> None:
     mine = app.memories.update(pairs["the sluice listens on port 7777"].newer.id, text=OWN, is_person=True)
     assert mine.origin == "user"
     assert sorted(pushed(app)) == [FORGED, OWN]
-    assert app.store.reviews.waiting(scope, 9) == []
+    assert [(pair.reason, pair.newer.row) for pair in app.store.reviews.waiting(scope, 9)] == [("number", mine.row)]
 
 
 def test_what_was_turned_down_waits_for_review_when_it_is_restored(app: App) -> None:

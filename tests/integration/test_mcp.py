@@ -217,8 +217,8 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
         ("remember", {"text": " \n "}, "text: expected a text that is not empty"),
         ("remember", {"text": "x" * 9000}, "at most 8000 characters, this is 9000"),
         ("remember", {"text": "x", "scope": "everyone"}, "is not one of project, global"),
-        ("remember", {"text": "x", "evidence": ["ev-000000000000"]}, "no event ev-000000000000"),
-        ("remember", {"text": "x", "agent_id": "two\nlines"}, "one line"),
+        ("remember", {"text": "x" * 20, "evidence": ["ev-000000000000"]}, "no event ev-000000000000"),
+        ("remember", {"text": "x" * 20, "agent_id": "two\nlines"}, "one line"),
         ("update_memory", {"id": "mem-ffffffffffff", "text": "y"}, "no memory mem-ffffffffffff"),
         ("update_memory", {"id": "mem-f", "text": "y"}, "write the whole id"),
         ("forget", {"id": "mem-fffffff"}, "write the whole id"),
@@ -264,7 +264,7 @@ def test_what_is_remembered_is_found_corrected_and_forgotten(server: McpServer) 
     assert kept(newer) != ident
     chain = server.call("expand_memory", id=kept(newer))
     assert text in chain
-    assert f"update {kept(newer)} instead" in server.call("update_memory", id=ident, text="No, thrice.")
+    assert f"update {kept(newer)} instead" in server.call("update_memory", id=ident, text="No, thrice, they say.")
     assert "is resolved now" in server.call("update_memory", id=kept(newer), status="resolved")
     hits = server.call("search_memory", query="duplicates unique index", type=["decision"])
     assert kept(newer) in hits
@@ -292,7 +292,7 @@ def test_only_the_owner_changes_or_forgets_a_memory(server: McpServer) -> None:
     """Another agent, and one without a name, are told whose it is."""
     mine = kept(server.call("remember", text="The pilot boat is booked on Mondays.", agent_id="planner"))
     for other in ({}, {"agent_id": "reviewer"}):
-        for tool, arguments in (("forget", {}), ("update_memory", {"text": "On Tuesdays."})):
+        for tool, arguments in (("forget", {}), ("update_memory", {"text": "On Tuesdays, not before."})):
             answer = server.call(tool, id=mine, **arguments, **other)
             assert answer.is_error
             assert "belongs to planner" in answer
@@ -549,14 +549,17 @@ def test_a_folder_with_any_name_is_a_project(store_folder: Path, tmp_path: Path)
 def test_a_server_that_was_started_nowhere_has_no_project(where: str, told: Path) -> None:
     """Applications start their servers in `/` or in the home folder, whatever is open: neither becomes a project."""
     with McpServer(cwd=os.path.expanduser(where)) as server:
-        for tool, arguments in (("remember", {"text": "The barometer."}), ("search_memory", {"query": "redis"})):
+        for tool, arguments in (
+            ("remember", {"text": "The barometer hangs in hall 3."}),
+            ("search_memory", {"query": "redis"}),
+        ):
             answer = server.call(tool, **arguments)
             assert answer.is_error
             assert "no project" in answer
         assert "This project: none" in server.call("memory_status")
         assert REASON in server.call("search_memory", query=QUESTION, project="tidepool")
         assert REASON in server.call("search_memory", query=QUESTION, project="all")
-        assert not server.call("remember", text="The barometer.", scope="global").is_error
+        assert not server.call("remember", text="The barometer hangs in hall 3.", scope="global").is_error
     with closing(sqlite3.connect(told / "howcome.db")) as connection:
         assert connection.execute("SELECT root FROM projects").fetchall() == [(PROJECT,)]
 
@@ -564,7 +567,7 @@ def test_a_server_that_was_started_nowhere_has_no_project(where: str, told: Path
 def test_the_home_folder_is_a_project_where_somebody_works_in_it(told: Path, home: Path, tmp_path: Path) -> None:
     """Or where the client says so."""
     with McpServer(cwd=home, environment={"CLAUDE_PROJECT_DIR": str(home)}) as server:
-        assert not server.call("remember", text="The barometer.").is_error
+        assert not server.call("remember", text="The barometer hangs in hall 3.").is_error
     shutil.rmtree(told, ignore_errors=True)
     claude = Claude("home", cwd=str(home))
     ask("import", write(tmp_path / "h.jsonl", claude.user("where hangs the barometer?"), claude.text("In hall 3.")))
@@ -587,7 +590,7 @@ def test_it_notices_what_others_write_rebuild_and_replace(server: McpServer, tol
     assert server.call("memory_status").is_error
     SqliteStore(str(told)).close()
     assert "`howcome import`" in server.call("memory_status")
-    kept(server.call("remember", text="The capstan is new."))
+    kept(server.call("remember", text="The capstan is new since May."))
     assert ask("search", "capstan", "--project", PROJECT)["results"]
 
 

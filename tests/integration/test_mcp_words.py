@@ -32,14 +32,14 @@ def test_names_that_somebody_chose_are_short_words_outside_the_block(store_folde
     for number in range(2):
         claude = Claude(f"{number}{ORDER}", cwd=f"/home/{number}/{ORDER}")
         ask("import", write(tmp_path / f"{number}.jsonl", claude.user("windlass"), claude.text("greased")))
-    kept = ask("remember", "windlass", "--agent", ORDER[:100])["id"]
+    kept = ask("remember", "the windlass is greased", "--agent", ORDER[:100])["id"]
     with McpServer(environment={"CLAUDE_PROJECT_DIR": f"/home/0/{ORDER}"}) as server:
         answers = [
             server.call("search_memory", query="x", project="nobody"),
             server.call("search_memory", query="x", project=ORDER.strip()),
             server.call("get_timeline", session="0"), server.call("replay_session", id="1"),
             server.call("get_timeline", session=""), server.call("get_timeline", session="0", offset=50),
-            server.call("remember", text="windlass"), server.call("remember", text="windlass"),
+            *(server.call("remember", text="the windlass is greased") for _ in range(2)),
             server.call("forget", id=kept), server.call("memory_status"),
             server.call("search_memory", query="windlass", agent=ORDER[:80]),
         ]  # fmt: skip
@@ -51,7 +51,7 @@ def test_a_memory_is_changed_by_its_id_not_by_a_letter_of_it(store_folder: Path,
     """Reading may be by any beginning; eight digits are enough to write."""
     assert store_folder
     with McpServer(cwd=tmp_path) as server:
-        answer = server.call("remember", text="the gnomon is bent").text
+        answer = server.call("remember", text="the gnomon is bent today").text
         ident = re.findall(r"mem-\w+", answer)[0]
         assert "gnomon" in server.call("expand_memory", id=ident[:5])
         for beginning in (ident[:5], ident[:11], ident[4:11], "mem-"):
@@ -65,7 +65,7 @@ def test_a_memory_is_changed_by_its_id_not_by_a_letter_of_it(store_folder: Path,
 def test_evidence_that_an_export_made_up_is_not_quoted(store_folder: Path, tmp_path: Path) -> None:
     """What an export says bears a memory out is nobody's event here: said so, in our words."""
     assert store_folder
-    ident = ask("remember", "the gnomon is bent")["id"]
+    ident = ask("remember", "the gnomon is bent today")["id"]
     path = tmp_path / "memories.jsonl"
     run("export", "--all-projects", path)
     head, line = path.read_text().splitlines()

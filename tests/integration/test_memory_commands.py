@@ -31,6 +31,7 @@ from howcome.store.sqlite import SqliteStore
 
 COMMANDS = tuple("remember memories update forget restore purge export import-memories show observe".split())
 DECISION = "Deduplicate by upsert: a cache is lost at a restart."
+LONG = "x" * 20
 HEAD = '{"howcome": "memories", "version": 1}'
 
 
@@ -128,13 +129,13 @@ def test_a_project_is_named_as_everywhere(shell: Shell, tmp_path: Path) -> None:
     ask("import", write(tmp_path / "a.jsonl", talk.user("where is the crane?")))
     (tmp_path / "quay").mkdir()
     elsewhere = Shell(tmp_path, shell.store)
-    done = elsewhere("remember", "--project", "harbour", "the crane is red")
+    done = elsewhere("remember", "--project", "harbour", "the harbour's crane is red")
     assert (done.returncode, done.stderr) == (0, f"in {shell.folder}\n")
-    assert "the crane is red" in shell.listed()
-    new = elsewhere("remember", "--project", "quay", "the quay is long")
+    assert "the harbour's crane is red" in shell.listed()
+    new = elsewhere("remember", "--project", "quay", "the quay is long enough")
     assert new.stderr == f"in {tmp_path}/quay: no session of it is stored yet\n"
-    assert elsewhere.json("remember", "--project", "quay", "the quay is long")["has_history"] is False
-    for command in (("remember", "--project", "harbor", "x"), ("memories", "--project", "nowhere")):
+    assert elsewhere.json("remember", "--project", "quay", "the quay is long enough")["has_history"] is False
+    for command in (("remember", "--project", "harbor", LONG), ("memories", "--project", "nowhere")):
         refused = elsewhere(*command)
         assert refused.returncode == 2
         assert "harbour" in refused.stderr
@@ -145,15 +146,15 @@ def test_scopes_decide_what_is_listed(shell: Shell, tmp_path: Path) -> None:
     """Here, everywhere, in a named project; subfolders belong to their project; each listing says what holds."""
     (tmp_path / "quay").mkdir()
     (shell.folder / "src").mkdir()
-    shell.remember("holds here")
-    shell.remember("--global", "holds everywhere")
-    shell.remember("--project", str(tmp_path / "quay"), "holds on the quay")
+    shell.remember("holds in this project")
+    shell.remember("--global", "holds in all projects")
+    shell.remember("--project", str(tmp_path / "quay"), "holds only on the quay")
     shell.remember("--project", "src", "--agent", "scout", "--type", "pattern", "holds in the subfolder's project")
-    here = {"holds here", "holds everywhere", "holds in the subfolder's project"}
+    here = {"holds in this project", "holds in all projects", "holds in the subfolder's project"}
     assert set(shell.listed()) == here
     assert set(shell.listed("--project", "src")) == here
-    assert set(shell.listed("--project", str(tmp_path / "quay"))) == {"holds on the quay", "holds everywhere"}
-    assert shell.listed("--global") == ["holds everywhere"]
+    assert set(shell.listed("--project", str(tmp_path / "quay"))) == {"holds only on the quay", "holds in all projects"}
+    assert shell.listed("--global") == ["holds in all projects"]
     assert len(shell.listed("--all-projects")) == 4
     assert len(shell.listed("--all-projects", "--limit", "2")) == 2
     assert shell.listed("--agent", "scout") == shell.listed("--type", "pattern") == ["holds in the subfolder's project"]
@@ -193,19 +194,19 @@ def test_evidence_and_chain_are_shown(shell: Shell, tmp_path: Path) -> None:
 # -- changing, forgetting, erasing ---------------------------------------------------------------------------------
 def test_a_status_is_set_in_place(shell: Shell) -> None:
     """No new memory; a new type is one."""
-    ident = shell.remember("The sweeper leaks.")
+    ident = shell.remember("The sweeper leaks its handles.")
     assert shell("update", ident, "--status", "resolved").stdout == f"{ident} is resolved\n"
     assert "[resolved]" in shell("memories", "--status", "resolved").stdout
     found = shell.json("update", ident, "--type", "failure")
-    assert (found["superseded"], found["type"], found["text"]) == (ident, "failure", "The sweeper leaks.")
+    assert (found["superseded"], found["type"], found["text"]) == (ident, "failure", "The sweeper leaks its handles.")
 
 
 def test_an_update_to_words_that_are_known_says_so(shell: Shell) -> None:
     """Nothing is superseded by somebody else's memory."""
-    first, second = shell.remember("one thing"), shell.remember("another thing")
-    done = shell("update", first, "Another thing")
+    first, second = shell.remember("one thing and its reason"), shell.remember("another thing and its reason")
+    done = shell("update", first, "Another thing and its reason")
     assert (done.returncode, done.stdout) == (0, f"known already: {second}; {first} stays as it is\n")
-    assert shell.json("update", first, "another THING")["superseded"] is None
+    assert shell.json("update", first, "another THING and its reason")["superseded"] is None
 
 
 def test_what_is_forgotten_comes_back(shell: Shell) -> None:
@@ -216,7 +217,7 @@ def test_what_is_forgotten_comes_back(shell: Shell) -> None:
     assert shell.listed() == []
     assert shell.json("search", "deduplicate upsert")["results"] == []
     assert "[forgotten]" in shell("memories", "--forgotten").stdout
-    refused = shell("update", ident, "something else")
+    refused = shell("update", ident, "something else, at length")
     assert refused.returncode == 2
     assert f"howcome restore {ident}" in refused.stderr
     for _ in range(2):
@@ -226,8 +227,8 @@ def test_what_is_forgotten_comes_back(shell: Shell) -> None:
 
 def test_only_the_owner_or_a_person_forgets(shell: Shell) -> None:
     """Acting as another agent is refused; a person at the command line is not."""
-    ident = shell.remember("--agent", "scout", "the scout's own")
-    for command in (("forget", ident), ("update", ident, "no"), ("update", ident, "--status", "resolved")):
+    ident = shell.remember("--agent", "scout", "the scout's own memory of it")
+    for command in (("forget", ident), ("update", ident, LONG), ("update", ident, "--status", "resolved")):
         refused = shell(*command, "--agent", "pilot")
         assert refused.returncode == 1
         assert "scout" in refused.stderr
@@ -308,15 +309,16 @@ BAD: list[tuple[tuple[str | bytes, ...], bytes, int, str]] = [
     (("remember",), b"", 2, "words"), (("remember", ""), b"", 2, "words"), (("remember", " \n\t"), b"", 2, "words"),
     (("remember", "-"), b"", 2, "words"), (("remember", "-"), b"x" * (1 << 20), 2, "characters"),
     (("remember", "-"), b"x" * (3 << 20), 2, "characters"), (("remember", "x" * 100_000), b"", 2, "100000"),
+    (("remember", "ok"), b"", 2, "with its reason"),
     (("remember", "-"), b"caf\xe9", 2, "byte 4"), (("remember", "--type", "guess", "x"), b"", 2, "guess"),
     (("remember", "--global", "--project", ".", "x"), b"", 2, "choose one"),
-    (("remember", "--agent", "", "x"), b"", 2, "agent"), (("remember", "--agent", "a\nb", "x"), b"", 2, "agent"),
-    (("remember", "--evidence", "ev-000000", "x"), b"", 1, "ev-000000"),
-    (("remember", "--evidence", "", "x"), b"", 1, "no event"), (("remember", "<private>x</private>"), b"", 2, "words"),
+    (("remember", "--agent", "", LONG), b"", 2, "agent"), (("remember", "--agent", "a\nb", LONG), b"", 2, "agent"),
+    (("remember", "--evidence", "ev-000000", LONG), b"", 1, "ev-000000"),
+    (("remember", "--evidence", "", LONG), b"", 1, "no event"), (("remember", "<private>x</private>"), b"", 2, "words"),
     (("memories", "--type", "guess"), b"", 2, "guess"), (("memories", "--limit", "0"), b"", 2, "limit"),
     (("memories", "--global", "--all-projects"), b"", 2, "choose one"),
     (("show", "mem-0000"), b"", 1, "mem-0000"), (("show", "mem-"), b"", 1, "mem-"), (("show", ""), b"", 1, "no event"),
-    (("update", "mem-0000", "x"), b"", 1, "mem-0000"), (("update",), b"", 2, "ID"),
+    (("update", "mem-0000", LONG), b"", 1, "mem-0000"), (("update",), b"", 2, "ID"),
     (("update", "mem-zz", "--status", "done"), b"", 2, "done"), (("forget", "mem-0000"), b"", 1, "mem-0000"),
     (("forget", "ev-0000"), b"", 1, "ev-0000"), (("restore", "mem-0000"), b"", 1, "mem-0000"),
     (("restore", b"mem-\xff\xfe"), b"", 1, "no memory"), (("purge", "mem-0000"), b"", 1, "mem-0000"),
@@ -354,8 +356,8 @@ def test_bad_input_is_answered(
 
 def test_bytes_that_are_no_text_are_replaced(shell: Shell) -> None:
     """As in transcripts; a lone surrogate cannot get in."""
-    assert shell(*("remember", b"caf\xe9")).returncode == 0
-    assert shell.listed() == ["caf\ufffd"]
+    assert shell(*("remember", b"the harbour has a caf\xe9")).returncode == 0
+    assert shell.listed() == ["the harbour has a caf\ufffd"]
 
 
 def test_an_ambiguous_id_names_what_it_could_be(shell: Shell) -> None:
@@ -363,7 +365,7 @@ def test_an_ambiguous_id_names_what_it_could_be(shell: Shell) -> None:
     lines = [HEAD, *(json.dumps(exported(f"{'ab' * 15}{number:02x}", f"number {number}")) for number in range(3))]
     assert shell.json("import-memories", "--mine", "-", data="\n".join(lines).encode())["added"] == 3
     for command in ("show", "update", "forget", "restore", "purge"):
-        done = shell(command, "mem-abab", *(["x"] if command == "update" else []))
+        done = shell(command, "mem-abab", *([LONG] if command == "update" else []))
         assert done.returncode == 1
         assert "mem-abababababab" in done.stderr
     assert shell("forget", "ab" * 15 + "01").returncode == 0, "the whole key always tells"
@@ -388,7 +390,7 @@ def test_what_is_exported_can_be_imported_elsewhere(shell: Shell, tmp_path: Path
     """Forgotten and superseded ones too, with their chain; twice is once; a trial writes nothing."""
     first = shell.remember("--type", "decision", DECISION)
     shell("update", first, "One table with a lease. 港 \U0001f600")
-    shell("forget", shell.remember("--global", "--agent", "scout", "forgotten"))
+    shell("forget", shell.remember("--global", "--agent", "scout", "forgotten by everybody"))
     file = tmp_path / "memories.jsonl"
     assert shell.json("export", str(file)) == {"memories": 3, "file": str(file)}
     assert shell("export", "--project", ".", str(file)).stdout == f"3 memories written to {file}\n"
@@ -409,7 +411,7 @@ def test_what_is_exported_can_be_imported_elsewhere(shell: Shell, tmp_path: Path
 
 def test_an_export_replaces_only_an_export(shell: Shell, tmp_path: Path) -> None:
     """Not somebody's notes, unless --force says so; nothing is left behind when it cannot be written."""
-    shell.remember("x")
+    shell.remember(LONG)
     notes, file = tmp_path / "notes.md", tmp_path / "memories.jsonl"
     notes.write_text("# mine\n")
     refused = shell("export", str(notes))

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.hashing import Synonyms
 
+from howcome.app import open_app
 from howcome.mcp.session import Session
+from howcome.settings import read_settings
 
 AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
 
@@ -34,13 +37,15 @@ def kept(answer: str) -> str:
 
 def test_nothing_is_said_to_be_superseded_that_was_not(session: Session) -> None:
     """The words are another memory's already, which superseded something else: both stay as they are."""
-    redis, etcd = (kept(call(session, "remember", text=f"use {name}")) for name in ("redis", "etcd"))
-    postgres = kept(call(session, "update_memory", id=etcd, text="use postgres"))
-    answer = call(session, "update_memory", id=redis, text="Use Postgres")
+    redis, etcd = (
+        kept(call(session, "remember", text=f"use {name} for the session cache")) for name in ("redis", "etcd")
+    )
+    postgres = kept(call(session, "update_memory", id=etcd, text="use postgres for the session cache"))
+    answer = call(session, "update_memory", id=redis, text="Use Postgres for the Session Cache")
     assert answer.startswith(f"{postgres} says that already")
     assert f"{redis} stays" in answer
     assert session.app.memories.get(redis).state == "live"
-    answer = call(session, "update_memory", id=redis, text="use sqlite")
+    answer = call(session, "update_memory", id=redis, text="use sqlite for the session cache")
     assert answer.endswith(f"supersedes {redis}, which stays in its chain (context, open).")
     assert session.app.memories.get(redis).state == "superseded"
 
@@ -55,14 +60,76 @@ def test_what_was_taken_out_is_said(session: Session) -> None:
 
 def test_a_status_is_set_and_said(session: Session) -> None:
     """The memory stays the one that it is, and is found."""
-    ident = kept(call(session, "remember", text="the sweeper leaks"))
+    ident = kept(call(session, "remember", text="the sweeper leaks its file handles"))
     assert call(session, "update_memory", id=ident, status="resolved") == f"{ident} is resolved now."
     assert ident in call(session, "search_memory", query="sweeper leaks")
 
 
 def test_a_chain_is_told_in_plain_words(session: Session) -> None:
     """Which one replaced which."""
-    first = kept(call(session, "remember", text="one table"))
-    second = kept(call(session, "update_memory", id=first, text="one table with a lease"))
+    first = kept(call(session, "remember", text="one table holds all of the jobs"))
+    second = kept(call(session, "update_memory", id=first, text="one table with a lease holds the jobs"))
     assert f"replaced by [{second}]" in call(session, "expand_memory", id=first)
     assert f"\nreplaced [{first}]" in call(session, "expand_memory", id=second)
+
+
+CELERY, RQ = "Celery over RQ for the task queue: RQ has no retries", "We use RQ instead of Celery, which is too heavy"
+
+
+def test_what_says_too_little_is_refused(session: Session) -> None:
+    """With what to write instead; nothing is kept."""
+    for text in ("ok", "thanks"):
+        assert "with its reason" in call(session, "remember", text=text)
+    ident = kept(call(session, "remember", text="I think we should always pin gauge-core"))
+    assert session.app.memories.get(ident).text == "Always pin gauge-core"
+    assert "with its reason" in call(session, "update_memory", id=ident, text="done")
+    raw = kept(call(session, "remember", text="I think we should always pin gauge-tide", as_is=True))
+    assert session.app.memories.get(raw).text.startswith("I think")
+    assert session.app.memories.counts()["by_state"] == {"live": 2}
+
+
+def test_what_says_the_same_is_answered_with_what_is_there(session: Session) -> None:
+    """By words here: its id and its words, of whatever type; the reading is noted."""
+    ident = kept(call(session, "remember", text="The tide poller waits 30s between reads", type="decision"))
+    answer = call(session, "remember", text="Between reads, the tide poller waits 30s.", type="failure")
+    assert answer.startswith(f"Known already as {ident}")
+    assert "The tide poller waits 30s between reads" in answer
+    assert session.app.memories.get(ident).access_count == 1
+    assert session.app.memories.counts()["by_state"] == {"live": 1}
+
+
+def test_an_agent_supersedes_its_own_choice_and_not_a_persons(session: Session) -> None:
+    """A person's is contradicted, which both say in every hit."""
+    first = kept(call(session, "remember", text=CELERY))
+    second = call(session, "remember", text=RQ)
+    assert f"It supersedes {first}." in second
+    assert first not in call(session, "search_memory", query="task queue celery")
+    person, _ = session.app.memories.add("Dramatiq over Celery for tides: it is small", project=session.folder)
+    answer = call(session, "remember", text="Celery over Dramatiq for tides: the team knows it")
+    assert f"It contradicts {person.id}" in answer
+    other = kept(answer)
+    assert session.app.memories.get(person.id).state == "live"
+    found = call(session, "search_memory", query="dramatiq tides")
+    assert f"[contradicts {other}]" in found
+    assert f"[contradicts {person.id}]" in found
+    assert f"contradicts {other}" in call(session, "get_memories", ids=[person.id])
+
+
+def test_wrong_and_never_again_is_one_call(session: Session) -> None:
+    """No agent keeps it again, in other words either; a person may."""
+    ident = kept(call(session, "remember", text="The tide poller waits 30s between reads"))
+    assert "nothing that says the same is learnt again" in call(session, "forget", id=ident, never_again=True)
+    answer = call(session, "remember", text="Between reads the tide poller waits 30s")
+    assert f"{ident} says the same and was called wrong" in answer
+    assert session.app.memories.add("Between reads the tide poller waits 30s", project=session.folder)[1]
+
+
+def test_what_an_embedder_finds_the_same_is_known(tmp_path: Path) -> None:
+    """Other words, the same vector; a number tells them apart."""
+    settings = read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOWCOME_EMBEDDING": "off"})
+    with open_app(settings, embedder=Synonyms()) as app:
+        lorry, _ = app.memories.add("the lorry carries cargo to quay 9", project=str(tmp_path))
+        for text, is_new in (("the truck carries load to quay 9", False), ("the truck carries load to quay 7", True)):
+            memory, was_new = app.memories.add(text, project=str(tmp_path))
+            assert (was_new, memory.row == lorry.row) == (is_new, not is_new)
+        assert app.memories.get(lorry.id).contradicts == [memory.id]

@@ -65,7 +65,7 @@ def test_what_narrowed_a_question_is_named_when_nothing_is_found() -> None:
         "search", "redis", "--agent", "nobody"
     )
     assert "leave out --agent" in says("search", "gnomon", "--agent", "codex")
-    ask("remember", "the gnomon is bent", "--agent", "nobody")
+    ask("remember", "the gnomon is bent today", "--agent", "nobody")
     assert "leave out --agent" in says("search", "redis", "--agent", "nobody")
 
 
@@ -147,7 +147,7 @@ def test_a_timeline_can_be_asked_for_by_an_event() -> None:
 @pytest.mark.usefixtures("store_folder")
 def test_a_resolved_memory_is_marked_in_a_list_of_answers() -> None:
     """For people and for programs."""
-    ident = ask("remember", "the gnomon is bent")["id"]
+    ident = ask("remember", "the gnomon is bent today")["id"]
     assert ask("search", "gnomon")["results"][0]["status"] == "open"
     assert "resolved" not in says("search", "gnomon")
     run("update", ident, "--status", "resolved")

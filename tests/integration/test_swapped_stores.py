@@ -256,7 +256,7 @@ def test_whoever_changes_rows_renews_their_marks(backup: Path, store_folder: Pat
 @pytest.mark.parametrize("swap", SWAPS)
 def test_memories_that_vanish_are_said(swap: str, backup: Path, tmp_path: Path, store_folder: Path) -> None:
     """No transcript holds them; they are found missing until they are there again, or nobody wants to know any more."""
-    said = ("pilots call at six", "berths are dredged in May", "sluices are greased in June")
+    said = ("pilots call at six or at nine", "berths are dredged in May", "sluices are greased in June")
     ids = [ask("remember", text)["id"] for text in said]
     assert run("purge", ids[2], "--yes").returncode == 0  # its row stays
     assert run("export", "--all-projects", tmp_path / "kept.jsonl").returncode == 0

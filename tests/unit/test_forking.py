@@ -66,7 +66,7 @@ def test_a_fork_says_what_a_process_says(
 def test_a_fork_is_where_it_was_asked_to_be(tmp_path: Path, store_folder: Path) -> None:
     """Folder, environment, files for nobody else; nothing of an earlier command is left."""
     (tmp_path / "here").mkdir()
-    assert run("remember", "kept", "in", "one", "place", folder=tmp_path / "here").returncode == 0
+    assert run("remember", "kept", "in", "one", "place", "only", folder=tmp_path / "here").returncode == 0
     other = {**os.environ, "HOWCOME_HOME": str(tmp_path / "other")}
     assert "kept in one place" in run("memories", "--all-projects").stdout
     assert "kept in one place" not in run("memories", "--all-projects", environment=other).stdout

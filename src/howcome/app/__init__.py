@@ -167,7 +167,7 @@ class App:
         """Keeping, reading, forgetting and moving memories."""
         from howcome.app.remembering import Remembering
 
-        return Remembering(self.store, self.projects)
+        return Remembering(self.store, self.projects, self.models.meaning)
 
     @cached_property
     def learn(self) -> Learning:

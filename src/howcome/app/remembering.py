@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from howcome.app.clock import now_ms
-from howcome.domain.memories import LLM, RULES
+from howcome.domain.memories import LLM, RULES, MemoryFilter
+from howcome.domain.stored import Scope
 from howcome.errors import StoreError
-from howcome.memory.remember import Memories
+from howcome.memory.remember import MAX_COMPARED, Memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from howcome.app.projects import Projects
-    from howcome.domain.memories import Memory, MemoryFilter, Review
-    from howcome.domain.reconciliation import Told
-    from howcome.domain.stored import Scope
+    from howcome.domain.memories import Memory, NewMemory, Review
+    from howcome.domain.reconciliation import Beside, Told
+    from howcome.learn.meaning import Meaning
     from howcome.store.base import Store
 
 
 class Remembering(Memories):
     """What `Memories` does, and what is read beside a memory."""
 
-    def __init__(self, store: Store, projects: Projects) -> None:
-        super().__init__(store, now_ms, projects.root_of)
+    def __init__(self, store: Store, projects: Projects, meaning: Callable[[], Meaning | None]) -> None:
+        super().__init__(store, now_ms, projects.root_of, self._weighed)
+        self._meaning = meaning
+
+    def _weighed(self, new: NewMemory, others: Sequence[Memory]) -> Beside:
+        from howcome.learn.beside import beside
+
+        return beside(new, others, self._meaning())
 
     def count_access(self, memories: Sequence[Memory]) -> None:
         """Memories were read; losing the count must not lose the answer."""
@@ -62,6 +69,30 @@ class Remembering(Memories):
     def wordings(self, memory: Memory) -> list[str]:
         """In which other words it was said."""
         return self._store.memories.wordings(memory.row)
+
+    def learnt_in(self, session: int) -> list[tuple[Memory, bool]]:
+        """What a session (by its row) taught, the newest first, and whether it did so first: else it said it again."""
+        told = {event.id for event in self._store.log.session(session, with_text=False)}
+        found = [memory for memory in self._distilled(Scope.everything()) if told & set(memory.evidence)]
+        return [(memory, memory.evidence[0] in told) for memory in found]
+
+    def learnt_since(self, scope: Scope, since_ms: int) -> list[tuple[Memory, bool]]:
+        """What was learnt, or said again, since then."""
+        found = [one for one in self._distilled(scope) if (one.said_ms or one.created_ms) >= since_ms]
+        return [(memory, memory.created_ms >= since_ms) for memory in found]
+
+    def learnt_last(self, scope: Scope) -> list[tuple[Memory, bool]]:
+        """What the last session taught that taught anything."""
+        for memory in self._distilled(scope):
+            for event in self._store.log.find(memory.evidence[-1], limit=1) if memory.evidence else ():
+                return self.learnt_in(self._store.sessions.of_event(event.row) or 0)
+        return []
+
+    def _distilled(self, scope: Scope) -> list[Memory]:
+        """Live memories from sessions, what was said last first."""
+        sources = (self._store.memories.select(scope, MemoryFilter(source=one), MAX_COMPARED) for one in (RULES, LLM))
+        every = [memory for found in sources for memory in found]
+        return sorted(every, key=lambda memory: (memory.said_ms or memory.created_ms, memory.row), reverse=True)
 
     def sample(self, scope: Scope) -> list[Memory]:
         """Every distilled memory of a scope, in an order that does not depend on when it was made."""

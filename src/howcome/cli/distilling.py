@@ -146,9 +146,11 @@ def _lines(report: DistilReport, scope: Scope) -> list[str]:
     sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
     said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
     lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated"]
-    if report.removed:
-        removed = counted(report.removed, "memory", "memories")
-        lines.append(f"{removed} taken away: no session bears that out any more")
+    for count, why in (
+        (report.folded, "another one says the same"),
+        (report.removed - report.folded, "no session bears that out any more"),
+    ):
+        lines += [f"{counted(count, 'memory', 'memories')} taken away: {why}"] if count else []
     if report.rejected:
         reasons = sorted(report.rejected.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append("left out: " + ", ".join(f"{count} {reason}" for reason, count in reasons))

@@ -22,7 +22,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
     "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale"},
     "Memories": {
-        "distil": "distilling", "memories": "memories",
+        "distil": "distilling", "learnt": "learnt", "memories": "memories",
         "remember": "remembering", "update": "remembering", "forget": "remembering", "restore": "remembering",
         "purge": "remembering", "export": "remembering", "import-memories": "remembering",
     },

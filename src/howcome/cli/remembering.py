@@ -20,6 +20,7 @@ from howcome.log.place import is_live
 from howcome.memory.importing import require_head
 from howcome.memory.reports import ImportReport, PurgeReport
 from howcome.memory.text import require_first
+from howcome.memory.wording import worded
 from howcome.present.memory_files import read_export, write_export
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
@@ -33,6 +34,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ID = click.argument("memory_id", metavar="ID")
 _TYPE = click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
 _STATUS = click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
+_AS_IS = click.option("--as-is", is_flag=True, help="Keep the words as they are, first person and feelings, too.")
 _OWNER = click.option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
@@ -75,6 +77,7 @@ def _open_to_import(*, is_trial: bool) -> App:
 @click.option("--project", metavar="PROJECT", help="It holds in this project: its folder, or its name.")
 @click.option("--agent", metavar="ID", help="The agent that owns it: no other agent changes or forgets it.")
 @click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
+@_AS_IS
 @_JSON
 def remember(
     text: tuple[str, ...],
@@ -84,11 +87,15 @@ def remember(
     project: str | None,
     agent: str | None,
     evidence: tuple[str, ...],
+    as_is: bool,
     as_json: bool,
 ) -> None:
     """Keep TEXT (`-`: standard input) as a memory of this folder's project; secrets in it are redacted.
 
-    Say one thing, with its reason. The same text again is known already. TYPE is decision, failure, pattern,
+    Say one thing, with its reason, in 20 characters or more: "ok" is refused. What says the same as one that is there
+    is known already, and that one is printed. What chooses the other way round ("RQ over Celery" after "Celery over
+    RQ") supersedes it; what else contradicts one is kept beside it and put up for review. First person and feelings
+    go where that is sure ("I think we should always pin" is "Always pin"). TYPE is decision, failure, pattern,
     dependency, context (the default) or discovery.
 
     \b
@@ -99,7 +106,8 @@ def remember(
     """
     if is_global and project is not None:
         raise click.UsageError("choose one of --global and --project")
-    given = memory_text(text)
+    said = memory_text(text)
+    given = worded(said, as_is=as_is)
     with _open_to_keep(given, project, agent, evidence) as app:
         root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
@@ -111,11 +119,27 @@ def remember(
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
         echo(json_line({**about, **memory_view(memory)}))
         return
-    echo(memory.id if is_new else f"known already: {memory.id}")
+    echo(memory.id if is_new else _known(memory, given))
+    for line in _beside(memory, said) if is_new else ():
+        echo(line, err=True)
     if project is not None:
         echo(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}", err=True)
     if redacted:
         echo(_redacted(redacted), err=True)
+
+
+def _known(memory: Memory, given: str) -> str:
+    """Which memory is there, and in which words, if they are others."""
+    is_equal = words.normalized(memory.text) == words.normalized(given)
+    return f"known already: {memory.id}" + ("" if is_equal else f"  {squeeze(memory.text, 220)}")
+
+
+def _beside(memory: Memory, said: str) -> list[str]:
+    """What was made of the words, and what keeping them did to other memories."""
+    lines = [] if words.taken_out(said, memory.text) or said.strip() == memory.text else [f"kept as: {memory.text}"]
+    lines += [f"it supersedes {memory.supersedes_id}"] if memory.supersedes_id else []
+    both = f"it contradicts {', '.join(memory.contradicts)}: `howcome memories --review` settles it"
+    return lines + ([both] if memory.contradicts else [])
 
 
 def _redacted(rules: list[str]) -> str:
@@ -129,6 +153,7 @@ def _redacted(rules: list[str]) -> str:
 @_TYPE
 @_STATUS
 @_OWNER
+@_AS_IS
 @_JSON
 def update(
     memory_id: str,
@@ -137,18 +162,20 @@ def update(
     status: str | None,
     agent: str | None,
     *,
+    as_is: bool,
     as_json: bool,
 ) -> None:
     """Give the memory ID another TEXT (`-`: standard input), type or status.
 
-    Another text or type is a new memory that supersedes the old one; a status is set in place.
+    Another text or type is a new memory that supersedes the old one; a status is set in place. TEXT is treated as
+    `howcome remember` does.
 
     \b
     Examples:
       howcome update mem-3f9a "The queue is gone: one table with a lease."
       howcome update mem-3f9a --status resolved
     """
-    new = memory_text(text) if text else None
+    new = worded(memory_text(text), as_is=as_is) if text else None
     with _open() as app:
         old = app.memories.get(clean_argument(memory_id))
         memory = app.memories.update(
@@ -168,18 +195,24 @@ def update(
 
 @click.command(short_help="Take a memory out of every search; it can be restored.")
 @_ID
+@click.option("--wrong", "is_wrong", is_flag=True, help="It is wrong: nothing that says the same is learnt again.")
 @_OWNER
 @_JSON
-def forget(memory_id: str, agent: str | None, *, as_json: bool) -> None:
+def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) -> None:
     """Take the memory ID out of every search. `howcome restore ID` brings it back, `howcome purge ID` erases it.
 
+    With --wrong it is remembered by its meaning: what sessions say the same, in whatever words, becomes no memory
+    again, until you restore it.
+
     \b
-    Example:
+    Examples:
       howcome forget mem-3f9a
+      howcome forget --wrong mem-3f9a
     """
     with _open() as app:
-        memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None)
-    _say(memory, f"{memory.id} is forgotten; `howcome restore {memory.id}` brings it back", as_json=as_json)
+        memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None, is_wrong=is_wrong)
+    never = " and not learnt again" if memory.wrong_ms is not None else ""
+    _say(memory, f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back", as_json=as_json)
 
 
 @click.command(short_help="Bring a forgotten memory back.")

@@ -18,7 +18,7 @@ from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.terminal import echo, echo_text
-from howcome.present.views import event_view, hit_view, memory_line, memory_view, session_view
+from howcome.present.views import contradiction_of, event_view, hit_view, memory_line, memory_view, session_view
 from howcome.retrieve.question import TYPES, Question
 from howcome.retrieve.rerank import TIER as RERANK
 
@@ -166,6 +166,7 @@ def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
             of_session = f"  {item.memory.cited}"
         where = f"  {row['project'] or 'everywhere'}" if is_everywhere else ""
         done = "  [resolved]" if item.memory is not None and item.memory.status == RESOLVED else ""
+        done += f"  [{said}]" if item.memory is not None and (said := contradiction_of(row)) else ""
         about = f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{done}{of_session}{where}"
         lines += [about, f"    {squeeze(item.passage, 220)}"]
         lines += [f"    {line}" for line in _explanation_lines(item)]
@@ -218,6 +219,7 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     }  # fmt: skip
     more = [("replaced", memory_line(memory_view(other))) for other in chain[:place]]
     more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
+    more += [("contradicts", ident) for ident in memory.contradicts]
     more += [
         ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
         for ident, events in borne_out.items()

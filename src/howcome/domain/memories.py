@@ -50,15 +50,17 @@ class Memory:
         created_ms: When it was kept, or said first; `said_ms`: when it was said last, None when it was kept by hand.
         deleted_ms: When it was forgotten; `purged_ms`: when its text was taken away.
         pinned_ms: When somebody pinned it: it does not fade. `status_ms`: when somebody set its status.
+        wrong_ms: When somebody called it wrong: nothing distilled that says the same becomes a memory again.
+        contradicts: Ids of the live memories that it may contradict, as long as it lives and nobody has settled it.
         source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "".
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
         is_outside: Whether a file brought it and nobody has accepted it yet.
     """
 
     __slots__ = (
-        "access_count", "agent", "created_ms", "deleted_ms", "evidence", "is_outside", "key", "origin", "pinned_ms",
-        "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject", "superseded_by",
-        "superseded_by_id", "supersedes", "supersedes_id", "text", "type",
+        "access_count", "agent", "contradicts", "created_ms", "deleted_ms", "evidence", "is_outside", "key", "origin",
+        "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
+        "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
@@ -81,10 +83,13 @@ class Memory:
         self.said_ms: int | None = values["said_ms"]  # type: ignore[assignment]
         self.pinned_ms: int | None = values["pinned_ms"]  # type: ignore[assignment]
         self.status_ms: int | None = values["status_ms"]  # type: ignore[assignment]
+        self.wrong_ms: int | None = values["wrong_ms"]  # type: ignore[assignment]
         self.supersedes_id = _id_of(values["supersedes_key"])
         self.superseded_by_id = _id_of(values["superseded_by_key"])
         self.evidence = list(evidence)
         self.is_outside = bool(values.get("is_outside"))
+        others: list[str] = values.get("contradicts") or []  # type: ignore[assignment]
+        self.contradicts = [memory_id(bytes.fromhex(key)) for key in others] if self.is_live else []
 
     @property
     def id(self) -> str:
@@ -142,13 +147,14 @@ class NewMemory:
     `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces;
     `said` is every time (UTC ms, event id) it was said. A copy of another store's comes as it is there: perhaps
     forgotten, perhaps a stone, and so what it replaces. One from outside has `claims`; `replaces` is the row of one
-    from outside that turns out to be one's own.
+    from outside that turns out to be one's own. `same_as` is the row of a live one that says the same in other words:
+    then that one is borne out, and nothing is added.
     """
 
     __slots__ = (
         "agent", "claims", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin", "pinned_ms",
-        "project", "purged_ms", "replaces", "said", "source", "status", "status_ms", "subject", "supersedes", "text",
-        "type",
+        "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject", "supersedes",
+        "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
@@ -173,6 +179,7 @@ class NewMemory:
         said: Sequence[tuple[int, str]] = (),
         pinned_ms: int | None = None,
         status_ms: int | None = None,
+        wrong_ms: int | None = None,
         claims: Claims | None = None,
         replaces: int | None = None,
     ) -> None:
@@ -181,8 +188,9 @@ class NewMemory:
         self.evidence, self.supersedes = tuple(evidence), supersedes
         self.is_copy, self.deleted_ms, self.purged_ms = is_copy, deleted_ms, purged_ms
         self.source, self.subject, self.said = source, subject, tuple(said)
-        self.pinned_ms, self.status_ms = pinned_ms, status_ms
+        self.pinned_ms, self.status_ms, self.wrong_ms = pinned_ms, status_ms, wrong_ms
         self.claims, self.replaces = claims, replaces
+        self.same_as: int | None = None
 
 
 class MemoryHit:

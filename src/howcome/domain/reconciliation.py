@@ -162,21 +162,46 @@ class Plan:
     Attributes:
         wanted: In an order in which what is superseded comes before what supersedes it.
         same: Key of a candidate → key of the memory, kept otherwise, that says the same.
+        taken: Pairs of keys (older, newer), one of them kept otherwise: the newer takes the older's place.
         reviews: Pairs of keys (older, newer) that may contradict each other, with the reason.
     """
 
-    __slots__ = ("reviews", "same", "wanted")
+    __slots__ = ("reviews", "same", "taken", "wanted")
 
     def __init__(self) -> None:
         self.wanted: list[Wanted] = []
         self.same: dict[bytes, bytes] = {}
+        self.taken: list[tuple[bytes, bytes]] = []
         self.reviews: dict[tuple[bytes, bytes], str] = {}
 
 
-class Changes:
-    """How many memories a reconciliation added and changed, and how many contradictions it found."""
+class Beside:
+    """What stands beside a memory that somebody wants kept.
 
-    __slots__ = ("added", "contradictions", "removed", "updated")
+    Attributes:
+        same: The one that says the same; a wrong one is not live.
+        taken: Pairs of keys (older, newer): the newer, the new one itself or one that it takes the place of, takes the
+            older's place. `differs`: pairs of keys with the reason for which somebody should look at them.
+    """
+
+    __slots__ = ("differs", "same", "taken")
+
+    def __init__(
+        self,
+        same: Memory | None,
+        taken: Sequence[tuple[bytes, bytes]],
+        differs: Sequence[tuple[bytes, bytes, str]],
+    ) -> None:
+        self.same, self.taken, self.differs = same, list(taken), list(differs)
+
+
+class Changes:
+    """How many memories a reconciliation added, changed and removed, and how many contradictions it found.
+
+    `folded`: those of the removed whose words are a part of another memory now.
+    """
+
+    __slots__ = ("added", "contradictions", "folded", "removed", "updated")
 
     def __init__(self) -> None:
-        self.added = self.updated = self.removed = self.contradictions = 0
+        self.added = self.updated = self.removed = self.folded = self.contradictions = 0

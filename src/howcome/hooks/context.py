@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howcome.domain.memories import HAND
 from howcome.present.render import Rendered, block, entry, joined, said
-from howcome.present.views import reminder_view
+from howcome.present.views import contradiction_of, reminder_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def _entry(view: View) -> Rendered:
     if view.get("kind") == "memory":
         by_hand = view["source"] == HAND
         kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, distilled {view['cited']}".rstrip()
-        return entry(f"[{view['id']}] {day}, {kept}", view["passages"][0][1], mark="\n")
+        head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, contradiction_of(view))))
+        return entry(head, view["passages"][0][1], mark="\n")
     place = f", branch {view['branch']}" if view["branch"] else ""
     head = entry(f"[{view['id']}] {day}{place}", mark="\n")
     return joined([head, *(said(_WHO.get(origin, origin), text) for origin, text in view["passages"])])

@@ -33,7 +33,14 @@ _STEM_CHARS = 4
 _SIDE_WORDS = 6
 """How far before and after an "instead of" the names of what was chosen, and of what was not, are looked for."""
 
-_CHOOSING = frozenset("chosen chose choose picked pick preferred prefer selected use used uses using keep kept".split())
+_CHOOSING = frozenset(
+    "chosen chose choose picked pick preferred prefer selected use used uses using keep kept decided favour favoured"
+    " favor favored go went switch switched switching move moved moving replace replaced replaces".split()
+)
+_BARE_WORDS = 2
+"""A sentence that begins with so few words and an "over" chooses by these alone ("Celery over RQ for the queue")."""
+
+_MATTER = re.compile(r"\b(?:for|in|on)\s+(.*?)(?=[,;:.]\s|[.!]?$|\b(?:because|as|since|until|for|in|on)\b)")
 
 
 class Statement:
@@ -43,12 +50,12 @@ class Statement:
         words: Its content words without numbers.
         numbers: Each number with the content words before and after it ("" where there is none).
         negated: Stems of the content words right after a "not".
-        chosen: What was chosen, `rejected`: over what; both empty where nothing was.
+        chosen: What was chosen, `rejected`: over what; both empty where nothing was. `matter`: for what (stems).
         signature: The same for the same words in any order. All but its first part (numbers, denials, choices, names of
             code) is the same, too, where other words say the same: vectors hardly tell one name or number from another.
     """
 
-    __slots__ = ("chosen", "negated", "numbers", "rejected", "signature", "words")
+    __slots__ = ("chosen", "matter", "negated", "numbers", "rejected", "signature", "words")
 
     def __init__(self, text: str) -> None:
         tokens = [token.strip("./-") for token in _TOKEN.findall(text.casefold().replace("\u2019", "'"))]
@@ -60,7 +67,7 @@ class Statement:
             if _NUMBER.fullmatch(token)
         )
         self.negated = frozenset(_negated(tokens))
-        self.chosen, self.rejected = _choice(text.casefold())
+        self.chosen, self.rejected, self.matter = _choice(text.casefold())
         values = tuple(sorted(token for token in content if _NUMBER.fullmatch(token)))
         names = frozenset(coined_names(text))
         self.signature = (tuple(sorted(content)), values, self.negated, self.chosen, self.rejected, names)
@@ -89,15 +96,19 @@ def _stem(word: str) -> str:
     return word
 
 
-def _choice(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The names on both sides of the first "over", "instead of" or "rather than" of a sentence that chooses."""
+def _choice(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The names on both sides of the first "over" (or the like) of a sentence that chooses, and what it chooses for."""
     for sentence in _SENTENCE_END.split(text):
         mark = _CHOICE.search(sentence)
-        if mark is None or not _CHOOSING & set(sentence.split()):
+        if mark is None:
             continue
         before, after = sentence[: mark.start()], _AFTER_CHOICE.split(sentence[mark.end() :], maxsplit=1)[0]
-        return frozenset(_names(before)[-_SIDE_WORDS:]), frozenset(_names(after)[:_SIDE_WORDS])
-    return frozenset(), frozenset()
+        if not (_CHOOSING & set(sentence.split()) or len(before.split()) <= _BARE_WORDS):
+            continue
+        chosen, rejected = frozenset(_names(before)[-_SIDE_WORDS:]), frozenset(_names(after)[:_SIDE_WORDS])
+        matter = frozenset(_stem(name) for part in _MATTER.findall(sentence) for name in _names(part))
+        return chosen, rejected, matter
+    return frozenset(), frozenset(), frozenset()
 
 
 def _names(text: str) -> list[str]:
@@ -117,9 +128,18 @@ def difference(one: Statement, other: Statement) -> str:
 def _chooses_otherwise(one: Statement, other: Statement) -> bool:
     if not (one.chosen and other.chosen and one.rejected and other.rejected):
         return False
-    if one.chosen & other.rejected and other.chosen & one.rejected and not one.chosen & other.chosen:
-        return True
-    return bool(one.rejected & other.rejected) and not one.chosen & other.chosen
+    return reverses(one, other) or (bool(one.rejected & other.rejected) and not one.chosen & other.chosen)
+
+
+def reverses(one: Statement, other: Statement) -> bool:
+    """Whether one chose what the other did not, and did not choose what the other chose."""
+    here, there = one.chosen - other.chosen, other.chosen - one.chosen
+    return bool(here & (other.rejected - one.rejected) and there & (one.rejected - other.rejected))
+
+
+def is_same_matter(one: Statement, other: Statement) -> bool:
+    """Whether two choices are for the same, as far as they say for what."""
+    return not (one.matter and other.matter) or one.matter <= other.matter or other.matter <= one.matter
 
 
 def _negates(one: Statement, other: Statement) -> bool:
@@ -174,3 +194,23 @@ class WordPairs:
             self._by_word.setdefault(word, []).append(number)
         scored = ((other, overlap(words, statements[other].words)) for other in sorted(others))
         return [(other, score) for other, score in scored if score >= RELATED]
+
+
+class Reversals:
+    """Finds, among statements added so far, those that chose the other way round, however few words they share."""
+
+    def __init__(self) -> None:
+        self._by_choice: dict[tuple[str, str], list[int]] = {}
+
+    def of(self, number: int, statements: Sequence[Statement]) -> list[int]:
+        """The numbers of the statements that one reverses for the same matter; then adds that one."""
+        one = statements[number]
+        choices = [(chosen, rejected) for chosen in one.chosen for rejected in one.rejected]
+        others = {other for chosen, rejected in choices for other in self._by_choice.get((rejected, chosen), ())}
+        for choice in choices:
+            self._by_choice.setdefault(choice, []).append(number)
+        return [
+            other
+            for other in sorted(others)
+            if reverses(one, statements[other]) and is_same_matter(one, statements[other])
+        ]

@@ -63,19 +63,27 @@ class Meaning:
 
     def nearest(self, said: Sequence[str], kept: Mapping[bytes, str], goes_on: Callable[[], bool]) -> list[bytes]:
         """The keys of memories by how near they are to any of some texts, the nearest first; [] when nothing embeds."""
+        best = self._best(said, kept, goes_on)
+        return sorted(best, key=lambda key: (-best[key], key))
+
+    def cosines(self, said: str, kept: Mapping[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, float]:
+        """The keys of memories whose cosine to a text is above RELATED; {} when nothing embeds."""
+        best = self._best([said], kept, goes_on)
+        return {key: cosine for key, cosine in best.items() if cosine > RELATED}
+
+    def _best(self, said: Sequence[str], kept: Mapping[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, float]:
         vectors = self._vectors(dict(kept), goes_on) if said and 0 < len(kept) <= MAX_COMPARED else {}
         if not vectors:
-            return []
+            return {}
         try:
             questions = self._embedder.embed([self._redact(text) for text in said])
         except ProviderError:  # as above: by words until it answers again
-            return []
+            return {}
         import numpy as np
 
         keys = sorted(vectors)
         matrix: FloatMatrix = np.stack([np.frombuffer(vectors[key], np.float16) for key in keys]).astype(np.float32)
-        best = (matrix @ questions.T).max(axis=1)
-        return [keys[place] for place in np.argsort(-best, kind="stable")]
+        return dict(zip(keys, (matrix @ questions.T).max(axis=1).tolist(), strict=True))
 
     def _vectors(self, texts: dict[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, bytes]:
         found = self._store.memory_vectors.of(self._embedder.name, texts)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from howcome.domain import memories
-from howcome.domain.candidates import least_trusted
+from howcome.domain.candidates import TRUST, least_trusted
+from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
-from howcome.learn.likeness import SAME, Statement, WordPairs, difference
+from howcome.learn.likeness import SAME, Reversals, Statement, WordPairs, difference, reverses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,18 +40,35 @@ def reconcile(known: Known, near: Near | None = None) -> Plan:
 
 
 class _Group:
-    """Candidates that say exactly the same, in the order in which they were said; or a memory that is kept as it is."""
+    """Candidates that say exactly the same, in the order in which they were said; or a memory that is kept as it is.
+
+    What is kept stands for what is said until `until_ms` (None: for ever): then somebody chose the other way round.
+    """
 
     def __init__(self, first: StoredCandidate | Memory) -> None:
         self.key, self.type, self.text, self.subject = first.key, first.type, first.text, first.subject
         self.said: list[StoredCandidate] = []
         self.kept = first if isinstance(first, Memory) else None
         self.statement = Statement(first.text)
+        self.until_ms: int | None = None
+        self.is_wrong = self.kept is not None and self.kept.wrong_ms is not None
+
+    @property
+    def last_ms(self) -> int:
+        """When it was said last."""
+        return self.said[-1].ts_ms if self.said else _kept_ms(self)
+
+    @property
+    def user_ms(self) -> int:
+        """When a person said it last; -1: nobody did."""
+        said = [one.ts_ms for one in self.said if one.origin == ORIGIN_USER]
+        return max([*said, *([_kept_ms(self)] if self.kept and self.kept.origin == ORIGIN_USER else [])], default=-1)
 
     @property
     def order(self) -> tuple[int, str, str, bytes]:
-        """Where it stands in time; kept ones before all, so that they are what others are compared with."""
-        return (self.said[0].ts_ms if self.said else -1, self.type, self.text, self.key)
+        """Where it stands in time; kept and wrong ones before all: they are what others are compared with."""
+        moment_ms = self.said[0].ts_ms if self.said else -2
+        return (-1 if self.said and self.is_wrong else moment_ms, self.type, self.text, self.key)
 
 
 class _Reconciliation:
@@ -59,7 +77,20 @@ class _Reconciliation:
         self._result = Plan()
         by_hand = {memory.row for memory in known.kept if memory.key not in known.derived}
         self._acted = {memory.key for memory in known.kept if _is_acted_on(memory) or memory.superseded_by in by_hand}
+        said = {one.key for one in known.candidates}
+        self._dead = {
+            memory.key
+            for memory in known.kept
+            if memory.deleted_ms is not None
+            or memory.superseded_by in by_hand
+            or (memory.superseded_by is not None and memory.key not in said)
+        }
+        self._taking = {
+            one.key for one in known.kept if one.supersedes and (one.supersedes in by_hand or one.row in by_hand)
+        }
         self._related: list[tuple[_Group, _Group]] = []
+        self._turned: list[tuple[_Group, _Group]] = []
+        self._members: dict[bytes, list[_Group]] = {}
         self._pinned = {memory.key for memory in known.kept if memory.pinned_ms is not None}
 
     def plan(self) -> Plan:
@@ -74,10 +105,14 @@ class _Reconciliation:
         for head, members in parts.items():
             if head in kept:
                 self._result.same |= {group.key: head for group in members if group.kept is None}
+                self._members[head] = members
             else:
                 wanted.append(self._merged(self._head_of(members), members))
+                self._members[wanted[-1].key] = members
         self._chain(wanted, kept)
-        self._review_pairs(heads)
+        whole = {group.key: key for key, members in self._members.items() for group in members}
+        self._turn_round(whole)
+        self._review_pairs(whole)
         return self._result
 
     def _groups(self) -> list[_Group]:
@@ -90,6 +125,13 @@ class _Reconciliation:
         for memory in self._known.kept:  # what is not made from candidates is as it is
             if memory.key not in found and memory.key not in gone:
                 found[memory.key] = _Group(memory)
+        for wrong in (memory.key for memory in self._known.kept if memory.wrong_ms is not None):
+            if wrong in found:
+                found[wrong].is_wrong = True
+        later = {memory.row: memory for memory in self._known.kept}
+        for group in found.values():
+            if group.kept and group.statement.chosen and (newer := later.get(group.kept.superseded_by or 0)):
+                group.until_ms = newer.created_ms if reverses(group.statement, Statement(newer.text)) else None
         return list(found.values())
 
     def _head_of(self, members: Sequence[_Group]) -> _Group:
@@ -109,16 +151,24 @@ class _Reconciliation:
         """Each group's key → the key of the earliest that says the same."""
         statements = [group.statement for group in groups]
         places = {group.key: place for place, group in enumerate(groups)}
-        pairs = WordPairs(statements)
+        pairs, reversals = WordPairs(statements), Reversals()
         heads: dict[bytes, bytes] = {}
         failed: dict[str, bytes] = {}
         for place, group in enumerate(groups):
             heads[group.key] = group.key
-            by_words = {groups[other].key: 0.0 for other, _ in pairs.near(place, statements)}
-            near = by_words | {key: cosine for key, cosine in self._near(group.key) if places.get(key, place) < place}
-            for key in sorted(near, key=places.__getitem__):
+            turned = [groups[other] for other in reversals.of(place, statements)]
+            self._turned += [(other, group) for other in turned]
+            self._related += self._turned[len(self._turned) - len(turned) :]
+            shared = {groups[other].key: share for other, share in pairs.near(place, statements)}
+            near = {key: cosine for key, cosine in self._near(group.key) if places.get(key, place) < place}
+            for key in sorted(shared.keys() | near, key=places.__getitem__):
                 other = groups[places[key]]
-                if heads[key] == key and _says_the_same(other, group, near[key]):
+                is_passed = other.until_ms is not None and group.last_ms > other.until_ms
+                if (
+                    heads[key] == key
+                    and not is_passed
+                    and _says_the_same(other, group, near.get(key, 0.0), shared.get(key, 0.0))
+                ):
                     heads[group.key] = key
                     break
                 self._related.append((other, group))
@@ -169,18 +219,63 @@ class _Reconciliation:
             if about in fixed and _kept_ms(fixed[about]) < last.last_ms:
                 self._review(fixed[about].key, last.key, "subject")
 
-    # -- contradictions ------------------------------------------------------------------------------------------------
-    def _review_pairs(self, heads: dict[bytes, bytes]) -> None:
-        superseded = {one.supersedes for one in self._result.wanted if one.supersedes}
+    # -- the other way round -------------------------------------------------------------------------------------------
+    def _turn_round(self, whole: dict[bytes, bytes]) -> None:
+        """Of two that chose the other way round the later takes the place; what it may not take is looked at."""
+        losers: dict[bytes, set[bytes]] = {}
+        for one, other in self._turned:
+            pair = whole[one.key], whole[other.key]
+            is_one_subject = not (one.subject and other.subject) or one.subject == other.subject
+            if pair[0] == pair[1] or self._dead & set(pair) or _FAILURE in {one.type, other.type} or not is_one_subject:
+                continue
+            for older, newer in (pair, pair[::-1]):
+                if self._outlives(newer, older):
+                    losers.setdefault(newer, set()).add(older)
         own = {one.key: one for one in self._result.wanted}
-        by_part = {part: one.key for one in own.values() for part in one.parts}
+        self._taking |= {one.key for one in own.values() if one.supersedes}
+        taken = {one.supersedes for one in own.values()} | self._pinned
+        for newer in sorted(losers, key=self._when):
+            tail = newer  # one takes the place of one: several stand in a row
+            for older in sorted(losers[newer], key=self._when, reverse=True):
+                if older in taken or tail in self._taking or not {older, newer} & own.keys():
+                    continue
+                if older in own and tail in own:
+                    own[tail].supersedes = older
+                else:
+                    self._result.taken.append((older, tail))
+                taken.add(older)
+                self._taking.add(tail)
+                tail = older
+
+    def _when(self, key: bytes) -> tuple[int, int, bytes]:
+        """Where a memory stands in time, by its last word, as those of a subject do."""
+        first_ms = min(group.said[0].ts_ms if group.said else _kept_ms(group) for group in self._members[key])
+        return max(group.last_ms for group in self._members[key]), first_ms, key
+
+    def _outlives(self, newer: bytes, older: bytes) -> bool:
+        """Whether one may take another's place: a person's word goes only for a later one of a person's."""
+        if self._when(newer) <= self._when(older):
+            return False
+        theirs, ours = (max(group.user_ms for group in self._members[key]) for key in (older, newer))
+        if max(theirs, ours) >= 0:
+            return ours > theirs
+        is_owned = any(group.kept is not None and group.kept.agent is not None for group in self._members[older])
+        return not is_owned and self._trust(newer) >= self._trust(older)
+
+    def _trust(self, key: bytes) -> int:
+        groups = self._members[key]
+        kept = [group.kept.origin for group in groups if group.kept is not None]
+        return TRUST.index(least_trusted([*kept, *(one.origin for group in groups for one in group.said)]))
+
+    # -- contradictions ------------------------------------------------------------------------------------------------
+    def _review_pairs(self, whole: dict[bytes, bytes]) -> None:
+        superseded = {one.supersedes for one in self._result.wanted if one.supersedes}
         for older, newer in self._related:
-            pair = tuple(by_part.get(heads[group.key], heads[group.key]) for group in (older, newer))
+            pair = whole[older.key], whole[newer.key]
             if pair[0] == pair[1] or superseded & set(pair) or not (_is_live(older) and _is_live(newer)):
                 continue
-            if not {older.type, newer.type} <= _REVIEWED or (older.kept and newer.kept):
-                continue
-            if reason := difference(older.statement, newer.statement):
+            reason = difference(older.statement, newer.statement)
+            if reason and (_is_reviewed(older, newer) or (reason == "choice" and (older, newer) in self._turned)):
                 self._review(pair[0], pair[1], reason)
 
     def _review(self, older: bytes, newer: bytes, reason: str) -> None:
@@ -211,7 +306,16 @@ def _is_acted_on(memory: Memory) -> bool:
     return not (memory.deleted_ms is memory.pinned_ms is memory.status_ms is None)
 
 
-def _says_the_same(older: _Group, newer: _Group, cosine: float) -> bool:
+def _is_reviewed(one: _Group, other: _Group) -> bool:
+    """Whether the two can contradict each other; who keeps something by hand mostly does not choose a type."""
+    chosen = {group.type for group in (one, other) if not (group.kept and group.type == memories.DEFAULT_TYPE)}
+    return chosen <= _REVIEWED
+
+
+def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -> bool:
+    if older.is_wrong:  # whatever it is called, and with a word more or less: better too little is learnt than that
+        one, other = older.statement.signature, newer.statement.signature
+        return one == other or (max(cosine, shared) >= SAME and one[1:] == other[1:])
     if older.subject and newer.subject and older.subject != newer.subject:
         return False
     one, other = older.statement.signature, newer.statement.signature

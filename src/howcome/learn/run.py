@@ -49,18 +49,19 @@ class DistilReport:
     Attributes:
         sessions: How many were looked through. `candidates`: how many things they taught that were not known before.
         duplicates: How many of those became a part of another memory.
+        removed: How many memories were taken away; `folded` of them say the same as another one.
         rejected: How many became no candidate, by reason (`candidates.REASONS`).
         is_whole: Whether nothing is left to do.
     """
 
     __slots__ = (
-        "added", "candidates", "contradictions", "duplicates", "is_whole", "rejected", "removed", "seconds", "sessions",
-        "updated",
+        "added", "candidates", "contradictions", "duplicates", "folded", "is_whole", "rejected", "removed", "seconds",
+        "sessions", "updated",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.sessions = self.candidates = self.added = self.updated = self.removed = 0
-        self.duplicates = self.contradictions = 0
+        self.duplicates = self.contradictions = self.folded = 0
         self.rejected: dict[str, int] = {}
         self.seconds, self.is_whole = 0.0, True
 
@@ -69,6 +70,7 @@ class DistilReport:
         self.added += changes.added
         self.updated += changes.updated
         self.removed += changes.removed
+        self.folded += changes.folded
         self.contradictions += changes.contradictions
 
     def reject(self, reason: str, count: int = 1) -> None:

@@ -43,8 +43,8 @@ class Memories(Protocol):
         """Open or resolved, as somebody says it is."""
         ...
 
-    def set_deleted(self, row: int, deleted_ms: int | None) -> None:
-        """Forgets a memory, or (None) restores it."""
+    def set_deleted(self, row: int, deleted_ms: int | None, *, is_wrong: bool = False) -> None:
+        """Forgets a memory, perhaps because it is wrong, or (None) restores it."""
         ...
 
     def set_pinned(self, row: int, pinned_ms: int | None) -> None:
@@ -103,6 +103,10 @@ class Reviews(Protocol):
 
     def settle(self, row: int, now_ms: int) -> None:
         """Somebody has looked at a pair."""
+        ...
+
+    def relate(self, taken: Iterable[tuple[int, int]], differing: Iterable[tuple[int, int, str]], now_ms: int) -> None:
+        """Of pairs of rows (older, newer) the newer takes the older's place; others are put up, with the reason."""
         ...
 
     def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:

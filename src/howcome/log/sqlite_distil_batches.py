@@ -17,7 +17,6 @@ from howcome.domain.distil_batches import (
 )
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED
 from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_rows import LIVE
 from howcome.log.sqlite_memory_writing import MemoryWriter
 from howcome.log.sqlite_projects import SqliteProjects
 
@@ -189,7 +188,7 @@ class SqliteDistilBatches:
         applied.updated += target is not None and not is_kept
         differs = [(row, reason) for row, reason in change.differs if row != change.target]
         differs += [(target.row, PROPOSED)] if target is not None and is_kept else []
-        applied.contradictions += sum(self._review_pair(row, memory.row, reason, now_ms) for row, reason in differs)
+        applied.contradictions += sum(self._writer.put_up(row, memory.row, reason, now_ms) for row, reason in differs)
 
     def _let_go(
         self, batch: Batch, change: MemoryChange, target: Memory | None, applied: Applied, now_ms: int, *, is_kept: bool
@@ -197,7 +196,7 @@ class SqliteDistilBatches:
         if target is None:
             return
         if is_kept:
-            applied.contradictions += self._review_pair(target.row, target.row, OUTDATED, now_ms)
+            applied.contradictions += self._writer.put_up(target.row, target.row, OUTDATED, now_ms)
             return
         self._writer.change(target.row, "deleted_ms = ?", now_ms)
         self._note_operation(batch, DELETE, target.row, change.reason, now_ms)
@@ -211,7 +210,7 @@ class SqliteDistilBatches:
         applied.duplicates += 1
         if known is None or change.new is None:
             return
-        if known.deleted_ms is not None and self._is_models(known):
+        if known.deleted_ms is not None and known.wrong_ms is None and self._is_models(known):
             self._writer.change(known.row, "deleted_ms = NULL")
             known.deleted_ms = None
             applied.updated += 1
@@ -237,15 +236,6 @@ class SqliteDistilBatches:
             "INSERT INTO distil_operations (batch_id, memory_id, op, reason, done_ms) VALUES (?, ?, ?, ?, ?)",
             (batch.row, row, op, reason, now_ms),
         )
-
-    def _review_pair(self, older: int, newer: int, reason: str, now_ms: int) -> int:
-        self._db.execute(
-            "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
-            " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
-            f" AND NOT EXISTS (SELECT 1 FROM memories WHERE id IN (?1, ?2) AND NOT ({LIVE}))",
-            (older, newer, reason, now_ms),
-        )
-        return int(self._db.changes())
 
 
 def _project(scope: Scope) -> int | None:

@@ -41,10 +41,10 @@ class SqliteMemories:
         with self._db.transaction():
             self._writer.change(row, "status = ?, status_ms = ?", status, now_ms)
 
-    def set_deleted(self, row: int, deleted_ms: int | None) -> None:
-        """Forgets a memory, or (None) restores it."""
+    def set_deleted(self, row: int, deleted_ms: int | None, *, is_wrong: bool = False) -> None:
+        """Forgets a memory, perhaps because it is wrong, or (None) restores it."""
         with self._db.transaction():
-            self._writer.change(row, "deleted_ms = ?", deleted_ms)
+            self._writer.change(row, "deleted_ms = ?, wrong_ms = ?", deleted_ms, deleted_ms if is_wrong else None)
 
     def set_pinned(self, row: int, pinned_ms: int | None) -> None:
         """Pins a memory, or (None) lets it go."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.domain.memories import IMPORTED
+from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
 from howcome.log.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
 from howcome.log.sqlite_reads import as_text, one
@@ -54,11 +54,14 @@ class MemoryWriter:
             self._require_live(new.supersedes)
         known = self._known_memory(new, project_id)
         if known is not None:
-            return memories_by_row(self._db, [known])[known], False
+            found = memories_by_row(self._db, [known])[known]
+            if found.source == HAND and not new.is_copy:
+                self.bear_out(known, new.evidence, ())
+            return found, False
         self._db.execute(
             "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
-            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms)"
-            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms, wrong_ms)"
+            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 new.key,
                 new.digest,
@@ -76,6 +79,7 @@ class MemoryWriter:
                 new.subject,
                 new.pinned_ms,
                 new.status_ms,
+                new.wrong_ms,
             ),
         )
         row = self._db.last_id()
@@ -95,6 +99,28 @@ class MemoryWriter:
             last = "(SELECT max(ts_ms) FROM memory_said WHERE memory_id = memories.id)"
             self._db.execute(f"UPDATE memories SET said_ms = {last} WHERE id = ?", (row,))  # noqa: S608 - fixed text
 
+    def take_place(self, older: int, newer: int) -> bool:
+        """A memory takes another's place, where nobody has taken that and it has not taken one; whether it did."""
+        sql = (
+            "SELECT count(*) FROM memories WHERE deleted_ms IS NULL AND purged_ms IS NULL"
+            " AND ((id = ?1 AND superseded_by IS NULL) OR (id = ?2 AND supersedes IS NULL))"
+        )
+        if self._db.row(sql, (older, newer)) != (2,):
+            return False
+        self.change(newer, "supersedes = ?", older)
+        self.change(older, "superseded_by = ?", newer)
+        return True
+
+    def put_up(self, older: int, newer: int, reason: str, now_ms: int) -> int:
+        """Puts two live memories on the review list, unless they stand there: how many pairs are new (1 or 0)."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
+            " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
+            f" AND NOT EXISTS (SELECT 1 FROM memories WHERE id IN (?1, ?2) AND NOT ({LIVE}))",
+            (older, newer, reason, now_ms),
+        )
+        return int(self._db.changes())
+
     def _require_live(self, row: int) -> None:
         found = memories_by_row(self._db, [row])[row]
         if not found.is_live:
@@ -109,6 +135,8 @@ class MemoryWriter:
 
     def _known_memory(self, new: NewMemory, project_id: int | None) -> int | None:
         found = self._db.row("SELECT id FROM memories WHERE key = ?", (new.key,))
+        if found is None and new.same_as is not None:
+            found = self._db.row(f"SELECT id FROM memories WHERE id = ? AND {LIVE}", (new.same_as,))  # noqa: S608 - fixed text
         if found is None and new.deleted_ms is None and new.purged_ms is None:
             own = "" if new.claims is not None else f" AND NOT {OUTSIDE.format('memories')}"  # a stranger's is no twin
             found = self._db.row(

@@ -6,7 +6,7 @@ import json
 
 from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
 from howcome.domain.reconciliation import Changes
-from howcome.log.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
 from howcome.log.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
@@ -34,8 +34,11 @@ class PlanWriter:
         wanted = {wanted.key for wanted in self._plan.wanted}
         gone = (self._known.derived - self._known.touched - wanted) & self._there.keys()
         self._chain({self._there[key].row for key in gone})
+        whole = self._plan.same.keys() | {part for one in self._plan.wanted for part in one.parts}
         for key in gone:
             self._remove(self._there[key])
+        self._changes.folded = len(gone & whole)
+        self._take()
         self._point()
         self._review()
         self._execute("DELETE FROM unreconciled WHERE project_id = ?", (self._known.project_id,))
@@ -130,6 +133,13 @@ class PlanWriter:
             (before, after, row),
         )
 
+    def _take(self) -> None:
+        """What was chosen the other way round later, by hand or in a session, takes the place of what was before."""
+        for keys in self._plan.taken:
+            older, newer = (self._row_ids[key] for key in keys)
+            if self._writer.take_place(older, newer):
+                self._updated |= set(keys) & self._there.keys()
+
     def _remove(self, memory: Memory) -> None:
         self._writer.remove(memory.row)
         self._changes.removed += 1
@@ -162,13 +172,7 @@ class PlanWriter:
             if {older, newer} <= here and (older, newer) not in rows:
                 self._execute("DELETE FROM memory_reviews WHERE id = ?", (ident,))
         for (older, newer), reason in rows.items():
-            self._execute(
-                "INSERT OR IGNORE INTO memory_reviews (older, newer, reason, found_ms) SELECT ?1, ?2, ?3, ?4"  # noqa: S608 - fixed text
-                " WHERE NOT EXISTS (SELECT 1 FROM memory_reviews WHERE older = ?2 AND newer = ?1)"
-                f" AND 2 = (SELECT count(*) FROM memories WHERE id IN (?1, ?2) AND {LIVE})",
-                (older, newer, reason, self._now_ms),
-            )
-            self._changes.contradictions += self._db.changes()
+            self._changes.contradictions += self._writer.put_up(older, newer, reason, self._now_ms)
 
 
 def _differs(memory: Memory, wanted: Wanted) -> bool:

@@ -10,6 +10,8 @@ from howcome.log.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
@@ -56,6 +58,14 @@ class SqliteReviews:
         """Somebody has looked at a pair."""
         with self._db.transaction():
             self._db.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, row))
+
+    def relate(self, taken: Iterable[tuple[int, int]], differing: Iterable[tuple[int, int, str]], now_ms: int) -> None:
+        """Of pairs of rows (older, newer) the newer takes the older's place; others are put up, with the reason."""
+        with self._db.transaction():
+            for older, newer in taken:
+                self._writer.take_place(older, newer)
+            for older, newer, reason in differing:
+                self._writer.put_up(older, newer, reason, now_ms)
 
     def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
         """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""

@@ -66,6 +66,7 @@ class Tool:
 _ID = Parameter("id", "string", "Id of an event (ev-…) or a memory (mem-…); any unique beginning.", is_required=True)
 _WHOLE_ID = Parameter("id", "string", "The memory: its whole id (mem-…).", is_required=True)
 _AGENT_ID = Parameter("agent_id", "string", "Your own agent id, if you use one: it owns the memory.")
+_AS_IS = Parameter("as_is", "boolean", "Keep the words as they are; else first person and feelings may go.")
 _FULL = Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).")
 _OFFSET = Parameter("offset", "integer", "Go on after so many events (an earlier answer says when).")
 _TYPE = Parameter("type", "string", "What kind of memory it is.", choices=memories.TYPES)
@@ -145,7 +146,8 @@ _ALL = (
     Tool(
         "remember", "Keep a memory",
         "Keep one thing that later sessions should know, with its reason: a decision, a failure and its fix, a"
-        " convention, a dependency, a fact about the setting, a discovery. Not what the code or git history says.",
+        " convention, a dependency, a fact about the setting, a discovery. Not what the code or git history says. What"
+        " is known already is answered with the memory that says it; fewer than 20 characters are refused.",
         remember,
         (
             Parameter("text", "string", "One thing, shortly, with its why.", is_required=True),
@@ -153,7 +155,7 @@ _ALL = (
             Parameter("scope", "string", "project (default) or global: true in every project.",
                       choices=("project", "global")),
             Parameter("evidence", "strings", "Ids of events (ev-…) that bear it out.", high=memories.MAX_EVIDENCE),
-            _AGENT_ID,
+            _AS_IS, _AGENT_ID,
         ), is_read_only=False,
     ),
     Tool(
@@ -166,15 +168,19 @@ _ALL = (
             Parameter("text", "string", "What is true now."),
             _TYPE,
             Parameter("status", "string", "open or resolved.", choices=memories.STATUSES),
-            _AGENT_ID,
+            _AS_IS, _AGENT_ID,
         ), is_read_only=False,
     ),
     Tool(
         "forget", "Forget a memory",
-        "Take a wrong memory (mem-…) out of every search. It can be restored at the command line. For what was true"
-        " once use update_memory.",
+        "Take a wrong memory (mem-…) out of every search; with never_again nothing that says the same is learnt from a"
+        " session again. It can be restored at the command line. For what was true once use update_memory.",
         forget,
-        (_WHOLE_ID, _AGENT_ID), is_read_only=False,
+        (
+            _WHOLE_ID,
+            Parameter("never_again", "boolean", "It is wrong: it is not learnt again either, in whatever words."),
+            _AGENT_ID,
+        ), is_read_only=False,
     ),
     Tool(
         "list_stale", "Memories to look at again",

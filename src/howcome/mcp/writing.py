@@ -5,7 +5,10 @@ from __future__ import annotations
 from howcome.domain import memories
 from howcome.domain.events import ORIGIN_ASSISTANT
 from howcome.errors import UsageError
-from howcome.present.render import counted
+from howcome.mcp.reading import answer
+from howcome.memory.wording import worded
+from howcome.present.render import counted, entry
+from howcome.present.views import memory_head, memory_view
 from howcome.retrieve.projects import project_label
 
 TYPE_CHECKING = False
@@ -22,7 +25,7 @@ def remember(session: Workplace, arguments: Arguments) -> str:
     """Keeps a memory of this project, or of every project."""
     is_global = arguments.text("scope") == "global"
     memory, is_new = session.app.memories.add(
-        arguments.text("text") or "",
+        worded(arguments.text("text") or "", as_is=arguments.flag("as_is")),
         type=arguments.text("type") or memories.DEFAULT_TYPE,
         project=None if is_global else session.project_folder(),
         agent=arguments.text("agent_id"),
@@ -31,17 +34,19 @@ def remember(session: Workplace, arguments: Arguments) -> str:
     )
     where = "in every project" if memory.project is None else f"in {project_label(memory.project)}"
     if not is_new:
-        return f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
-    hints = f"Later sessions find it; update_memory corrects it.{_taken_out(arguments, memory)}"
+        known = f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
+        return answer(session.app, known, [entry(memory_head(memory_view(memory)), memory.text)])
+    hints = f"Later sessions find it; update_memory corrects it.{_beside(arguments, memory)}"
     return f"Kept as {memory.id} ({memory.type}, {where}). {hints}"
 
 
 def update_memory(session: Workplace, arguments: Arguments) -> str:
     """Supersedes a memory, or sets its status."""
     old = session.app.memories.get(_id(arguments))
+    text = arguments.text("text")
     memory = session.app.memories.update(
         old.key.hex(),
-        text=arguments.text("text"),
+        text=text if text is None else worded(text, as_is=arguments.flag("as_is")),
         type=arguments.text("type"),
         status=arguments.text("status"),
         agent=arguments.text("agent_id"),
@@ -56,8 +61,20 @@ def update_memory(session: Workplace, arguments: Arguments) -> str:
 
 def forget(session: Workplace, arguments: Arguments) -> str:
     """Takes a memory out of every search."""
-    memory = session.app.memories.forget(_id(arguments), agent=arguments.text("agent_id"))
-    return f"{memory.id} is forgotten: no search finds it. A person can bring it back: howcome restore {memory.id}"
+    is_wrong = arguments.flag("never_again")
+    memory = session.app.memories.forget(_id(arguments), agent=arguments.text("agent_id"), is_wrong=is_wrong)
+    never = ", and nothing that says the same is learnt again" if memory.wrong_ms is not None else ""
+    return (
+        f"{memory.id} is forgotten: no search finds it{never}. A person can bring it back: howcome restore {memory.id}"
+    )
+
+
+def _beside(arguments: Arguments, memory: Memory) -> str:
+    """What keeping a memory did to it and to others."""
+    did = f" It supersedes {memory.supersedes_id}." if memory.supersedes_id else ""
+    if memory.contradicts:
+        did += f" It contradicts {', '.join(memory.contradicts)}: both are kept until a person settles it."
+    return did + _taken_out(arguments, memory)
 
 
 def _taken_out(arguments: Arguments, memory: Memory) -> str:

@@ -11,6 +11,8 @@ from howcome.domain import events, memories
 from howcome.domain.events import squeeze
 from howcome.domain.memories import NewMemory
 from howcome.domain.ranking import STALE_READS, facts_of, is_stale
+from howcome.domain.reconciliation import Beside
+from howcome.domain.stored import Scope
 from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
 from howcome.memory.export import exported
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from howcome.domain.memories import Memory, MemoryFilter
-    from howcome.domain.stored import Scope
     from howcome.store.base import Store
 
 MIN_TEXT_CHARS = 6
 """Shorter texts are in any file by chance: a purge does not look for them."""
+
+
+MAX_COMPARED = 20_000
+"""Of more memories the newest are compared with a new one."""
 
 
 class Memories:
@@ -38,10 +43,17 @@ class Memories:
         store: Where they are kept.
         now_ms: The clock, UTC milliseconds.
         root_of: The root of the project that a folder belongs to, as searches find it.
+        beside: What a new memory repeats, supersedes and contradicts, of some; None: only equal words are known again.
     """
 
-    def __init__(self, store: Store, now_ms: Callable[[], int], root_of: Callable[[str], str] = project_root) -> None:
-        self._store, self._now_ms, self._root_of = store, now_ms, root_of
+    def __init__(
+        self,
+        store: Store,
+        now_ms: Callable[[], int],
+        root_of: Callable[[str], str] = project_root,
+        beside: Callable[[NewMemory, Sequence[Memory]], Beside] | None = None,
+    ) -> None:
+        self._store, self._now_ms, self._root_of, self._beside = store, now_ms, root_of, beside
         own = store.gate if isinstance(store.gate, Gate) else None
         self._gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
 
@@ -134,16 +146,20 @@ class Memories:
         )
         return self._keep(new)[0]
 
-    def forget(self, prefix: str, *, agent: str | None = None, is_person: bool = False) -> Memory:
+    def forget(
+        self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
+    ) -> Memory:
         """Takes a memory out of every search; `restore` brings it back.
+
+        With `is_wrong` nothing distilled that says the same, in whatever words, becomes a memory again.
 
         Raises:
             NotFoundError: no such memory, or several.
             OwnerError: another agent owns it.
         """
         found = self._owned(prefix, agent, is_person=is_person)
-        if found.deleted_ms is None:
-            self._store.memories.set_deleted(found.row, self._now_ms())
+        if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
+            self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
         return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:
@@ -196,11 +212,40 @@ class Memories:
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Stores a memory, and writes down that it was kept."""
+        """Stores a memory with what it does to others, and notes that it was kept; or finds the one that is there.
+
+        Raises:
+            UsageError: an agent says again what somebody called wrong.
+        """
+        new.text = self._clean(new.text)
+        others = self._others(new) if self._beside is not None else []
+        beside = self._beside(new, others) if self._beside is not None and others else Beside(None, (), ())
+        if beside.same is not None and not beside.same.is_live:
+            raise UsageError(f"{beside.same.id} says the same and was called wrong: only a person restores it")
+        new.same_as = None if beside.same is None else beside.same.row
         added = self._store_new(new)
-        if added[1]:
-            self._store.kept.note()
-        return added
+        if not added[1]:
+            self._store.memories.record_access([added[0].row], self._now_ms())
+            return added
+        rows = {new.key: added[0].row, **{one.key: one.row for one in others}}
+        taken = [(rows[older], rows[newer]) for older, newer in beside.taken]
+        differing = [(rows[older], rows[newer], reason) for older, newer, reason in beside.differs]
+        if taken or differing:
+            self._store.reviews.relate(taken, differing, self._now_ms())
+        self._store.kept.note()
+        return self._store.memories.by_row([added[0].row])[added[0].row], True
+
+    def _others(self, new: NewMemory) -> list[Memory]:
+        """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong."""
+        is_agents = new.origin != events.ORIGIN_USER
+        wanted = memories.MemoryFilter(is_global_only=new.project is None, with_forgotten=is_agents)
+        scope = Scope.project(None if new.project is None else self._store.projects.of_root(new.project))
+        found = self._store.memories.select(scope, wanted, MAX_COMPARED)
+        return [
+            one
+            for one in found
+            if not one.is_outside and one.row != new.supersedes and (one.is_live or one.wrong_ms is not None)
+        ]
 
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:

@@ -59,6 +59,7 @@ def memory_view(memory: Memory) -> View:
         "level": memory.level, "source": memory.source, "created_at": iso_time(memory.created_ms),
         "said_at": iso_time(memory.said_ms), "pinned": memory.pinned_ms is not None,
         "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
+        "subject": memory.subject, "is_wrong": memory.wrong_ms is not None, "contradicts": memory.contradicts,
     }  # fmt: skip
 
 
@@ -146,19 +147,26 @@ def memory_head(view: View) -> str:
     state += "  pinned" if view["pinned"] else ""
     state += "" if view["source"] == HAND else "  distilled"
     state += "  from outside, not reviewed" if view["is_outside"] else ""
+    state += f"  {contradiction}" if (contradiction := contradiction_of(view)) else ""
     where = squeeze(view["project"], MAX_PLACE_CHARS) if view["project"] else "every project"
     return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}  {view['status']}{state}{owner}  {where}"
+
+
+def contradiction_of(view: View) -> str:
+    """That a memory and other live ones contradict each other, until somebody settles it; '' when none do."""
+    return f"contradicts {', '.join(view['contradicts'])}" if view["contradicts"] else ""
 
 
 def memory_line(view: View) -> str:
     """A memory on a line: id, type, day, where it holds, what it says, what has become of it."""
     where = (view["project"].rstrip("/").rpartition("/")[2] or view["project"]) if view["project"] else "everywhere"
-    marks = [view["state"]] if view["state"] != "live" else []
+    marks = ["wrong" if view["is_wrong"] else view["state"]] if view["state"] != "live" else []
     marks += ["resolved"] if view["status"] == RESOLVED else []
     marks += ["pinned"] if view["pinned"] else []
     marks += ["distilled"] if view["source"] != HAND else []
     marks += ["from outside"] if view["is_outside"] else []
     marks += [f"of {view['agent']}"] if view["agent"] else []
+    marks += [contradiction] if (contradiction := contradiction_of(view)) else []
     about = f" [{', '.join(marks)}]" if marks else ""
     return f"{view['id']}  {view['type']:<10}  {str(view['ts'])[:10]}  {where}  {view['summary']}{about}"
 
@@ -169,6 +177,7 @@ def hit_line(view: View, running: str, *, with_project: bool) -> str:
     if view["kind"] == "memory":
         done = "  [resolved]" if view["status"] == RESOLVED else ""
         done += "  [from outside]" if view["is_outside"] else ""
+        done += f"  [{contradiction}]" if (contradiction := contradiction_of(view)) else ""
         about = f"{view['type']}{done}" + (f"  {view['cited']}" if view["evidence"] else "")
     else:
         session = view["session_id"] or ""

@@ -37,7 +37,7 @@ def kept(text: str, kind: str = "decision", **fields: Any) -> Memory:
         "row": 1, "key": key_of(text, kind), "type": kind, "text": text, "project": "/quay", "agent": None,
         "origin": "user", "status": "open", "created_ms": 1, "supersedes": None, "superseded_by": None,
         "deleted_ms": None, "purged_ms": None, "access_count": 0, "source": "hand", "subject": "", "said_ms": None,
-        "pinned_ms": None, "status_ms": None, "supersedes_key": None, "superseded_by_key": None,
+        "pinned_ms": None, "status_ms": None, "wrong_ms": None, "supersedes_key": None, "superseded_by_key": None,
     }  # fmt: skip
     return Memory({**values, **fields})
 
@@ -109,10 +109,81 @@ def test_other_words_for_the_same_point_to_the_earliest() -> None:
 
 
 def test_what_contradicts_is_looked_at_by_somebody() -> None:
-    """Both stay: a number, a choice."""
-    plan = plan_of(*(said(text, number) for number, text in enumerate(TEXTS[:2] + TEXTS[3:5])))
+    """Both stay: a number, another choice over the same."""
+    other = TEXTS[3].replace("Celery", "Dramatiq")
+    plan = plan_of(*(said(text, number) for number, text in enumerate([*TEXTS[:2], TEXTS[3], other])))
     assert len(plan.wanted) == 4
     assert sorted(reason for _, _, reason in reviews(plan)) == ["choice", "number"]
+    assert not any(one.supersedes for one in plan.wanted)
+
+
+CELERY, RQ = "Celery over RQ for the task queue: RQ has no retries", "We use RQ instead of Celery, which is too heavy"
+"""A choice, and a week later the other way round, in other words."""
+
+RQ_FOR_TIDES = "RQ over Celery for the tide exports: it needs no broker"
+
+
+def chain(plan: Plan) -> list[tuple[bytes, bytes]]:
+    """Who takes whose place."""
+    return [*((one.supersedes, one.key) for one in plan.wanted if one.supersedes), *plan.taken]
+
+
+def test_the_other_way_round_later_takes_the_place() -> None:
+    """Whatever is read first, in other words, said by people or by agents; nobody has to look at it."""
+    for origin in ("user", "assistant"):
+        for order in (1, -1):
+            rows = [said(CELERY, 10, origin=origin), said(RQ, 20, kind="pattern", origin=origin)]
+            plan = plan_of(*rows[::order])
+            assert (chain(plan), reviews(plan)) == ([(rows[0].key, rows[1].key)], [])
+    back = plan_of(*(said(text, ms) for text, ms in ((CELERY, 10), (RQ, 20), (CELERY, 30))))
+    assert chain(back) == [(key_of(RQ, "decision"), key_of(CELERY, "decision"))]
+
+
+def test_a_choice_for_something_else_takes_no_place() -> None:
+    """The tides are no task queue."""
+    plan = plan_of(said(CELERY, 10), said(RQ_FOR_TIDES, 20))
+    assert (chain(plan), reviews(plan)) == ([], [])
+
+
+def test_an_agents_word_never_takes_a_persons_place() -> None:
+    """It is put up; a person's takes anybody's, and a tool's not an agent's."""
+    for theirs, ours, taken in (
+        ("user", "assistant", False), ("user", "tool", False), ("assistant", "tool", False),
+        ("assistant", "user", True), ("tool", "assistant", True), ("tool", "user", True),
+    ):  # fmt: skip
+        plan = plan_of(said(CELERY, 10, origin=theirs), said(RQ, 20, origin=ours))
+        assert (len(chain(plan)), [reason for *_, reason in reviews(plan)]) == (
+            (1, []) if taken else (0, ["choice"])
+        ), (theirs, ours)  # fmt: skip
+
+
+def test_several_that_chose_otherwise_stand_in_a_row() -> None:
+    """One takes the place of one."""
+    again = "Celery was chosen over RQ: flower shows what is going on there"
+    plan = plan_of(said(CELERY, 10), said(again, 15), said(RQ, 20))
+    keys = [key_of(text, "decision") for text in (CELERY, again, RQ)]
+    assert sorted(chain(plan)) == sorted([(keys[1], keys[2]), (keys[0], keys[1])])
+
+
+def test_the_other_way_round_holds_for_what_is_kept_by_hand() -> None:
+    """Either may be the later one; two that are kept are put up; what is pinned or forgotten is left alone."""
+    hand = kept(CELERY, "context", created_ms=15)
+    assert chain(plan_of(said(RQ, 20, origin="user"), kept=[hand])) == [(hand.key, key_of(RQ, "decision"))]
+    assert chain(plan_of(said(RQ, 10, origin="user"), kept=[hand])) == [(key_of(RQ, "decision"), hand.key)]
+    assert chain(plan_of(said(RQ, 20), kept=[hand])) == []
+    two = plan_of(kept=[hand, kept(RQ, row=2, created_ms=20)])
+    assert (chain(two), [reason for *_, reason in reviews(two)]) == ([], ["choice"])
+    for fields in ({"pinned_ms": 16}, {"deleted_ms": 16}):
+        assert chain(plan_of(said(RQ, 20, origin="user"), kept=[kept(CELERY, created_ms=15, **fields)])) == []
+
+
+def test_what_is_said_again_after_it_was_turned_round_is_the_last_word() -> None:
+    """What somebody kept stands for what was said before that, not for what was said after it."""
+    hand = kept(CELERY, "context", created_ms=15, superseded_by=2)
+    newer = kept(RQ, row=2, created_ms=20, supersedes=1)
+    assert plan_of(said(CELERY, 12), kept=[hand, newer]).same == {key_of(CELERY, "decision"): hand.key}
+    plan = plan_of(said(CELERY, 12), said(CELERY, 30, origin="user"), kept=[hand, newer])
+    assert chain(plan) == [(newer.key, key_of(CELERY, "decision"))]
 
 
 def test_two_failures_that_differ_in_a_number_are_two() -> None:
@@ -198,6 +269,27 @@ def test_meaning_finds_the_same_in_other_words() -> None:
     assert [wanted.text for wanted in plan.wanted] == [one, third]
 
 
+def test_what_somebody_called_wrong_is_known_by_its_meaning() -> None:
+    """Another type, another subject, a word more, other words that mean the same; but no other number."""
+    text = (
+        "The tide poller in tide/poll.py waits 30s between two reads of one gauge when the harbour master asks for it"
+    )
+    near_text = "Gauge reads pause 30s in tide/poll.py"
+    wrong = kept(text, source="rules", deleted_ms=50, wrong_ms=50, subject="a")
+    rows = [
+        said(text.upper().replace("TIDE/POLL.PY", "tide/poll.py"), 10, "context", subject="b"),
+        said(text.replace("between two", "nowadays between two"), 20, "discovery"), said(near_text, 30, "pattern"),
+        said(text.replace("30s", "60s"), 40), said(text, 60),
+    ]  # fmt: skip
+    cosines = {rows[2].key: [(wrong.key, 0.96)]}
+    for derived in ([], [wrong.key]):  # kept as it is, or made from what is said here
+        known = Known(1, rows if derived else rows[:4], kept=[wrong], derived=derived, touched=derived)
+        plan = reconcile(known, lambda key: cosines.get(key, ()))
+        assert {one.text for one in plan.wanted} - {text} == {rows[3].text}
+    plain = kept(text, source="rules", deleted_ms=50, subject="a")
+    assert len(plan_of(*rows[:4], kept=[plain]).wanted) == 4
+
+
 CANDIDATES = st.builds(
     lambda text, ts_ms, kind, subject, origin: said(text, ts_ms, kind, subject=subject, origin=origin),
     st.sampled_from(TEXTS), st.integers(0, 9), st.sampled_from(["decision", "context"]),
@@ -205,13 +297,28 @@ CANDIDATES = st.builds(
 )  # fmt: skip
 
 
-@given(st.lists(CANDIDATES, max_size=14), st.integers())
+CHOICES = st.builds(
+    lambda text, ts_ms, kind, origin: said(text, ts_ms, kind, origin=origin),
+    st.sampled_from([CELERY, RQ, RQ_FOR_TIDES, TEXTS[3], TEXTS[4]]), st.integers(0, 9),
+    st.sampled_from(["decision", "pattern"]), st.sampled_from(["user", "assistant", "tool"]),
+)  # fmt: skip
+
+
+@given(st.lists(CANDIDATES | CHOICES, max_size=14), st.integers())
 def test_the_order_of_reading_changes_nothing(candidates: list[StoredCandidate], seed: int) -> None:
     """The same candidates give the same memories."""
     shuffled = list(candidates)
     random.Random(seed).shuffle(shuffled)
-    plan = reconcile(Known(1, candidates))
-    assert shape(plan) == shape(reconcile(Known(1, shuffled)))
+    wrong = kept(TEXTS[0], source="rules", deleted_ms=5, wrong_ms=5)
+    for known in ({}, {"kept": [wrong], "derived": [wrong.key], "touched": [wrong.key]}):
+        plan = reconcile(Known(1, candidates, **known))  # type: ignore[arg-type]
+        assert shape(plan) == shape(reconcile(Known(1, shuffled, **known)))  # type: ignore[arg-type]
+        assert not known or not [
+            one for one in plan.wanted if one.text in (TEXTS[0], TEXTS[2]) and one.key != wrong.key
+        ]
     superseded = [one.supersedes for one in plan.wanted if one.supersedes]
     assert len(superseded) == len(set(superseded))
     assert {one.key for one in plan.wanted} >= set(superseded)
+    by_key = {one.key: one for one in plan.wanted}
+    for one in plan.wanted:  # no circle
+        assert one.supersedes is None or by_key[one.supersedes].last_ms <= one.last_ms

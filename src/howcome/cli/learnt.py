@@ -1,0 +1,110 @@
+"""`howcome learnt`: what sessions taught, with who said it, when and about what; and how to take it back."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from howcome.app import App, now_ms, open_app
+from howcome.cli.arguments import check_scope, clean_argument, scope_of
+from howcome.domain.memories import Memory
+from howcome.domain.stored import Scope
+from howcome.errors import StoreMissingError
+from howcome.present.moments import moment_ms
+from howcome.present.render import counted, json_line
+from howcome.present.terminal import echo
+from howcome.present.views import evidence_view, memory_line, memory_view, short_time
+from howcome.settings import read_settings
+
+_DAY_MS = 24 * 3600 * 1000
+_WHO = {"user": "the user", "assistant": "the agent", "tool": "a tool", "task": "a task", "external": "from outside"}
+_WRONG = "Wrong, never again: `howcome forget --wrong ID`. Take all of it back: the same command with --undo."
+
+
+@click.command(short_help="List what sessions taught, newest first; take it back.")
+@click.argument("memory_ids", metavar="[ID]...", nargs=-1)
+@click.option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
+@click.option("--since", metavar="WHEN", help="What was learnt since then.")
+@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
+@click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
+@click.option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def learnt(
+    memory_ids: tuple[str, ...],
+    session: str | None,
+    since: str | None,
+    project: str | None,
+    *,
+    all_projects: bool,
+    undo: bool,
+    as_json: bool,
+) -> None:
+    """List the memories that were distilled from sessions: each with who said it, when, about what, and the evidence.
+
+    Without an ID, --session or --since: what was learnt in the last 24 hours, or else in the last session that taught
+    anything. What an earlier session taught and this one said again is marked; --undo leaves it, unless it is named.
+
+    WHEN is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
+
+    \b
+    Examples:
+      howcome learnt
+      howcome learnt --session 6295e04b
+      howcome learnt --since 7d --json
+      howcome learnt --undo mem-3f9a mem-71c0
+      howcome learnt --undo --session 6295e04b
+    """
+    check_scope(project, all_projects=all_projects)
+    if bool(memory_ids) + (session is not None) + (since is not None) > 1:
+        raise click.UsageError("choose one of ID, --session and --since")
+    since_ms = None if since is None else moment_ms(since, "--since", now_ms())
+    try:
+        with open_app(read_settings(os.environ), create=False) as app:
+            if memory_ids:
+                found = [(app.memories.get(clean_argument(ident)), True) for ident in memory_ids]
+            elif session is not None:
+                found = app.memories.learnt_in(app.events.session_named(clean_argument(session))[0])
+            else:
+                found = _latest(app, scope_of(app, project, all_projects=all_projects), since_ms)
+            if undo:
+                found = [(app.memories.forget(one.key.hex(), is_person=True), True) for one, is_new in found if is_new]
+            rows = [_row(app, memory, is_new=is_new) for memory, is_new in found]
+    except StoreMissingError:
+        if memory_ids or session is not None:
+            raise
+        rows = []
+    if as_json:
+        echo(json_line({"undone" if undo else "learnt": rows}))
+        return
+    for line in _lines(rows, is_undone=undo):
+        echo(line)
+
+
+def _latest(app: App, scope: Scope, since_ms: int | None) -> list[tuple[Memory, bool]]:
+    found = app.memories.learnt_since(scope, now_ms() - _DAY_MS if since_ms is None else since_ms)
+    if found or since_ms is not None:
+        return found
+    return app.memories.learnt_last(scope)
+
+
+def _row(app: App, memory: Memory, *, is_new: bool) -> dict[str, object]:
+    """A memory with its evidence; `said_by` is whose words it is, `is_new` that it was learnt then, not said again."""
+    return memory_view(memory) | {
+        "said_by": memory.origin, "is_new": is_new, "borne_out_by": evidence_view(app.events.cited(memory.evidence)),
+    }  # fmt: skip
+
+
+def _lines(rows: list[dict[str, object]], *, is_undone: bool) -> list[str]:
+    if is_undone:
+        said = f"{counted(len(rows), 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back"
+        return [*(memory_line(row) for row in rows), f"{said}." if rows else "Nothing to take back."]
+    lines = []
+    for row in rows:
+        lines.append(memory_line(row))
+        about = f", about {row['subject']}" if row["subject"] else ""
+        again = "" if row["is_new"] else ", said again"
+        when = short_time(str(row["said_at"] or row["created_at"]))
+        where = f"; {row['cited']}" if row["cited"] else ""
+        lines.append(f"    {_WHO.get(str(row['said_by']), row['said_by'])}, {when}{about}{again}{where}")
+    return [*lines, _WRONG] if rows else ["Nothing was learnt here lately; `howcome distil` looks for more."]
