@@ -88,7 +88,7 @@ FIELDS = (
     Field("llm_key_env", "", "The environment variable that holds the key for `http` or `anthropic`."),
     Field("llm_command", "claude", "The program of `claude`: a name on PATH, or a path."),
     Field("llm_deadline_s", 300, "Seconds that a call may take for which nobody waits.", 5, 3600),
-    Field("llm_answer_tokens", 4096, "Tokens that one answer may have at most.", 256, 65536),
+    Field("llm_answer_tokens", 8192, "Tokens that one answer may have at most.", 256, 65536),
     Field("llm_daily_calls", 0, "Calls of the language model that may be made a day (UTC); 0: none."),
     Field("llm_daily_tokens", 0, "Tokens that they may use a day, in and out; 0: none."),
     Field("fusion", "weighted", _FUSION, choices=FUSIONS),

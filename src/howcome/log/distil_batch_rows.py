@@ -39,7 +39,7 @@ class DistilBatchRows(Protocol):
         ...
 
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
-        """Batches that no model was asked for with success, the newest first."""
+        """Batches that no model was asked for with success: the newest session first, of each the oldest first."""
         ...
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:

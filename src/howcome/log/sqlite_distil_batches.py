@@ -46,7 +46,7 @@ _OPEN = (
 _PENDING = (
     "SELECT id, session_id, project_id, first_row, last_row, ended_ms, failures FROM distil_batches"  # noqa: S608 - fixed text
     f" WHERE state = '{PENDING}' AND (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR ended_ms >= ?2)"
-    " ORDER BY ended_ms DESC, id DESC"
+    " ORDER BY max(ended_ms) OVER (PARTITION BY session_id) DESC, session_id DESC, last_row"
 )
 
 
@@ -109,7 +109,7 @@ class SqliteDistilBatches:
 
     # -- what becomes of them --------------------------------------------------------------------------------------
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
-        """Batches that wait for a model, the newest first."""
+        """Batches that wait for a model, as the port says."""
         return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
