@@ -32,6 +32,13 @@ class Turn(NamedTuple):
     text: str
 
 
+def as_one(turns: Sequence[Turn]) -> str:
+    """A conversation as one prompt: programs take nothing else."""
+    first, *rest = turns
+    told = {"assistant": "You have answered:", "user": "And then you were told:"}
+    return "\n\n".join([first.text, *(f"{told[turn.role]}\n{turn.text}" for turn in rest)])
+
+
 class Reply(NamedTuple):
     """What a model said, and what that used."""
 
