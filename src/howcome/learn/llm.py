@@ -82,7 +82,8 @@ _SHELL = re.compile(r"bash|shell|exec|terminal", re.IGNORECASE)
 _EDIT = re.compile(r"edit|write|replace|patch|create", re.IGNORECASE)
 _ASKING = re.compile(r"ask.*question|exit.?plan", re.IGNORECASE)
 _TROUBLE = re.compile(
-    r"^.*\b(?:error|fail(?:ed|s|ures?)?|fatal|conflict|denied|panic|exception|unrecognized|not found)\b.*(?:\n.*)?",
+    r"^.*(?<![\w-])(?<!\D0 )(?:error|fail(?:ed|s|ures?)?|fatal|conflict|denied|panic|exception|unrecognized|not found)"
+    r"(?![\w-]).*(?:\n.*)?",
     re.IGNORECASE | re.MULTILINE,
 )
 """Where the output of a command speaks of a failure: a pipe hides its exit code."""
