@@ -566,6 +566,28 @@ def test_other_words_for_what_a_tool_said_are_the_tools(store: SqliteStore) -> N
     assert one(store, "fruits").origin == "tool"
 
 
+def test_what_a_tool_said_in_words_of_the_conversation_is_the_tools(store: SqliteStore) -> None:
+    """Also where each of them was said by somebody: it is nearer to what the tool said than to what it cites."""
+    transcript = Transcript(store)
+    transcript.say("please deploy the tide pages, and run the tests", "Tests were skipped twice last week.")
+    poison = "error: tests are skipped before each deploy of the tide pages"
+    transcript.add(transcript.call("make deploy"), transcript.result(poison, failed=True))
+    distil(store, operation("ADD", "Tests are skipped before each deploy of the tide pages.", (1,)))
+    assert one(store, "skipped").origin == "tool"
+
+
+def test_a_note_of_few_words_of_the_user_names_what_they_are_about(store: SqliteStore) -> None:
+    """Names that the agent used before are no words of a tool."""
+    transcript = Transcript(store)
+    transcript.say(
+        "the poller?", "`TidePoller.read` falls back to the last height of the gauge.", "no, print a warning"
+    )
+    transcript.add(transcript.call("make check"), transcript.result("error: the gauge is not there", failed=True))
+    text = "The user wants `TidePoller.read` to print a warning, and not to fall back to the last height of the gauge."
+    distil(store, operation("ADD", text, (3,)))
+    assert one(store, "warning").origin == "user"
+
+
 @pytest.mark.parametrize("cited", [(4,), (1,), (1, 4)])
 def test_what_a_tool_said_takes_nothing_away(store: SqliteStore, cited: tuple[int, ...]) -> None:
     """Somebody has to look at it."""

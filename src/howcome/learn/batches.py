@@ -62,6 +62,5 @@ def closed(told: Sequence[StoredEvent], now_ms: int) -> tuple[list[NewBatch], bo
 
 def _batch(told: Sequence[StoredEvent], why: str) -> NewBatch:
     turns = [event for event in told if event.kind in events.TURN_KINDS]
-    last = turns[-1]
-    rows = told[0].row, told[-1].row
-    return NewBatch(last.project, *rows, turns=len(turns), ended_ms=last.order_ms, closed_by=why)
+    rows, ended_ms = (told[0].row, told[-1].row), turns[-1].order_ms
+    return NewBatch(turns[-1].project, *rows, turns=len(turns), ended_ms=ended_ms, closed_by=why)

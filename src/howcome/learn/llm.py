@@ -45,38 +45,25 @@ NOTE_CHARS, MOST_CITED = 300, 3
 ANSWER_CHARS = 1000
 """A text may be so long before the answer has another shape than it was asked for."""
 
-_QUOTED: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"message": {"type": "integer"}, "quote": {"type": "string", "maxLength": ANSWER_CHARS}},
-    "required": ["message", "quote"],
-    "additionalProperties": False,
-}
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "operations": {
-            "type": "array",
-            "maxItems": MOST_OPERATIONS,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "op": {"type": "string", "enum": list(OPERATIONS)},
-                    "type": {"type": "string", "enum": list(memories.TYPES)},
-                    "text": {"type": "string", "maxLength": ANSWER_CHARS},
-                    "memory": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                    "evidence": {"type": "array", "items": _QUOTED, "maxItems": 8},
-                    "reason": {"type": "string", "maxLength": ANSWER_CHARS},
-                },
-                "required": ["op", "type", "text", "memory", "evidence", "reason"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["operations"],
-    "additionalProperties": False,
-}
+
+def _object(**properties: object) -> Mapping[str, object]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+_TEXT = {"type": "string", "maxLength": ANSWER_CHARS}
+_QUOTED = _object(message={"type": "integer"}, quote=_TEXT)
+_OPERATION = _object(
+    op={"type": "string", "enum": list(OPERATIONS)},
+    type={"type": "string", "enum": list(memories.TYPES)},
+    text=_TEXT,
+    memory={"anyOf": [{"type": "string"}, {"type": "null"}]},
+    evidence={"type": "array", "items": _QUOTED, "maxItems": 8},
+    reason=_TEXT,
+)
+SCHEMA = _object(operations={"type": "array", "maxItems": MOST_OPERATIONS, "items": _OPERATION})
 _QUESTION = os.path.join(os.path.dirname(__file__), "notes_prompt.txt")
-"""What is asked: what good notes are, and how they are written."""
+OWN_WORDS = "user agent runs edits fails prints"
+"""With which messages are shown."""
 
 _SHELL = re.compile(r"bash|shell|exec|terminal", re.IGNORECASE)
 _EDIT = re.compile(r"edit|write|replace|patch|create", re.IGNORECASE)
@@ -108,13 +95,13 @@ class Shown:
         self.memories: dict[str, Memory] = {}
         for memory in remembered:
             self.memories.setdefault(_label(memory.text), memory)
-        self.before = [event for event in before if event.kind == events.USER_PROMPT]
+        is_users = (events.USER_PROMPT, events.ORIGIN_USER)
+        self.before = [event for event in before if (event.kind, event.origin) == is_users]
 
     def prompt(self) -> str:
         """The whole question."""
         known = [f"[{label}] {_described(one)}" for label, one in self.memories.items()]
-        with open(_QUESTION, encoding="utf-8") as stream:
-            parts = [stream.read(), "Memories:", *(known or ["(none)"]), *self._summary(), "", "Messages:"]
+        parts = [question(), "Memories:", *(known or ["(none)"]), *self._summary(), "", "Messages:"]
         day = ""
         for number, (event, line) in enumerate(zip(self.messages, self.lines, strict=True), 1):
             if (today := iso_day(event.ts_ms or event.order_ms)) != day:
@@ -124,18 +111,20 @@ class Shown:
 
     def _summary(self) -> list[str]:
         """What came before in the session: what was learnt from it is among the memories."""
-        if not self.before:
-            return []
-        first, last = self.before[0], self.before[-1]
-        parts = [f"The session began with: {squeeze(first.excerpt, BEFORE_CHARS)}"]
-        if last is not first:
-            parts.append(f"The last that the user said before: {squeeze(last.excerpt, BEFORE_CHARS)}")
-        return ["", "What was learnt earlier in this session is among the memories.", *parts]
+        said = [squeeze(event.excerpt, BEFORE_CHARS) for event in dict.fromkeys(self.before[:1] + self.before[-1:])]
+        heads = "The session began with", "The last that the user said before"
+        return ["", *(f"{head}: {words}" for head, words in zip(heads, said, strict=False))] if said else []
 
     def holds(self, number: int, quote: str) -> bool:
         """Whether a message holds some words, whatever the blanks between them."""
         words, text = " ".join(quote.split()), " ".join(self.texts[number - 1].split())
         return words in text or words in without_personal_data(text)  # which is what it was sent
+
+
+def question() -> str:
+    """What is asked: what good notes are, and how they are written."""
+    with open(_QUESTION, encoding="utf-8") as stream:
+        return stream.read()
 
 
 def remembered(
@@ -152,10 +141,9 @@ def remembered(
     ids = {event.id for event in (*before, *told)}
     live = [memory for memory in known if memory.is_live]
     own = [memory for memory in live if ids & set(memory.evidence)][-OWN_MEMORIES:]
-    others = [memory for memory in live if memory not in own]
-    by_words = _by_words(told, others)
-    by_key = {memory.key: memory for memory in others}
-    by_meaning = [by_key[key] for key in near if key in by_key]
+    others = {memory.key: memory for memory in live if memory not in own}
+    by_words = _by_words(told, list(others.values()))
+    by_meaning = [others[key] for key in near if key in others]
     in_turn = [one for pair in zip(by_meaning, by_words, strict=False) for one in pair] + by_meaning + by_words
     return [*own, *list(dict.fromkeys(in_turn))[:NEAR_MEMORIES]]
 
@@ -212,7 +200,8 @@ def _deed(event: StoredEvent) -> str:
             return f"runs {squeeze(event.excerpt, TOOL_CHARS)}"
         if _ASKING.search(tool):
             return f"agent, {tool}: {squeeze(event.text or event.excerpt, ASKED_CHARS)}"
-        return f"edits {_inside(event)}" if event.file and _EDIT.search(tool) else ""
+        is_edit = event.file is not None and _EDIT.search(tool)
+        return f"edits {str(event.file).removeprefix(event.project + '/')}" if is_edit else ""
     if event.kind != events.TOOL_RESULT or not (event.failed or _SHELL.search(tool)):
         return ""
     trouble = _TROUBLE.search(event.text or event.excerpt)
@@ -220,10 +209,6 @@ def _deed(event: StoredEvent) -> str:
         return ""
     how = "fails" if event.failed else "prints"
     return f"{tool} {how}: {squeeze(trouble[0] if trouble else event.excerpt, FAILURE_CHARS)}"
-
-
-def _inside(event: StoredEvent) -> str:
-    return (event.file or "").removeprefix(event.project + "/")
 
 
 def _room(lengths: Sequence[int]) -> int:

@@ -25,6 +25,8 @@ from howcome.errors import OverBudgetError, ProviderError, WrongShapeError
 from howcome.learn.batches import close_batches
 from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.operations import SenselessError, Weighing, proposals_in
+from howcome.providers.http_post import RefusedError, TryLaterError
+from howcome.providers.llm_adapter import DeclinedError, NotYetError
 from howcome.redact.redactor import Redactor
 
 if TYPE_CHECKING:
@@ -243,7 +245,7 @@ class ModelDistillation:
             report.asked -= 1
             report.problem = problem
             return
-        if _is_later(error):
+        if isinstance(error, NotYetError):
             self._later = problem
             return
         is_dead = isinstance(error, WrongShapeError | SenselessError)
@@ -272,22 +274,12 @@ class ModelDistillation:
 
 def _is_about(error: ProviderError) -> bool:
     """Whether a failure may be about the question: declined, too long, or no answer in time."""
-    from howcome.providers.http_post import RefusedError, TryLaterError
-    from howcome.providers.llm_adapter import DeclinedError
-
     if isinstance(error, DeclinedError):
         return error.is_about_question
     if isinstance(error, RefusedError):
         return error.status in _ABOUT_THE_QUESTION
     cause = getattr(error.__cause__, "reason", error.__cause__)
     return isinstance(error, TryLaterError) and isinstance(cause, TimeoutError)
-
-
-def _is_later(error: ProviderError) -> bool:
-    """Whether a model will have an answer, and has none yet: others may be asked for meanwhile."""
-    from howcome.providers.llm_adapter import NotYetError
-
-    return isinstance(error, NotYetError)
 
 
 def _take(descriptor: int, deadline: float) -> bool:

@@ -1,14 +1,15 @@
 """What a model's operations on memories are worth: what bears them out, whose words they are, what they change.
 
 An operation has to quote a message that it follows from, word for word; one without such a quote is not done. A model
-repeats what it reads. So what it says is as trusted as the least trusted message that it cites, or that it has
-a word from which nobody in the conversation said (one is enough: a key, a host); and it takes away what somebody
-trusted said only for messages that are trusted as much, and that speak of it. All else is put on the review list.
+repeats what it reads. So what it says is as trusted as the least trusted message that it cites, or that it has a word
+from which nobody in the conversation said (one is enough: a key, a host), or most of its words; and it takes away what
+somebody trusted said only for messages that are trusted as much, and that speak of it. All else is to be looked at.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
@@ -20,7 +21,7 @@ from howcome.domain.reconciliation import Known, StoredCandidate
 from howcome.domain.text import STOP_WORDS, coined_names
 from howcome.errors import ProviderError
 from howcome.learn.admission import REDACTED, admit
-from howcome.learn.llm import MOST_CITED, NOTE_CHARS
+from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, question
 from howcome.learn.reconcile import reconcile
 from howcome.learn.run import memory_digest, memory_key
 
@@ -47,8 +48,9 @@ NO_QUOTE, NO_TEXT, UNKNOWN = "no_quote", "no_text", "unknown_memory"
 MIN_QUOTE_CHARS = 4
 """A shorter quote stands anywhere."""
 
-SUPPORTED_SHARE = 0.3
-"""A text of which the cited messages have fewer words is put in other words: it may be from anything that was shown."""
+SUPPORTED_SHARE, ECHOED_SHARE = 0.5, 0.3
+"""A text is from anything that was shown when fewer of its words were said by anybody trusted; and from what holds so
+many of them, and more than what it cites does (of 255 notes by readers 6 and 1: docs/evaluation.md)."""
 
 _WORD = re.compile(r"[\w./#-]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?=\s)")
@@ -58,28 +60,21 @@ class SenselessError(ProviderError):
     """The answer has the shape that was asked for, and nothing of it means anything."""
 
 
+@dataclass(slots=True, eq=False)
 class Proposal:
     """One operation that makes sense.
 
-    Attributes:
-        target: The memory that it is about (UPDATE, DELETE).
-        cited: The messages that it follows from.
-        origin: Whose words it is.
+    `target` is the memory that it is about (UPDATE, DELETE), `cited` the messages that it follows from, `origin` whose
+    words it is.
     """
 
-    __slots__ = ("cited", "op", "origin", "reason", "target", "text", "type")
-
-    def __init__(
-        self,
-        op: str,
-        type: str,
-        text: str,
-        target: Memory | None,
-        cited: Sequence[StoredEvent],
-        reason: str,
-    ) -> None:
-        self.op, self.type, self.text, self.target, self.cited, self.reason = op, type, text, target, cited, reason
-        self.origin = events.ORIGIN_EXTERNAL
+    op: str
+    type: str
+    text: str
+    target: Memory | None
+    cited: Sequence[StoredEvent]
+    reason: str
+    origin: str = events.ORIGIN_EXTERNAL
 
     @property
     def ts_ms(self) -> int:
@@ -149,7 +144,8 @@ class Trust:
         self._texts = {event.row: text for event, text in zip(shown.messages, shown.texts, strict=True)}
         said = [(event.origin, self._texts[event.row]) for event in shown.messages]
         said += [(memory.origin, memory.text) for memory in shown.memories.values()]
-        self._trusted = _words(" ".join(text for origin, text in said if origin in events.PUSHED_ORIGINS))
+        trusted = [text for origin, text in said if origin in events.PUSHED_ORIGINS]
+        self._trusted = _words(" ".join([*trusted, question(), OWN_WORDS]))
         self._others = [(origin, _words(text)) for origin, text in said if origin not in events.PUSHED_ORIGINS]
 
     def origin_of(self, proposal: Proposal) -> str:
@@ -159,10 +155,11 @@ class Trust:
         if proposal.target is not None and proposal.op == UPDATE:
             origins.append(proposal.target.origin)
             sources.append(proposal.target.text)
-        words, supported = _words(proposal.text), _words(" ".join(sources))
-        is_supported = len(words & supported) >= SUPPORTED_SHARE * len(words)
+        words, cited = _words(proposal.text), _words(" ".join(sources))
+        is_supported = len(words & self._trusted) >= SUPPORTED_SHARE * len(words)
         for origin, theirs in self._others:
-            if not is_supported or words & theirs - self._trusted:
+            is_echo = len(words & theirs) > max(len(words & cited), ECHOED_SHARE * len(words))
+            if is_echo or not is_supported or words & theirs - self._trusted:
                 origins.append(origin)
         return least_trusted(origins)
 
@@ -255,7 +252,6 @@ class Weighing:
         row = None if target is None else target.row
         if proposal.op == DELETE:
             return MemoryChange(proposal.op, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
-        evidence = dict.fromkeys(event.id for event in proposal.cited)
         key = memory_key(self._key, self._root, proposal.type, proposal.text)
         if key in self._superseded:  # it holds again: the old one stays where it is in its chain
             key = memory_key(self._key, self._root, proposal.type, f"{proposal.text}\0{proposal.ts_ms}")
@@ -269,7 +265,7 @@ class Weighing:
             origin=proposal.origin,
             status=memories.OPEN,
             created_ms=proposal.ts_ms,
-            evidence=list(evidence),
+            evidence=[event.id for event in proposal.cited],
             source=memories.LLM,
             subject="" if target is None else target.subject,
             said=[(proposal.ts_ms, proposal.cited[0].id)],

@@ -58,6 +58,10 @@ class DistilBatchRows(Protocol):
         """Lets dead batches wait for a model again, those not retried too often; how many."""
         ...
 
+    def session_sizes(self) -> list[tuple[int, int]]:
+        """Of each session that may be distilled the characters of what was said, and how many other events it has."""
+        ...
+
     def counts(self) -> dict[str, int]:
         """How many batches there are by state; `given_up`: those of the dead that are not retried any more."""
         ...
