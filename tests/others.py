@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from tests.endpoint import Answer, Embeddings
@@ -35,6 +37,39 @@ class Chat(Embeddings):
         """The variables that name it."""
         url = self.url("/v1")
         return {"HOWCOME_LLM": "http", "HOWCOME_LLM_URL": url, "HOWCOME_LLM_MODEL": "small", **BUDGET}
+
+
+class Noter(Chat):
+    """Notes what its usual answer says, or the next of its `answers`, as somebody does who has read the prompt.
+
+    An operation may name messages by number alone: then each is quoted; and a memory by its place among those shown.
+    """
+
+    def __init__(self, *script: Answer, usual: Any = REVIEW, answers: Sequence[Any] = ()) -> None:
+        super().__init__(*script, usual=usual)
+        self.answers = list(answers)
+
+    def answer(self, path: str, question: dict[str, Any]) -> Answer:  # noqa: ARG002 - as the base
+        """The next words."""
+        chosen = self.answers.pop(0) if self.answers else self.usual
+        if not isinstance(chosen, dict) or "operations" not in chosen:
+            return said(chosen)
+        prompt = "\n".join(str(one["content"]) for one in question["messages"][1:])
+        return said({"operations": [noted(one, prompt) for one in chosen["operations"]]})
+
+
+def noted(operation: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """An operation with the quotes and labels of a prompt."""
+    lines = dict(re.findall(r"^\[(\d+)\] (?:[^:\n]+: |runs )?(.+)$", prompt, re.MULTILINE))
+    labels = re.findall(r"^\[(m[0-9a-f]{4})\]", prompt, re.MULTILINE)
+    evidence = [
+        {"message": one, "quote": lines.get(str(one), "nobody said this")[:60]} if isinstance(one, int) else one
+        for one in operation.get("evidence", ())
+    ]
+    memory = operation.get("memory")
+    if isinstance(memory, int):
+        memory = labels[memory - 1] if memory <= len(labels) else "mffff"
+    return {**operation, "evidence": evidence, "memory": memory}
 
 
 class Messages(Embeddings):

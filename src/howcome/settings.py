@@ -52,9 +52,10 @@ SECOND_OPINIONS = ("off", "kingfisher")
 _SECOND_OPINION = "Another scanner for secrets that looks at what `import` stores: `off`, `kingfisher`."
 DISTILLERS = ("rules", "llm", "off")
 _DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (the language model beside them), or `off`."
-LANGUAGE_MODELS = ("off", "http", "anthropic", "claude")
+LANGUAGE_MODELS = ("off", "http", "anthropic", "claude", "command")
 _LANGUAGE_MODEL = (
-    "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program)."
+    "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program),"
+    " `command` (any program: the prompt on standard input, the answer on standard output)."
 )
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
@@ -85,11 +86,11 @@ FIELDS = (
     Field("sources_off", (), "Sources of memories that are not asked; `howcome distil --help` names them."),
     Field("llm", "off", _LANGUAGE_MODEL, choices=LANGUAGE_MODELS),
     Field("llm_url", "", "Endpoint of `http`: `…/v1` (OpenAI, Ollama, llama.cpp, vLLM); of `anthropic`, if another."),
-    Field("llm_model", "", "The model's name there; for `claude` it may be left out."),
+    Field("llm_model", "", "The model's name there; for `claude` and `command` it may be left out."),
     Field("llm_key_env", "", "The environment variable that holds the key for `http` or `anthropic`."),
-    Field("llm_command", "claude", "The program of `claude`: a name on PATH, or a path."),
+    Field("llm_command", "claude", "The program of `claude` (on PATH, or a path); of `command`, with its arguments."),
     Field("llm_deadline_s", 300, "Seconds that a call may take for which nobody waits.", 5, 3600),
-    Field("llm_answer_tokens", 4096, "Tokens that one answer may have at most.", 256, 65536),
+    Field("llm_answer_tokens", 8192, "Tokens that one answer may have at most.", 256, 65536),
     Field("llm_daily_calls", 0, "Calls of the language model that may be made a day (UTC); 0: none."),
     Field("llm_daily_tokens", 0, "Tokens that they may use a day, in and out; 0: none."),
     Field("fusion", "weighted", _FUSION, choices=FUSIONS),

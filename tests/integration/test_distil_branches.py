@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EVERYTHING = Scope.everything()
-SENSELESS = answer(operation("ADD", WAIT, (99,)))
+NOTED = answer(operation("ADD", WAIT, evidence=[{"message": 2, "quote": CHOICE[:40]}]))
+SENSELESS = answer(operation("ADD", WAIT, evidence=[{"message": 99, "quote": CHOICE[:40]}]))
 IMPATIENT = """
 import json, os
 from howcome.app import now_ms, open_app
@@ -81,12 +82,11 @@ def session(tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch)
 @contextmanager
 def model(kind: str, folder: Path, http: list[dict[str, Any]], program: list[dict[str, Any]]) -> Iterator[Any]:
     """A model of a kind that does what its script says, and then adds a memory."""
-    usual = answer(operation("ADD", WAIT))
     if kind == "http":
-        with running(Chat(*http, usual=usual)) as chat:
+        with running(Chat(*http, usual=NOTED)) as chat:
             yield chat
         return
-    claude = ClaudeProgram(folder / "bin", usual=usual)
+    claude = ClaudeProgram(folder / "bin", usual=NOTED)
     claude.will(*program)
     yield claude
 

@@ -14,7 +14,7 @@ from tests.endpoint import running
 from tests.integration.test_model_distilling import CHOICE, answer, operation
 from tests.integration.test_secrets_at_rest import values_of
 from tests.mcp_server import McpServer
-from tests.others import Chat
+from tests.others import Chat, Noter
 from tests.processes import HOOK_FIELDS, ask, hook, payload, run
 
 from howcome.learn.opening import open_batches
@@ -73,7 +73,8 @@ def test_a_planted_secret_reaches_no_prompt_no_memory_and_no_log(
     kind: str, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of distilling and of rationales, by rules and by a model; nor what the commands print."""
-    repeats = answer(operation("ADD", f"The deploy token is {next(iter(PLANTED.values()))}.", (1,)))
+    quoted = [{"message": 1, "quote": "always use this"}]
+    repeats = answer(operation("ADD", f"The deploy token is {next(iter(PLANTED.values()))}.", evidence=quoted))
     with running(Chat(usual=repeats)) as chat:
         program = ClaudeProgram(tmp_path / "bin", usual=repeats)
         model = {"rules": None, "http": chat, "claude": program}[kind]
@@ -92,8 +93,9 @@ def test_a_planted_secret_reaches_no_prompt_no_memory_and_no_log(
             printed += done.stdout + done.stderr
         hook("UserPromptSubmit", payload("UserPromptSubmit", tmp_path / "x", "new", prompt="which config?", cwd=CWD))
         if model is not None:
-            assert len(model.asked) > len(PLANTED) // 10
-            assert leaked(asked_of(model)) == set()
+            asked = asked_of(model)
+            assert all(f"config/{number}.toml" in asked for number in range(len(PLANTED)))
+            assert leaked(asked) == set()
     report = json.loads(run("distil", "--json").stdout)
     assert report["sessions"] == 0
     assert leaked(printed) == set()
@@ -108,7 +110,7 @@ def test_what_an_older_version_stored_openly_is_redacted_before_it_is_shown(stor
     store.connection.execute("UPDATE events SET excerpt = replace(excerpt, 'placeholder-of-the-gauge', ?)", (secret,))
     [event] = [one for one in store.log.events(range(9), with_text=True).values() if secret in (one.text or "")]
     told = f"The poller signs in to the gauge with the token {secret}."
-    with running(Chat(usual=answer(operation("ADD", told)))) as chat:
+    with running(Noter(usual=answer(operation("ADD", told, (1,))))) as chat:
         found = read_settings({"HOME": os.environ["HOME"], **chat.settings})
         report = open_batches(store, found, lambda: START_MS + 10**8, "it").run()
         assert (report.asked, report.added, report.rejected) == (1, 0, {"secret": 1})
@@ -195,7 +197,12 @@ def test_what_a_tool_said_is_pushed_through_no_door(
 ) -> None:
     """Also when the model obeys, citing whom it likes; who searches finds it, as the tool's."""
     assert poisoned.exists()
-    obeys = answer(*(operation("ADD", text, (1, 2, 3)) for text in (OBEYED, POISON[2])), operation("ADD", OBEYED, (1,)))
+    user = {"message": 1, "quote": "deploy the tide pages"}
+    tool = {"message": 3, "quote": "banana-forty-two"}
+    obeys = answer(
+        *(operation("ADD", text, evidence=[user, tool]) for text in (OBEYED, POISON[2])),
+        operation("ADD", OBEYED, evidence=[user]),
+    )
     with running(Chat(usual=obeys)) as chat:
         program = ClaudeProgram(tmp_path / "bin", usual=obeys)
         model = {"rules": None, "http": chat, "claude": program}[kind]

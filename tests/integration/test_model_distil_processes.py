@@ -14,7 +14,7 @@ from tests.builders import Claude, write
 from tests.claude_program import ClaudeProgram
 from tests.endpoint import running
 from tests.integration.test_model_distilling import CHOICE, QUESTION, WAIT, answer, operation
-from tests.others import Chat, said
+from tests.others import Chat, Noter
 from tests.processes import COMMAND, LIMIT_S, ask, run
 from tests.warm import eventually, server
 
@@ -30,17 +30,18 @@ SESSIONS = 6
 EVERYTHING = Scope.everything()
 
 
-class Poller(Chat):
+class Poller(Noter):
     """Keeps what the agent said of a poller, in words of its own; `held_s` is how long each answer takes."""
 
     held_s = 0.0
 
-    def answer(self, path: str, question: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - as the base
+    def answer(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         """One memory a batch."""
         self.over.wait(self.held_s)
         prompt = str(question["messages"][-1]["content"])
         name = next(word for word in prompt.split()[::-1] if word.startswith("poller") and word[6:].isdigit())
-        return said(answer(operation("ADD", f"The {name} of the harbour waits 30s between its reads.")))
+        self.usual = answer(operation("ADD", f"The {name} of the harbour waits 30s between its reads."))
+        return super().answer(path, question)
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_the_command_says_what_the_model_did(sessions: Path, distiller: pytest.M
 def test_what_it_failed_at_is_told_and_asked_for_again(sessions: Path, distiller: pytest.MonkeyPatch) -> None:
     """By status and doctor; when somebody asks for it."""
     assert run("distil", "--retry").returncode == 0
-    with running(Chat({"value": said(answer(operation("ADD", WAIT, (9,))))}, usual=answer())) as chat:
+    with running(Noter(answers=[answer(operation("ADD", WAIT, (9,)))], usual=answer())) as chat:
         use(distiller, chat)
         assert "it failed at 1 batch:" in run("distil").stdout
         assert ask("status")["distil_batches"] == {"pending": 0, "done": 5, "dead": 1, "given_up": 0}
@@ -197,7 +198,8 @@ def test_the_claude_program_distils_and_starts_nothing_of_ours(
     tmp_path: Path, store_folder: Path, distiller: pytest.MonkeyPatch
 ) -> None:
     """Whatever it runs itself: within it nobody is asked."""
-    program = ClaudeProgram(tmp_path / "bin", usual=answer(operation("ADD", WAIT)))
+    evidence = [{"message": 2, "quote": "30s, which is enough for its gauge"}]
+    program = ClaudeProgram(tmp_path / "bin", usual=answer(operation("ADD", WAIT, evidence=evidence)))
     nested = {"runs": [[[*COMMAND, "distil"], ""]]}
     wrong = ({"answer": {"result": "no JSON"}}, {"answer": {"result": "{}"}}, {"answer": {"stop_reason": "refusal"}})
     program.will(nested, *wrong)

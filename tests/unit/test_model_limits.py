@@ -131,7 +131,7 @@ def test_a_model_that_knows_another_name_for_the_limit_is_asked_so(store: Sqlite
 def test_the_settings_reach_every_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By both names; the program is told by its variable."""
     settings = read_settings({"HOWCOME_HOME": str(tmp_path)})
-    assert (settings.llm_deadline_s, settings.llm_answer_tokens) == (300, 4096)
+    assert (settings.llm_deadline_s, settings.llm_answer_tokens) == (300, 8192)
     monkeypatch.setenv("MY_KEY", "k")
     program = ClaudeProgram(tmp_path / "program")
     for llm, more in (

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
     from howcome.learn.model_run import ModelDistillation
+    from howcome.learn.opening import Estimate
     from howcome.learn.rationale.run import Rationales
     from howcome.learn.run import Distillation
     from howcome.settings import Settings
@@ -44,6 +45,12 @@ class Learning:
         from howcome.learn.opening import open_batches
 
         return open_batches(self._store, self._settings, now_ms, self._known_as(), self._models.meaning)
+
+    def estimated(self) -> Estimate:
+        """What asking a model for the whole history takes."""
+        from howcome.learn.opening import estimated
+
+        return estimated(self._store)
 
     def rationales(self) -> Rationales:
         """What writes rationales; see `learn.rationale.opening.open_rationales`."""

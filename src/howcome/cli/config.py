@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -93,10 +94,7 @@ def change(name: str, values: tuple[str, ...], *, as_json: bool) -> None:
         value = check_value(field, values, name) if is_list else parse_text(field, values[0], name)
     except SettingsError as error:  # a slip at the prompt: the settings themselves are as they were
         raise UsageError(str(error)) from error
-    before = read_snapshot(_path())
-    document = _document(before)
-    document[name] = list(value) if isinstance(value, tuple) else value
-    _keep(tomlkit.dumps(document).encode(), before)
+    write_settings({name: list(value) if isinstance(value, tuple) else value})
     _say(field, as_json=as_json)
 
 
@@ -111,6 +109,14 @@ def unset(name: str, *, as_json: bool) -> None:
         document.remove(name)
         _keep(tomlkit.dumps(document).encode(), before)
     _say(field, as_json=as_json)
+
+
+def write_settings(values: Mapping[str, object]) -> None:
+    """Writes settings into config.toml, where everything else stays as it is."""
+    before = read_snapshot(_path())
+    document = _document(before)
+    document.update(values)
+    _keep(tomlkit.dumps(document).encode(), before)
 
 
 @config.command()

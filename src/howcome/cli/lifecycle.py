@@ -14,6 +14,7 @@ from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
 from howcome.cli.importing import print_import_report, read_transcripts
+from howcome.cli.offering import offer_model
 from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
@@ -116,6 +117,8 @@ def init(
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
+    if not yes:
+        offer_model()
     echo()
     echo("Now try:")
     for owner in owners:

@@ -24,8 +24,8 @@ MAX_RETRIES = 3
 MAX_FAILURES = 2
 """A batch that the model refuses, or has no answer to in time, so often, is dead."""
 
-MESSAGES, TIME, TOPIC, PROJECT, END = "messages", "time", "topic", "project", "end"
-"""Why a batch ends where it does: it is full, its time is over, another topic or project begins, nothing follows."""
+SIZE, PROJECT, END = "size", "project", "end"
+"""Why a batch ends where it does: it is full, another project begins, nothing follows."""
 
 
 @dataclass(slots=True, eq=False)

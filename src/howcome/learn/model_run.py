@@ -1,6 +1,7 @@
-"""Distilling by a language model, beside the rules: batches are closed, then a model is asked for each, newest first.
+"""Distilling by a language model, beside the rules: batches are closed, then a model is asked for each.
 
-The rules distil everything, whatever becomes of a model; it is shown what they made of a batch, and says what else is
+The newest session comes first, and of a session its first batch: the next one is shown what was learnt from it. The
+rules distil everything, whatever becomes of a model; it is shown what they made of a session, and says what else is
 worth knowing, what is better said otherwise, and what is not worth keeping. A batch waits until a model was asked with
 success: over its budget, paused or killed it goes on waiting. What a model fails at is put aside, and waits until
 somebody asks for it again.
@@ -22,8 +23,10 @@ from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import OverBudgetError, ProviderError, WrongShapeError
 from howcome.learn.batches import close_batches
-from howcome.learn.llm import SCHEMA, Shown, remembered, shown_messages
+from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.operations import SenselessError, Weighing, proposals_in
+from howcome.providers.http_post import RefusedError, TryLaterError
+from howcome.providers.llm_adapter import DeclinedError, NotYetError
 from howcome.redact.redactor import Redactor
 
 if TYPE_CHECKING:
@@ -105,7 +108,7 @@ class ModelDistillation:
         self._meaning = meaning
         self._key = bytes(store.meta("key"))  # type: ignore[call-overload]
         self._redactor = Redactor(self._key)
-        self._failures = 0
+        self._failures, self._later = 0, ""
 
     def run(
         self,
@@ -136,22 +139,26 @@ class ModelDistillation:
         if model is None:
             return report
         report.is_whole = self._close(scope, since_ms, rest)
-        tried: set[int] = set()
+        tried: dict[int, int] = {}
         while report.is_whole and (most_asked is None or report.asked < most_asked):
             with self._asking(wait_s) as is_ours:
                 if not is_ours:
                     report.problem = "another process is asking the model"
                     break
                 report.problem = self._pause()
-                waiting = [one for one in self._store.distil_batches.pending(scope, since_ms) if one.row not in tried]
+                pending = self._store.distil_batches.pending(scope, since_ms)
+                left = {tried[one.row] for one in pending if one.row in tried}
+                waiting = [one for one in pending if one.session not in left]  # what follows waits for what is before
                 if report.problem or not waiting:
                     break
-                tried.add(waiting[0].row)
+                tried[waiting[0].row] = waiting[0].session
                 self._ask(model, waiting[0], report, rest)
             on_batch(len(tried), len(tried) + len(waiting) - 1)
             if report.problem:
                 break
             report.is_whole = rest()
+        if self._later and not report.problem:
+            self._leave_alone(self._later, 0.0, report)
         report.waiting = self._store.distil_batches.counts()[PENDING]
         return report
 
@@ -189,8 +196,8 @@ class ModelDistillation:
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
         every = self._store.memories.select(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
         known = [memory for memory in every if not memory.is_outside]
-        messages = shown_messages(told)
-        shown = Shown(messages, remembered(told, known, self._near_by_meaning(told, known, rest)))
+        before = main_events(batch.session, 0, batch.first_row - 1)
+        shown = Shown(told, remembered(told, before, known, self._near_by_meaning(told, known, rest)), before)
         if not rest():
             report.is_whole = False
             return
@@ -198,7 +205,8 @@ class ModelDistillation:
         root = dict(self._store.projects.roots())[batch.project_id]
         weighing = Weighing(self._key, self._redactor, batch.project_id, root, known)
         try:
-            proposals = proposals_in(model.complete(self._redactor.redact(shown.prompt()), SCHEMA), shown)
+            answer = model.complete(self._redactor.redact(shown.prompt()), SCHEMA)
+            proposals = proposals_in(answer, shown, weighing.rejected)
         except ProviderError as error:
             self._failed(batch, error, report)
             return
@@ -237,6 +245,9 @@ class ModelDistillation:
             report.asked -= 1
             report.problem = problem
             return
+        if isinstance(error, NotYetError):
+            self._later = problem
+            return
         is_dead = isinstance(error, WrongShapeError | SenselessError)
         if is_dead or _is_about(error):
             is_dead = is_dead or batch.failures + 1 >= MAX_FAILURES
@@ -245,8 +256,10 @@ class ModelDistillation:
             self._failures += 1
             if self._failures < MOST_FAILURES:
                 return
-        now_ms, wait_s = self._now_ms(), getattr(error, "wait_s", 0.0)
-        pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
+        self._leave_alone(problem, getattr(error, "wait_s", 0.0), report)
+
+    def _leave_alone(self, problem: str, wait_s: float, report: ModelReport) -> None:
+        now_ms, pause_ms = self._now_ms(), min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
         self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
         report.problem = problem
 
@@ -261,9 +274,6 @@ class ModelDistillation:
 
 def _is_about(error: ProviderError) -> bool:
     """Whether a failure may be about the question: declined, too long, or no answer in time."""
-    from howcome.providers.http_post import RefusedError, TryLaterError
-    from howcome.providers.llm_adapter import DeclinedError
-
     if isinstance(error, DeclinedError):
         return error.is_about_question
     if isinstance(error, RefusedError):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from howcome.domain.spending import DISTIL
 from howcome.errors import ProviderError
+from howcome.learn.batches import MOST_CHARS, TOOL_CHARS
 from howcome.learn.model_run import ModelDistillation
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.settings import ACTIVE
+
+CHARS_A_TOKEN, CHARS_AN_EVENT = 4, 20
+TOKENS_A_CALL, ANSWER_TOKENS = 2200, 1500
+"""Of the question, the form of the answer and memories; and of an answer with some eight notes."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +52,24 @@ def open_batches(
         return open_model(settings, store.spending, DISTIL, limit_s=limit_s, limit_setting=LIMIT_SETTING)
 
     return ModelDistillation(store, model, now_ms, known_as, meaning)
+
+
+class Estimate(NamedTuple):
+    """What asking a model for a whole history takes."""
+
+    sessions: int
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+
+def estimated(store: Store) -> Estimate:
+    """What asking a model for everything that is stored takes; of 28 sessions it is right to a twentieth."""
+    sizes = store.distil_batches.session_sizes()
+    calls = sum(1 + (said_chars + others * TOOL_CHARS) // MOST_CHARS for said_chars, others in sizes)
+    read_chars = sum(said_chars + others * CHARS_AN_EVENT for said_chars, others in sizes)
+    tokens_in = read_chars // CHARS_A_TOKEN + calls * TOKENS_A_CALL
+    return Estimate(len(sizes), calls, tokens_in, calls * ANSWER_TOKENS)
 
 
 def not_allowed(settings: Settings) -> str:

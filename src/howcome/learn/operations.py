@@ -1,17 +1,19 @@
-"""What a model's operations on memories are worth: whether they make sense, whose words they are, what they change.
+"""What a model's operations on memories are worth: what bears them out, whose words they are, what they change.
 
-A model repeats what it reads. So what it says is as trusted as the least trusted message that it cites, or that it has
-a word from which nobody in the conversation said (one is enough: a key, a host); and it takes away what somebody
-trusted said only for messages that are trusted as much, and that speak of it. All else is put on the review list.
+An operation has to quote a message that it follows from, word for word; one without such a quote is not done. A model
+repeats what it reads. So what it says is as trusted as the least trusted message that it cites, or that it has a word
+from which nobody in the conversation said (one is enough: a key, a host), or most of its words; and it takes away what
+somebody trusted said only for messages that are trusted as much, and that speak of it. All else is to be looked at.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
-from howcome.domain.candidates import MAX_TEXT_CHARS, REPEATED, SECRET, Candidate, least_trusted
+from howcome.domain.candidates import REPEATED, SECRET, TOO_LONG, Candidate, least_trusted
 from howcome.domain.distil_batches import ADD, DELETE, NOOP, UPDATE, MemoryChange
 from howcome.domain.events import squeeze
 from howcome.domain.memories import NewMemory
@@ -19,6 +21,7 @@ from howcome.domain.reconciliation import Known, StoredCandidate
 from howcome.domain.text import STOP_WORDS, coined_names
 from howcome.errors import ProviderError
 from howcome.learn.admission import REDACTED, admit
+from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, question
 from howcome.learn.reconcile import reconcile
 from howcome.learn.run import memory_digest, memory_key
 
@@ -39,38 +42,39 @@ OLDER = "older"
 TELLING_WORDS = 2
 """So many words of a memory, or one name of it, are said of it and not by chance."""
 
-SUPPORTED_SHARE = 0.3
-"""A text of which the cited messages have fewer words is put in other words: it may be from anything that was shown."""
+NO_QUOTE, NO_TEXT, UNKNOWN = "no_quote", "no_text", "unknown_memory"
+"""Why an operation is not done: no message holds what it quotes, it says nothing, it names what was not shown."""
+
+MIN_QUOTE_CHARS = 4
+"""A shorter quote stands anywhere."""
+
+SUPPORTED_SHARE, ECHOED_SHARE = 0.5, 0.3
+"""A text is from anything that was shown when fewer of its words were said by anybody trusted; and from what holds so
+many of them, and more than what it cites does (of 255 notes by readers 6 and 1: docs/evaluation.md)."""
 
 _WORD = re.compile(r"[\w./#-]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?=\s)")
 
 
 class SenselessError(ProviderError):
-    """The answer has the shape that was asked for, and means nothing."""
+    """The answer has the shape that was asked for, and nothing of it means anything."""
 
 
+@dataclass(slots=True, eq=False)
 class Proposal:
     """One operation that makes sense.
 
-    Attributes:
-        target: The memory that it is about (UPDATE, DELETE).
-        cited: The messages that it follows from.
-        origin: Whose words it is.
+    `target` is the memory that it is about (UPDATE, DELETE), `cited` the messages that it follows from, `origin` whose
+    words it is.
     """
 
-    __slots__ = ("cited", "op", "origin", "reason", "target", "text", "type")
-
-    def __init__(
-        self,
-        op: str,
-        type: str,
-        text: str,
-        target: Memory | None,
-        cited: Sequence[StoredEvent],
-        reason: str,
-    ) -> None:
-        self.op, self.type, self.text, self.target, self.cited, self.reason = op, type, text, target, cited, reason
-        self.origin = events.ORIGIN_EXTERNAL
+    op: str
+    type: str
+    text: str
+    target: Memory | None
+    cited: Sequence[StoredEvent]
+    reason: str
+    origin: str = events.ORIGIN_EXTERNAL
 
     @property
     def ts_ms(self) -> int:
@@ -78,55 +82,84 @@ class Proposal:
         return max(event.ts_ms or event.order_ms for event in self.cited)
 
 
-def proposals_in(answer: Mapping[str, object], shown: Shown) -> list[Proposal]:
+def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str, int]) -> list[Proposal]:
     """The operations of an answer that has the shape of `llm.SCHEMA`, but for those that change nothing.
 
+    Args:
+        answer: What the model says.
+        shown: What it was shown.
+        rejected: Where those that make no sense are counted, by reason.
+
     Raises:
-        SenselessError: one of them names what was not shown, or says nothing: then none is believed.
+        SenselessError: none of them makes sense.
     """
-    found: list[Mapping[str, object]] = answer["operations"]  # type: ignore[assignment]
-    return [_proposal(one, shown) for one in found if one["op"] != NOOP]
+    wanted = [one for one in answer["operations"] if one["op"] != NOOP]  # type: ignore[attr-defined]
+    found: list[Proposal] = []
+    for one in wanted:
+        proposal = _proposal(one, shown)
+        if isinstance(proposal, Proposal):
+            found.append(proposal)
+        else:
+            rejected[proposal] = rejected.get(proposal, 0) + 1
+    if wanted and not found:
+        raise SenselessError(f"no operation of its answer makes sense: {', '.join(sorted(rejected))}")
+    return found
 
 
-def _proposal(one: Mapping[str, object], shown: Shown) -> Proposal:
-    op, text = str(one["op"]), " ".join(clean_text(str(one["text"])).split())
-    numbers: list[int] = list(dict.fromkeys(one["evidence"]))  # type: ignore[call-overload]
-    if not numbers:
-        raise SenselessError(f"{op} cites no message")
-    if not all(1 <= number <= len(shown.messages) for number in numbers):
-        raise SenselessError(f"{op} cites a message that was not shown")
+def _proposal(one: Mapping[str, object], shown: Shown) -> Proposal | str:
+    """An operation that makes sense, or why it makes none."""
+    op, text = str(one["op"]), _shortened(" ".join(clean_text(str(one["text"])).split()))
+    cited = _cited(one["evidence"], shown)  # type: ignore[arg-type]
+    if not cited:
+        return NO_QUOTE
     if op != DELETE and not text:
-        raise SenselessError(f"{op} has no text")
-    target, number = None, one["memory"]
-    if op in (UPDATE, DELETE):
-        if not isinstance(number, int) or not 1 <= number <= len(shown.memories):
-            raise SenselessError(f"{op} names a memory that was not shown")
-        target = shown.memories[number - 1]
-    cited = [shown.messages[number - 1] for number in numbers]
+        return NO_TEXT
+    target = shown.memories.get(str(one["memory"]).strip("[] ")) if op in (UPDATE, DELETE) else None
+    if op in (UPDATE, DELETE) and target is None:
+        return UNKNOWN
     reason = squeeze(clean_text(str(one["reason"])), REASON_CHARS)
     return Proposal(op, str(one["type"]), text, target, cited, reason)
+
+
+def _cited(evidence: Sequence[Mapping[str, object]], shown: Shown) -> list[StoredEvent]:
+    """The messages that hold what is quoted of them, the user's first."""
+    found: dict[int, StoredEvent] = {}
+    for one in evidence:
+        number, quote = int(str(one["message"])), clean_text(str(one["quote"])).strip()
+        if len(quote) >= MIN_QUOTE_CHARS and 1 <= number <= len(shown.messages) and shown.holds(number, quote):
+            found[number] = shown.messages[number - 1]
+    return sorted(found.values(), key=lambda event: event.origin != events.ORIGIN_USER)[:MOST_CITED]
+
+
+def _shortened(text: str) -> str:
+    """As many sentences of a text as a memory may have, or all of it where the first is too long."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text[: NOTE_CHARS + 1])]
+    return text[: ends[-1]] if ends and len(text) > NOTE_CHARS else text
 
 
 class Trust:
     """Whose words proposals are, given all that a model was shown."""
 
     def __init__(self, shown: Shown) -> None:
-        said = [(event.origin, event.text or event.excerpt) for event in shown.messages]
-        said += [(memory.origin, memory.text) for memory in shown.memories]
-        self._trusted = _words(" ".join(text for origin, text in said if origin in events.PUSHED_ORIGINS))
+        self._texts = {event.row: text for event, text in zip(shown.messages, shown.texts, strict=True)}
+        said = [(event.origin, self._texts[event.row]) for event in shown.messages]
+        said += [(memory.origin, memory.text) for memory in shown.memories.values()]
+        trusted = [text for origin, text in said if origin in events.PUSHED_ORIGINS]
+        self._trusted = _words(" ".join([*trusted, question(), OWN_WORDS]))
         self._others = [(origin, _words(text)) for origin, text in said if origin not in events.PUSHED_ORIGINS]
 
     def origin_of(self, proposal: Proposal) -> str:
         """The least trusted of what a proposal is from."""
         origins = [event.origin for event in proposal.cited]
-        sources = [event.text or event.excerpt for event in proposal.cited]
+        sources = [self._texts[event.row] for event in proposal.cited]
         if proposal.target is not None and proposal.op == UPDATE:
             origins.append(proposal.target.origin)
             sources.append(proposal.target.text)
-        words, supported = _words(proposal.text), _words(" ".join(sources))
-        is_supported = len(words & supported) >= SUPPORTED_SHARE * len(words)
+        words, cited = _words(proposal.text), _words(" ".join(sources))
+        is_supported = len(words & self._trusted) >= SUPPORTED_SHARE * len(words)
         for origin, theirs in self._others:
-            if not is_supported or words & theirs - self._trusted:
+            is_echo = len(words & theirs) > max(len(words & cited), ECHOED_SHARE * len(words))
+            if is_echo or not is_supported or words & theirs - self._trusted:
                 origins.append(origin)
         return least_trusted(origins)
 
@@ -136,7 +169,7 @@ class Trust:
             return False
         if proposal.target.origin in events.PUSHED_ORIGINS and proposal.origin not in events.PUSHED_ORIGINS:
             return True
-        trusted = (event.text or event.excerpt for event in proposal.cited if event.origin in events.PUSHED_ORIGINS)
+        trusted = (self._texts[event.row] for event in proposal.cited if event.origin in events.PUSHED_ORIGINS)
         shared = _words(proposal.target.text) & _words(" ".join(trusted))
         return proposal.op == DELETE and not _is_telling(proposal.target.text, shared)
 
@@ -180,7 +213,7 @@ class Weighing:
             shown: What it was shown.
             near: What is near by meaning to what is to be added.
         """
-        trust, told = Trust(shown), "\n".join(event.text or "" for event in shown.messages)
+        trust, told = Trust(shown), "\n".join(shown.texts)
         found: list[MemoryChange] = []
         for proposal in proposals:
             proposal.origin = trust.origin_of(proposal)
@@ -204,6 +237,8 @@ class Weighing:
             return ""
         if self._redactor.reveals(proposal.text, told):
             return SECRET
+        if len(proposal.text) > NOTE_CHARS:
+            return TOO_LONG
         ids = [event.id for event in proposal.cited]
         return admit(Candidate(proposal.type, proposal.text, ids, proposal.origin, proposal.ts_ms), self._redactor)
 
@@ -217,8 +252,6 @@ class Weighing:
         row = None if target is None else target.row
         if proposal.op == DELETE:
             return MemoryChange(proposal.op, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
-        said = [(event.ts_ms or event.order_ms, event.id) for event in proposal.cited]
-        evidence = dict.fromkeys(event.id for event in proposal.cited)
         key = memory_key(self._key, self._root, proposal.type, proposal.text)
         if key in self._superseded:  # it holds again: the old one stays where it is in its chain
             key = memory_key(self._key, self._root, proposal.type, f"{proposal.text}\0{proposal.ts_ms}")
@@ -226,16 +259,16 @@ class Weighing:
             key=key,
             digest=memory_digest(self._key, proposal.type, proposal.text),
             type=proposal.type,
-            text=proposal.text[:MAX_TEXT_CHARS],
+            text=proposal.text,
             project=self._root,
             agent=None,
             origin=proposal.origin,
             status=memories.OPEN,
             created_ms=proposal.ts_ms,
-            evidence=list(evidence)[: memories.MAX_EVIDENCE],
+            evidence=[event.id for event in proposal.cited],
             source=memories.LLM,
             subject="" if target is None else target.subject,
-            said=[max(said)],
+            said=[(proposal.ts_ms, proposal.cited[0].id)],
         )
         return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
 

@@ -39,7 +39,7 @@ class DistilBatchRows(Protocol):
         ...
 
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
-        """Batches that no model was asked for with success, the newest first."""
+        """Batches that no model was asked for with success: the newest session first, of each the oldest first."""
         ...
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
@@ -56,6 +56,10 @@ class DistilBatchRows(Protocol):
 
     def retry_dead(self) -> int:
         """Lets dead batches wait for a model again, those not retried too often; how many."""
+        ...
+
+    def session_sizes(self) -> list[tuple[int, int]]:
+        """Of each session that may be distilled the characters of what was said, and how many other events it has."""
         ...
 
     def counts(self) -> dict[str, int]:

@@ -15,6 +15,7 @@ from howcome.domain.distil_batches import (
     OpenSession,
     is_free,
 )
+from howcome.domain.events import STORED_KINDS, TURN_KINDS
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED
 from howcome.log.sqlite_memories import SqliteMemories
 from howcome.log.sqlite_memory_writing import MemoryWriter
@@ -45,7 +46,13 @@ _OPEN = (
 _PENDING = (
     "SELECT id, session_id, project_id, first_row, last_row, ended_ms, failures FROM distil_batches"  # noqa: S608 - fixed text
     f" WHERE state = '{PENDING}' AND (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR ended_ms >= ?2)"
-    " ORDER BY ended_ms DESC, id DESC"
+    " ORDER BY max(ended_ms) OVER (PARTITION BY session_id) DESC, session_id DESC, last_row"
+)
+
+_SAID = f"kind IN ({', '.join(str(STORED_KINDS.index(kind)) for kind in TURN_KINDS)})"
+_SIZES = (
+    f"SELECT sum(iif({_SAID}, text_chars, 0)) AS said, sum(NOT {_SAID}) FROM events WHERE agent_id IS NULL"  # noqa: S608 - fixed text
+    " GROUP BY session_id HAVING said > 0"
 )
 
 
@@ -108,7 +115,7 @@ class SqliteDistilBatches:
 
     # -- what becomes of them --------------------------------------------------------------------------------------
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
-        """Batches that wait for a model, the newest first."""
+        """Batches that wait for a model, as the port says."""
         return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
@@ -143,6 +150,10 @@ class SqliteDistilBatches:
                 (PENDING, DEAD, MAX_RETRIES),
             )
             return int(self._db.changes())
+
+    def session_sizes(self) -> list[tuple[int, int]]:
+        """Of each session the characters of what was said, and how many other events it has."""
+        return list(self._db.rows(_SIZES))
 
     def counts(self) -> dict[str, int]:
         """How many batches there are by state; `given_up`: those of the dead that are not retried any more."""

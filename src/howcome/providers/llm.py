@@ -64,6 +64,10 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
         from howcome.providers.llm_claude import ClaudeLanguageModel
 
         return ClaudeLanguageModel(settings.llm_command, settings.llm_model, settings.home, settings.llm_answer_tokens)
+    if settings.llm == "command":
+        from howcome.providers.llm_command import CommandLanguageModel
+
+        return CommandLanguageModel(settings.llm_command, settings.llm_model, settings.home)
     key = _secret(settings.llm_key_env, "llm_key_env")
     if settings.llm == "anthropic":
         from howcome.providers.llm_anthropic import AnthropicLanguageModel

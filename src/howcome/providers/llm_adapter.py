@@ -15,8 +15,8 @@ from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError
 
 MAX_ANSWER_CHARS = 1 << 20
-MOST_ANSWER_TOKENS = 4096
-"""What an answer may have unless the settings say otherwise; ours are objects of some hundred."""
+MOST_ANSWER_TOKENS = 8192
+"""What an answer may have unless the settings say otherwise: 24 notes with their quotes have some 5,000."""
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
@@ -30,6 +30,13 @@ class Turn(NamedTuple):
 
     role: str
     text: str
+
+
+def as_one(turns: Sequence[Turn]) -> str:
+    """A conversation as one prompt: programs take nothing else."""
+    first, *rest = turns
+    told = {"assistant": "You have answered:", "user": "And then you were told:"}
+    return "\n\n".join([first.text, *(f"{told[turn.role]}\n{turn.text}" for turn in rest)])
 
 
 class Reply(NamedTuple):
@@ -87,6 +94,13 @@ class DeclinedError(RefusedError):
     def __init__(self, message: str, usage: Usage, *, is_about_question: bool = True) -> None:
         super().__init__(message)
         self.usage, self.is_about_question = usage, is_about_question
+
+
+class NotYetError(DeclinedError):
+    """Whoever answers does so later; nothing was used. Other questions may be asked meanwhile."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Usage(0, 0), is_about_question=False)
 
 
 class CutShortError(DeclinedError):

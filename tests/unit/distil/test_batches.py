@@ -10,15 +10,14 @@ from tests.batches import START_MS, Transcript
 
 from howcome.domain import events
 from howcome.domain.stored import Scope
-from howcome.learn.batches import IDLE_MS, MOST_MESSAGES, MOST_MS, close_batches
+from howcome.learn.batches import FEW_MESSAGES, FEW_QUIET_MS, MOST_CHARS, QUIET_MS, close_batches
 
 if TYPE_CHECKING:
     from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()
-LATER_MS = START_MS + 10 * MOST_MS
+LATER_MS = START_MS + 2 * FEW_QUIET_MS
 TIDES = "The tide poller reads the gauge at the quay and writes heights into the harbour table every minute"
-BERTHS = "Customers who book a berth online receive an invoice with discount, currency and payment reference"
 
 
 def close(store: SqliteStore, now_ms: int) -> None:
@@ -34,38 +33,45 @@ def found(store: SqliteStore) -> list[tuple[int, str]]:
     return list(rows)
 
 
-def test_a_batch_is_full_at_fifteen_messages(store: SqliteStore) -> None:
-    """Also in the middle of an exchange; what is left waits until nothing follows."""
+def test_a_session_is_one_batch(store: SqliteStore) -> None:
+    """Whatever it speaks of, and however long it paused: only its end shows what of it stood."""
     transcript = Transcript(store)
-    transcript.say(TIDES)
-    transcript.add(*(transcript.answer(f"{TIDES}, part {number}") for number in range(33)))
-    close(store, START_MS + 40_000)
-    assert found(store) == [(MOST_MESSAGES, "messages")] * 2
+    transcript.say(TIDES, "Done.", "and the invoices of the berths?", "They have a discount now.")
+    transcript.number += 30_000
+    transcript.say("I meant another discount", "Now it is that.")
+    close(store, START_MS + 40_000_000)
+    assert found(store) == [(6, "end")]
+
+
+def test_what_is_longer_than_a_question_is_cut_between_exchanges(store: SqliteStore) -> None:
+    """Where it is full, at the next prompt; an exchange that is longer alone stays whole."""
+    transcript = Transcript(store)
+    long = TIDES * (MOST_CHARS // len(TIDES) // 3)
+    for number in range(5):
+        transcript.add(transcript.prompt(f"and {number}?"), transcript.answer(long), transcript.answer(long))
+    close(store, START_MS + 20_000)
+    assert found(store) == [(6, "size"), (6, "size")]
     close(store, LATER_MS)
-    assert found(store)[2:] == [(4, "end")]
-    close(store, LATER_MS)
-    assert sum(turns for turns, _ in found(store)) == 34
+    assert found(store)[2:] == [(3, "end")]
+    transcript.add(*(transcript.answer(long) for _ in range(9)))
+    close(store, 2 * LATER_MS)
+    assert found(store)[3:] == [(9, "end")]
 
 
-def test_a_batch_ends_after_twenty_minutes(store: SqliteStore) -> None:
-    """By the times of the messages, whoever looks when."""
+def test_a_session_that_pauses_is_asked_for_when_it_has_said_enough(store: SqliteStore) -> None:
+    """After twenty quiet minutes; a few words are waited for longer; what follows is another batch."""
     transcript = Transcript(store)
-    transcript.say(TIDES, TIDES)
-    transcript.add(transcript.prompt(TIDES, ts_ms=START_MS + MOST_MS + 5000), transcript.answer(TIDES))
-    close(store, START_MS + MOST_MS + 6000)
-    assert found(store) == [(2, "time")]
-
-
-def test_a_batch_ends_where_another_topic_begins(store: SqliteStore) -> None:
-    """When that exchange is over, by what it shares with the one before; "go on" is no topic."""
-    transcript = Transcript(store)
-    transcript.say(TIDES, TIDES, "go on", TIDES, BERTHS)
-    close(store, START_MS + 9000)
+    transcript.say(*[TIDES] * (FEW_MESSAGES - 1))
+    close(store, START_MS + 1000 * FEW_MESSAGES + QUIET_MS)
     assert found(store) == []
-    transcript.number += 1
-    transcript.say(BERTHS, BERTHS)
-    close(store, START_MS + 9000)
-    assert found(store) == [(4, "topic")]
+    transcript.say(TIDES)
+    close(store, START_MS + 1000 * FEW_MESSAGES + QUIET_MS - 1)
+    assert found(store) == []
+    close(store, START_MS + 1000 * FEW_MESSAGES + QUIET_MS)
+    assert found(store) == [(FEW_MESSAGES, "end")]
+    transcript.say(TIDES)
+    close(store, LATER_MS)
+    assert found(store)[1:] == [(1, "end")]
 
 
 def test_a_batch_is_of_one_project(store: SqliteStore) -> None:
@@ -97,7 +103,7 @@ def test_a_session_that_may_go_on_is_looked_at_again(store: SqliteStore) -> None
     Transcript(store).say(TIDES, TIDES)
     close(store, START_MS + 3000)
     assert len(store.distil_batches.open_sessions(EVERYTHING)) == 1
-    close(store, START_MS + 2000 + IDLE_MS)
+    close(store, START_MS + 2000 + FEW_QUIET_MS)
     assert found(store) == [(2, "end")]
     assert store.distil_batches.open_sessions(EVERYTHING) == []
 
@@ -112,20 +118,18 @@ def test_two_that_close_the_same_close_it_once(store: SqliteStore) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_messages_give_the_same_batches(store: SqliteStore, seed: int) -> None:
-    """However many come at a time, and with every message in one batch."""
+    """However many come at a time while the session goes on, and with every message in one batch."""
     chance = random.Random(seed)
     kinds = (events.USER_PROMPT, events.ASSISTANT_TEXT, events.TOOL_CALL)
-    said = [(chance.choice(kinds), chance.choice((TIDES, BERTHS, "ok"))) for _ in range(90)]
-    steps = [chance.choice((1000, 60_000, 400_000)) for _ in said]
+    said = [(chance.choice(kinds), TIDES * chance.randrange(1, 60)) for _ in range(90)]
     whole, parts = (Transcript(store, f"/t/{name}.jsonl", session=f"session-{name}") for name in ("whole", "parts"))
     for transcript in (whole, parts):
-        clock_ms = START_MS
-        for number, ((kind, text), step_ms) in enumerate(zip(said, steps, strict=True)):
-            clock_ms += step_ms
-            transcript.add(transcript.event(f"{text} {number}", kind, tool="Bash", ts_ms=clock_ms))
+        for kind, text in said:
+            transcript.add(transcript.event(text, kind, tool="Bash"))
             if transcript is parts and chance.random() < 0.3:
-                close(store, clock_ms)
-    close(store, clock_ms + IDLE_MS)
+                close(store, START_MS + 1000 * transcript.number)
+    close(store, LATER_MS)
     batches = found(store)
+    assert len(batches) > 2
     assert batches[: len(batches) // 2] == batches[len(batches) // 2 :]
     assert sum(turns for turns, _ in batches) == 2 * sum(kind in events.TURN_KINDS for kind, _ in said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
 from howcome.cli.lifecycle import init, uninstall, upgrade
 from howcome.errors import LifecycleError, UsageError
+from howcome.settings import read_settings
 from howcome.wiring import inspect
 
 
@@ -37,6 +39,13 @@ def report(result: Result) -> dict[str, Any]:
     value = json.loads(done(result))
     assert isinstance(value, dict)
     return value
+
+
+def write_program(path: Path) -> None:
+    """A program that does nothing."""
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
 
 
 def transcript(home: Path, name: str = "first") -> Path:
@@ -84,6 +93,35 @@ def test_init_reads_the_sessions_that_are_there(home: Path, shell: CliRunner) ->
     transcript(home, "second")
     assert report(shell.invoke(init, ["--yes", "--json"]))["imported"]["accepted"] > 0
     assert report(shell.invoke(init, ["--yes", "--json", "--no-import"]))["imported"] is None
+
+
+def test_init_offers_a_model_with_the_arithmetic_of_this_history(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Default no, and never with --yes; who says yes has caps; the next time nobody is asked."""
+    transcript(home)
+    programs = tmp_path / "programs"
+    write_program(programs / "claude")
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    assert "language model" not in done(shell.invoke(init, ["--yes"]))
+    said = done(shell.invoke(init, input="\n"))
+    assert re.search(
+        r"1 session, 1 call: some 2,\d{3} tokens to read and 1,500 to write, once; then 3,\d{3} a session", said
+    )
+    assert re.search(r"the claude program +your subscription's quota", said)
+    assert re.search(r"claude-haiku-4-5 +\$0\.01", said)
+    assert "No model is asked" in said
+    assert not (home / ".howcome" / "config.toml").exists()
+    said = done(shell.invoke(init, input="y\n"))
+    assert "Let claude do that, 100 calls a day at most?" in said
+    found = read_settings(os.environ)
+    assert (found.distiller, found.llm, found.llm_daily_calls, found.llm_daily_tokens) == (
+        "llm",
+        "claude",
+        100,
+        1_500_000,
+    )
+    assert "language model" not in done(shell.invoke(init, input=""))
 
 
 def test_an_import_that_fails_undoes_nothing(home: Path, shell: CliRunner) -> None:

@@ -1,0 +1,93 @@
+"""What `init` offers: that a language model distils, with what that would take for this history."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import click
+
+from howcome.app import open_app
+from howcome.cli.asking import confirm
+from howcome.cli.config import write_settings
+from howcome.errors import HowcomeError, UsageError
+from howcome.present.render import counted
+from howcome.present.terminal import echo
+from howcome.settings import ACTIVE, read_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.learn.opening import Estimate
+    from howcome.settings import Settings
+
+PRICES = (
+    ("claude-haiku-4-5", 1.0, 5.0),
+    ("claude-sonnet-4-5", 3.0, 15.0),
+    ("gpt-5-mini", 0.25, 2.0),
+    ("gpt-5-nano", 0.05, 0.4),
+)
+"""Models with the list prices of a million tokens read and written, in US dollars; of autumn 2025."""
+
+FREE = "no money"
+QUOTA = "your subscription's quota"
+DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
+"""What is allowed a day where a model is turned on here: `howcome spending` and `howcome config set` change it."""
+
+
+def offer_model() -> None:
+    """Says what a model would take, and turns one on when somebody says yes; the answer is no where nobody is there."""
+    settings = read_settings(os.environ)
+    if settings.distiller != "rules" or os.environ.get(ACTIVE):
+        return
+    try:
+        with open_app(settings, create=False) as app:
+            estimate = app.learn.estimated()
+    except HowcomeError:  # nothing is stored: there is nothing to reckon with
+        return
+    chosen = _chosen(settings)
+    for line in _lines(estimate, settings) if estimate.sessions else ():
+        echo(line)
+    if not estimate.sessions or not chosen:
+        return
+    try:
+        confirm(f"Let {chosen} do that, {_calls_a_day(settings)} calls a day at most", yes=False, err=False)
+    except (click.Abort, UsageError):
+        echo("No model is asked. Later: howcome config set distiller llm")
+        return
+    caps = {"llm_daily_calls": DAILY_CALLS, "llm_daily_tokens": DAILY_TOKENS}
+    unset = {name: most for name, most in caps.items() if not getattr(settings, name)}
+    write_settings({"distiller": "llm", "llm": chosen, **unset})
+    echo("It is asked in the background from the next session on, or now: howcome distil; howcome spending shows all.")
+
+
+def _calls_a_day(settings: Settings) -> int:
+    return settings.llm_daily_calls or DAILY_CALLS
+
+
+def _chosen(settings: Settings) -> str:
+    """The provider that could be turned on with one word; '' when there is none."""
+    if settings.llm != "off":
+        return settings.llm
+    return "claude" if shutil.which(settings.llm_command) else ""
+
+
+def _lines(estimate: Estimate, settings: Settings) -> list[str]:
+    """The arithmetic."""
+    sessions, calls = counted(estimate.sessions, "session"), counted(estimate.calls, "call")
+    each = (estimate.tokens_in + estimate.tokens_out) // max(1, estimate.calls)
+    named = settings.llm_model or ("the claude program" if _chosen(settings) == "claude" else "")
+    known = {name for name, _, _ in PRICES}
+    own = [] if named in known or not named else [(named, QUOTA if _chosen(settings) == "claude" else "its own price")]
+    costs = [*own, *((name, f"${_cost(estimate, price_in, price_out):,.2f}") for name, price_in, price_out in PRICES)]
+    once = f"some {estimate.tokens_in:,} tokens to read and {estimate.tokens_out:,} to write"
+    return [
+        "",
+        "A language model notes more of what sessions taught. It is sent what was said in them, without secrets.",
+        f"  {sessions}, {calls}: {once}, once; then {each:,} a session",
+        *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", FREE)]),
+        "  howcome config set llm, llm_model, llm_key_env, llm_daily_calls, llm_daily_tokens and distiller choose one.",
+    ]
+
+
+def _cost(estimate: Estimate, price_in: float, price_out: float) -> float:
+    return (estimate.tokens_in * price_in + estimate.tokens_out * price_out) / 1e6
