@@ -17,7 +17,18 @@ from tests.processes import run
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 PROJECT = "/home/dev/tidepool"
-IMPORT_KEYS = {"files", "bytes", "records", "accepted", "duplicate", "ignored", "quarantined", "seconds"}
+IMPORT_KEYS = {
+    "files",
+    "bytes",
+    "records",
+    "accepted",
+    "duplicate",
+    "ignored",
+    "quarantined",
+    "unknown",
+    "unknown_files",
+    "seconds",
+}
 ROW_KEYS = {
     "id", "kind", "session_id", "project", "branch", "ts", "type", "tool", "file", "origin", "tokens", "score", "tiers",
     "summary", "excerpt",
@@ -80,7 +91,7 @@ def test_import_reports_what_it_did_and_does_it_once(shell: Shell) -> None:
 
 def test_import_for_people_is_one_line(shell: Shell) -> None:
     """Without --json: how much, how fast, how many."""
-    done = shell("import", str(SAMPLES))
+    done = shell("import", str(SAMPLES / "claude-code"), str(SAMPLES / "codex"))
     assert done.returncode == 0
     assert done.stdout.startswith("5 files, 0.2 MB new in ")
     assert len(done.stdout.splitlines()) == 1

@@ -175,12 +175,10 @@ def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) 
 
 def print_import_report(report: Report, *, found_any: bool) -> None:
     """Says what was read."""
-    if report["unknown_files"]:
-        _print_unknown(report["unknown_files"])
-    if not found_any and report["unknown_files"]:
-        return
     if not found_any:
-        echo("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
+        if not report["unknown_files"]:
+            echo("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
+        _print_unknown(report["unknown_files"])
         return
     rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
     megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
@@ -192,6 +190,7 @@ def print_import_report(report: Report, *, found_any: bool) -> None:
     )
     if report["quarantined"]:
         echo(f"{report['quarantined']:.0f} records could not be read: see `howcome status`")
+    _print_unknown(report["unknown_files"])
 
 
 def _print_unknown(files: dict[str, int]) -> None:

@@ -45,6 +45,7 @@ OTHERS: dict[str, dict[str, bytes]] = {
             b'{\n  "$schema": "https://opencode.ai/config.json",\n  // servers\n  "mcp": {},\n}\n'
         ),
     },
+    "copilot": {".copilot/mcp-config.json": b'{"mcpServers": {"other": {"type": "http", "url": "http://localhost/"}}}'},
 }
 
 
