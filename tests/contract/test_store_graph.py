@@ -12,6 +12,7 @@ from tests.batches import Transcript, find
 
 from howcome import log
 from howcome.domain.code import CodeFile, GraphChange
+from howcome.log.terms import offer_terms
 from howcome.store import sqlite
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def test_every_older_store_becomes_one_of_today(tmp_path: Path, version: int) ->
     """Its rows are there and found, and it holds graphs: the store brings itself up when it is opened."""
     folder = os.path.join(os.path.dirname(log.__file__), "migrations")
     connection = apsw.Connection(str(tmp_path / "howcome.db"))
+    offer_terms(connection)
     for name in sorted(os.listdir(folder))[:version]:
         with open(os.path.join(folder, name), encoding="utf-8") as script:
             connection.execute(script.read())

@@ -83,7 +83,7 @@ class Memory:
         self.said_ms: int | None = values["said_ms"]  # type: ignore[assignment]
         self.pinned_ms: int | None = values["pinned_ms"]  # type: ignore[assignment]
         self.status_ms: int | None = values["status_ms"]  # type: ignore[assignment]
-        self.wrong_ms: int | None = values["wrong_ms"]  # type: ignore[assignment]
+        self.wrong_ms: int | None = values.get("wrong_ms")  # type: ignore[assignment]
         self.supersedes_id = _id_of(values["supersedes_key"])
         self.superseded_by_id = _id_of(values["superseded_by_key"])
         self.evidence = list(evidence)
