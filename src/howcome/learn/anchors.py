@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import sys
 
-from howcome.learn.quick import Words
-
 _ENDINGS = (
     "py|pyi|go|rs|ts|tsx|js|jsx|mjs|cjs|java|kt|kts|swift|rb|php|cs|cpp|cc|c|h|hpp|m|mm|scala|ex|exs|dart"
     "|lua|sh|bash|zsh|ps1|sql"
@@ -45,7 +43,7 @@ class _Names:
 STRONG = _Names()
 """Identifiers, paths, flags, versions, commits, acronyms, status codes."""
 
-_MAY_BE_STRONG = Words(r"[`_/]|[(][)]|[a-z][A-Z]|[A-Z][A-Z]|[0-9]|[A-Za-z][.][A-Za-z]|-[a-z]", is_cased=True)
+_MAY_BE_STRONG = re.compile(r"[`_/]|[(][)]|[a-z][A-Z]|[A-Z][A-Z]|[0-9]|[A-Za-z][.][A-Za-z]|-[a-z]")
 """Every text that has one of `STRONG` has one of these; most that have none of those have none of these."""
 
 MAX_CODE_CHARS = 200
@@ -116,7 +114,7 @@ def has_strong(text: str) -> bool:
 
 def may_be_strong(text: str) -> bool:
     """Whether it is worth looking for a name: most texts without one are told at once."""
-    return _MAY_BE_STRONG.found(text)
+    return _MAY_BE_STRONG.search(text) is not None
 
 
 def is_technical(text: str) -> bool:

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import re
 
-from howcome.learn.quick import Cues
-from howcome.learn.rewriting import unframed
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
 MAX_TEXT_CHARS = 60_000
 """Of a longer text only the beginning is read: nobody types more, and a paste teaches nothing."""
@@ -66,31 +63,14 @@ class Sentence:
         text: Without markdown (names keep their backticks), on one line.
         label: What introduces it ("Root cause"), "" where nothing does; `heading`: the heading above it.
         kind: `text`, `item` (of a list) or `heading`.
-        low: The text in lower case.
         block: Number of its paragraph or item in the text; `place`: its number in that, from 0.
     """
 
-    __slots__ = ("_cues", "_plain", "block", "heading", "kind", "label", "low", "place", "text")
+    __slots__ = ("block", "heading", "kind", "label", "place", "text")
 
     def __init__(self, text: str, label: str, heading: str, kind: str, block: int, place: int) -> None:
         self.text, self.label, self.heading = text, label, heading
         self.kind, self.block, self.place = kind, block, place
-        self.low = text.lower() if text.isascii() else text.lower().replace("’", "'")
-        self._plain: str | None = None
-        self._cues: Collection[int] | None = None
-
-    def has_any(self, cues: Cues) -> bool:
-        """Whether any of some words is in it."""
-        if self._cues is None:
-            self._cues = Cues.numbers_in(self.low)
-        return cues.number in self._cues
-
-    @property
-    def plain(self) -> str:
-        """The text without the words that lead up to what it says."""
-        if self._plain is None:
-            self._plain = unframed(self.text)
-        return self._plain
 
     def __repr__(self) -> str:
         """The text with its label."""
