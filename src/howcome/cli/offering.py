@@ -9,7 +9,6 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.cli.config import write_settings
 from howcome.errors import HowcomeError, UsageError
 from howcome.present.render import counted
 from howcome.present.terminal import echo
@@ -54,6 +53,8 @@ def offer_model() -> None:
     except (click.Abort, UsageError):
         echo("No model is asked. Later: howcome config set distiller llm")
         return
+    from howcome.cli.config import write_settings  # without its package `init` connects all the same
+
     caps = {"llm_daily_calls": DAILY_CALLS, "llm_daily_tokens": DAILY_TOKENS}
     unset = {name: most for name, most in caps.items() if not getattr(settings, name)}
     write_settings({"distiller": "llm", "llm": chosen, **unset})
