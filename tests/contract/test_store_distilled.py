@@ -280,8 +280,8 @@ def test_a_secret_is_never_a_memory(store: Store, secret: str) -> None:
     """Neither one that a distiller puts together nor the place where one was."""
 
     class Leaky(NotingDistiller):
-        def distil(self, exchange: Any, following: Any) -> Any:
-            found = super().distil(exchange, following)
+        def distil(self, stream: Any, place: int) -> Any:
+            found = super().distil(stream, place)
             for candidate in found.candidates:
                 candidate.text += f" The deploy token is {secret}."
             return found
@@ -321,11 +321,11 @@ def test_two_that_distil_at_once_do_the_same_twice(open_store: Callable[[], Stor
     talk.say("and?", CORE)
 
     class Slow(NotingDistiller):
-        def distil(self, exchange: Any, following: Any) -> Any:
-            if "gauge-core" in str([event.text for event in exchange.all_events]):
+        def distil(self, stream: Any, place: int) -> Any:
+            if "gauge-core" in str([event.text for event in stream[place].all_events]):
                 talk.say("newer?", NEWER_CORE)
                 distil(theirs)
-            return super().distil(exchange, following)
+            return super().distil(stream, place)
 
     Distillation(ours, Slow(), lambda: START_MS).run()
     distil(ours)
@@ -340,11 +340,11 @@ def test_a_run_that_has_to_end_is_gone_on_with(store: Store) -> None:
     rests: list[int] = []
 
     class Patient(NotingDistiller):
-        def distil(self, exchange: Any, following: Any) -> Any:
+        def distil(self, stream: Any, place: int) -> Any:
             import time
 
             time.sleep(0.06)
-            return super().distil(exchange, following)
+            return super().distil(stream, place)
 
     def rest() -> bool:
         rests.append(1)

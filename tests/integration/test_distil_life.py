@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from tests.batches import START_MS, Transcript
-from tests.builders import Claude, write
+from tests.builders import CWD, Claude, write
 from tests.hashing import Synonyms
 from tests.noting import NotingDistiller
 from tests.processes import ask, run
@@ -37,29 +37,58 @@ ROW = {
     "superseded_by",
 }  # fmt: skip
 REPORT = ["sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds"]
-TALKS: dict[str, list[str]] = {
+Part = str | tuple[str, dict[str, str], str, bool]
+
+
+def changes(file: str, old: str, new: str) -> Part:
+    """A change of a file."""
+    return "Edit", {"file_path": f"{CWD}/{file}", "old_string": old, "new_string": new}, "ok", False
+
+
+def runs(command: str, output: str, *, fails: bool = False) -> Part:
+    """A command."""
+    return "Bash", {"command": command}, output, fails
+
+
+TALKS: dict[str, list[Part]] = {
     "one": [
-        "which queue?", "I chose Celery over RQ for the berth jobs in `jobs/queue.py` because RQ has no retry support.",
-        "we always run `make check` before a commit in this project", "Understood.",
+        "> which queue for the berth jobs?", "RQ is simpler, Celery retries by itself.",
+        "> use Celery instead of RQ because we need retry logic in `jobs.py`", changes("jobs.py", "rq", "celery"),
+        "The berth jobs in `jobs.py` run on Celery now.",
+        "> we always run `make check` before a commit in this project", "Understood.",
     ],
     "two": [
-        "why is the tide page empty?",
+        "> the tide page is empty since yesterday", runs("pytest test_page.py", "E   KeyError: 'name'", fails=True),
         "Root cause: `tide/page.py` is empty because `load_tides()` swallows the `KeyError` of a gauge without a name.",
-        "thanks", "You are welcome.",
+        changes("tide/page.py", "a", "b"), "Mended.", "> thanks", "You are welcome.",
     ],
     "three": [
-        "and the tide jobs?",
-        "I chose Dramatiq over Celery for the tide jobs in `jobs/tide.py` because Celery needs a result backend.",
-        "note: the export of old gauges comes later", "Fine.",
+        "> and the tide jobs?", "They run on Celery with a result backend in `tide.py`.",
+        "> use Dramatiq instead of Celery for the tide jobs in `tide.py`, Celery needs a result backend",
+        changes("tide.py", "celery", "dramatiq"), "The tide jobs run on Dramatiq.",
+        "> commit it", runs("git commit -m tide", "error: tide.py: line too long (E501)", fails=True),
+        changes("tide.py", "long", "short"), runs("git commit -m tide", "[main 12] tide"),
+        changes("CLAUDE.md", "# Rules", "# Rules\n- Use `tide_clock()` and never the system clock of the quay."),
+        "Committed. The export of old gauges in `export.py` is not implemented yet.",
     ],
 }  # fmt: skip
-"""Three sessions: decisions, a rule of the user's, a root cause, something put off."""
+"""Three sessions: what the user decided and how it is always done, a root cause, a commit that a hook refused, a rule
+that was written down, something put off. What the user says begins with ">", what is neither is a call."""
 
 
-def records(name: str) -> list[dict[str, Any]]:
-    """The records of one of them."""
-    claude = Claude(name, start=100 * list(TALKS).index(name))
-    return [claude.text(text) if number % 2 else claude.user(text) for number, text in enumerate(TALKS[name])]
+def records(name: str, session: str = "", start: int | None = None) -> list[dict[str, Any]]:
+    """The records of one of them, said in its own session or in another one."""
+    claude, found = Claude(session or name, start=100 * list(TALKS).index(name) if start is None else start), []
+    for number, part in enumerate(TALKS[name]):
+        if isinstance(part, str):
+            found.append(claude.user(part[2:]) if part.startswith("> ") else claude.text(part))
+        else:
+            tool, values, output, fails = part
+            found += [
+                claude.call(tool, f"call_{number}", **values),
+                claude.result(f"call_{number}", output, is_error=fails),
+            ]
+    return found
 
 
 # -- the same transcripts ----------------------------------------------------------------------------------------------
@@ -87,12 +116,14 @@ def test_another_store_that_reads_the_same_has_the_same_memories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Byte for byte: all at once; in two halves, distilled in between; the newest first, record by record."""
-    whole = told(tmp_path / "a", [(name, 0, 9) for name in TALKS], monkeypatch)
-    halves = [(name, 0, 2) for name in TALKS] + [(name, 2, 9) for name in TALKS]
+    ends = {name: len(records(name)) for name in TALKS}
+    whole = told(tmp_path / "a", [(name, 0, end) for name, end in ends.items()], monkeypatch)
+    halves = [(name, 0, 4) for name in TALKS] + [(name, 4, end) for name, end in ends.items()]
     assert told(tmp_path / "b", halves, monkeypatch) == whole
-    singly = [(name, number, number + 1) for name in reversed(TALKS) for number in range(4)]
+    singly = [(name, number, number + 1) for name, end in reversed(ends.items()) for number in range(end)]
     assert told(tmp_path / "c", singly, monkeypatch) == whole
-    assert {row["type"] for row in whole} >= {"decision", "pattern", "discovery"}
+    assert {row["type"] for row in whole} == {"decision", "pattern", "discovery", "failure", "context"}
+    assert {row["origin"] for row in whole} == {"user", "assistant", "tool"}
 
 
 def test_the_answers_have_the_names_that_were_agreed(tmp_path: Path, store_folder: Path) -> None:
@@ -191,9 +222,9 @@ def test_a_chain_is_told_from_its_first_to_its_last(store: SqliteStore) -> None:
 class Rewording(NotingDistiller):
     """Says everything in words that no session said."""
 
-    def distil(self, exchange: Any, following: Any) -> Any:
+    def distil(self, stream: Any, place: int) -> Any:
         """As its base, reworded."""
-        found = super().distil(exchange, following)
+        found = super().distil(stream, place)
         for candidate in found.candidates:
             candidate.text = f"reworded: {candidate.text[::-1]}"
         return found
@@ -247,21 +278,20 @@ def files(store: SqliteStore) -> list[Path]:
 def test_what_was_forgotten_or_erased_stays_so_when_transcripts_are_read_again(
     tmp_path: Path, store_folder: Path
 ) -> None:
-    """By the rules that ship: the same file, a copy of it, and a fork of its session."""
+    """As it ships: the same file, a copy of it, and a fork of its session."""
     path = write(tmp_path / "one.jsonl", *records("one"), *records("three"))
     ask("import", path)
     ask("distil")
     found = {row["text"]: row["id"] for row in ask("memories", "--all-projects")["memories"]}
-    [celery] = [text for text in found if "Celery chosen over RQ" in text]
-    [dramatiq] = [text for text in found if "Dramatiq chosen over" in text]
+    [celery] = [text for text in found if "use Celery instead of RQ" in text]
+    [dramatiq] = [text for text in found if "use Dramatiq instead of Celery" in text]
     ask("forget", found[celery])
     assert run("purge", found[dramatiq], "--yes").returncode == 0
     for copy in (path, write(tmp_path / "copy.jsonl", path.read_bytes())):
         ask("import", copy)
         ask("distil")
-    fork = Claude("fork", start=900)
-    turns = [fork.user("again, which queues?"), fork.text(TALKS["one"][1]), fork.text(TALKS["three"][1])]
-    ask("import", write(tmp_path / "fork.jsonl", *turns))
+    again = [*records("one", "fork", 900), *records("three", "fork", 950)]
+    ask("import", write(tmp_path / "fork.jsonl", *again))
     ask("distil")
     texts = {row["text"] for row in ask("memories", "--all-projects")["memories"]}
     assert not texts & {celery, dramatiq}
@@ -292,19 +322,24 @@ def test_each_type_fades_by_its_own_curve(kind: str, scale_days: float, shape: f
         assert not ranking.is_stale(Facts(0, type=kind, is_pinned=True), round(days * DAY_MS))
 
 
+def about_celery() -> list[dict[str, Any]]:
+    """The live memories about the queue of the berth jobs."""
+    rows: list[dict[str, Any]] = ask("memories", "--all-projects")["memories"]
+    return [row for row in rows if "RQ" in row["text"]]
+
+
 def test_a_memory_edited_by_hand_stays_edited(tmp_path: Path, store_folder: Path) -> None:
-    """The rules say the old words again, and the new ones stay; the old ones are told by why."""
+    """The old words are said again, and the new ones stay; the old ones are told by why."""
     assert os.environ["HOWCOME_HOME"] == str(store_folder)
     path = write(tmp_path / "one.jsonl", *records("one"))
     ask("import", path)
     ask("distil")
-    [old] = [row for row in ask("memories", "--all-projects")["memories"] if "Celery" in row["text"]]
+    [old] = about_celery()
     new = "Berth jobs run on Celery: RQ cannot retry, and nobody wants to write that."
     ask("update", old["id"], new)
-    claude = Claude("again", start=700)
-    ask("import", write(tmp_path / "again.jsonl", claude.user("which queue?"), claude.text(TALKS["one"][1])))
+    ask("import", write(tmp_path / "again.jsonl", *records("one", "again", 700)))
     ask("distil")
-    [now] = [row for row in ask("memories", "--all-projects")["memories"] if "Celery" in row["text"]]
+    [now] = about_celery()
     assert (now["text"], now["supersedes"]) == (new, old["id"])
     assert [row["text"] for row in ask("memories", "--why", now["id"])["chain"]] == [old["text"], new]
 
@@ -329,11 +364,9 @@ def test_wrong_is_never_again(tmp_path: Path, store_folder: Path) -> None:
     ask("import", path)
     ask("distil")
     before = {row["text"]: row["id"] for row in ask("memories", "--all-projects")["memories"]}
-    [celery] = [text for text in before if "Celery" in text]
+    [celery] = [text for text in before if "RQ" in text]
     assert ask("forget", "--wrong", before[celery])["is_wrong"]
-    claude = Claude("again", start=700)
-    again = [claude.user("which queue?"), claude.text(TALKS["one"][1])]
-    for copy in (path, write(tmp_path / "again.jsonl", *again)):
+    for copy in (path, write(tmp_path / "again.jsonl", *records("one", "again", 700))):
         ask("import", copy)
         ask("distil")
     assert {row["text"] for row in ask("memories", "--all-projects")["memories"]} == set(before) - {celery}
@@ -350,17 +383,10 @@ def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: 
     assert ask("learnt") == {"learnt": []}
     for name in TALKS:
         ask("import", write(tmp_path / f"{name}.jsonl", *records(name)))
-    again = Claude("four", start=1000)
-    turns = [
-        again.user("which queue?"),
-        again.text(TALKS["one"][1]),
-        again.user(TALKS["three"][2]),
-        again.text("Fine."),
-    ]
-    ask("import", write(tmp_path / "four.jsonl", *turns))
+    ask("import", write(tmp_path / "four.jsonl", *records("one", "four", 1000)[:-2]))
     ask("distil")
     last = ask("learnt", "--all-projects")["learnt"]
-    assert [(row["is_new"], "Celery" in row["text"]) for row in last] == [(False, True)]
+    assert [(row["is_new"], "instead of RQ" in row["text"]) for row in last] == [(False, True)]
     of_three = ask("learnt", "--session", "three")["learnt"]
     assert [row["is_new"] for row in of_three] == [True] * len(of_three)
     assert of_three
@@ -369,6 +395,7 @@ def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: 
     shown = run("learnt", "--session", "three").stdout
     assert of_three[0]["id"] in shown
     assert "the agent, 20" in shown
+    assert "the user, 20" in shown
     everything = ask("learnt", "--since", "2020-01-01", "--all-projects")["learnt"]
     assert [row["said_at"] for row in everything] == sorted((row["said_at"] for row in everything), reverse=True)
     assert ask("learnt", "--undo", "--session", "four") == {"undone": []}

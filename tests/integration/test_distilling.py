@@ -42,17 +42,23 @@ LISTED = {
     "superseded_by",
 }  # fmt: skip
 CHOICE = (
-    "I chose Celery over RQ for the berth jobs in `jobs/queue.py` because RQ has no retry support.",
-    "I chose Dramatiq over Celery for the tide jobs in `jobs/tide.py` because Celery needs a result backend.",
-)
+    "Which queue?", "RQ is simpler, Celery retries by itself.",
+    "use Celery instead of RQ for the berth jobs in `jobs/queue.py`, RQ cannot retry",
+    "The berth jobs in `jobs/queue.py` run on Celery now.",
+)  # fmt: skip
+ANOTHER = (
+    "And for tides?", "They run on Celery and have no result backend yet.",
+    "use Dramatiq instead of Celery for the tide jobs in `jobs/tide.py`, Celery needs a result backend",
+    "The tide jobs in `jobs/tide.py` run on Dramatiq now.",
+)  # fmt: skip
 WAIT = "KEEP decision: The tide poller waits 30s between reads."
 PROMPT = "how long does the tide poller wait between reads?"
 WAIT_LONGER = "KEEP decision: The tide poller waits 60s between reads."
 
 
-def told(folder: Path, name: str, *turns: str) -> Path:
+def told(folder: Path, name: str, *turns: str, start: int | None = None) -> Path:
     """A transcript of prompts and answers in turn."""
-    claude = Claude(name, start=100 * NAMES.index(name))
+    claude = Claude(name, start=100 * NAMES.index(name) if start is None else start)
     records = [claude.text(text) if number % 2 else claude.user(text) for number, text in enumerate(turns)]
     return write(folder / f"{name}.jsonl", *records)
 
@@ -92,7 +98,7 @@ def everything(app: App) -> list[tuple[object, ...]]:
 
 
 def test_two_halves_are_a_whole(tmp_path: Path, app: App) -> None:
-    """By the rules that ship: sessions read in parts, distilled after each, are what they are read in one go."""
+    """By the sources that ship: sessions read in parts, distilled after each, are what they are read in one go."""
     agents = [path for name in ("claude-code", "codex") for path in (SAMPLES / name).rglob("*.jsonl")]
     whole = {path.name: path.read_bytes().splitlines(keepends=True) for path in agents}
     distillation = app.learn.distillation
@@ -105,7 +111,8 @@ def test_two_halves_are_a_whole(tmp_path: Path, app: App) -> None:
             app.ingest.ingester().ingest_file(str(tmp_path / name), client)
         assert distillation.run().is_whole
     found = everything(app)
-    assert [memory.type for memory in memories(app) if "instead of a Redis seen-set" in memory.text] == ["decision"]
+    for words, kind in (("Go with the upsert", "decision"), ("instead of a Redis seen-set", "discovery")):
+        assert [memory.type for memory in memories(app) if words in memory.text] == [kind]
     for table in (
         "memory_said", "memory_evidence", "memories", "candidates", "distilled", "distilled_marks",
     ):  # fmt: skip
@@ -118,9 +125,8 @@ def test_a_run_that_is_killed_is_gone_on_with(tmp_path: Path, app: App) -> None:
     """Wherever it was: what was committed is whole, and the next run does the rest."""
     paths = []
     for number in range(40):
-        claude = Claude(f"s{number}", start=100 * number)
-        words = CHOICE[0].replace("berth", f"berth{number}")
-        paths.append(write(tmp_path / f"s{number}.jsonl", claude.user("Which queue?"), claude.text(words)))
+        words = (turn.replace("berth", f"berth{number}") for turn in CHOICE)
+        paths.append(told(tmp_path, f"s{number}", *words, start=100 * number))
     ask("import", *paths)
     chance = random.Random(7)
     for _ in range(6):
@@ -137,9 +143,9 @@ def test_a_run_that_is_killed_is_gone_on_with(tmp_path: Path, app: App) -> None:
 
 # -- commands ----------------------------------------------------------------------------------------------------------
 def test_sessions_become_memories(tmp_path: Path, store_folder: Path) -> None:
-    """By the rules that ship: with counts, once, and listed with what bears them out."""
+    """By the sources that ship: with counts, once, and listed with what bears them out."""
     del store_folder
-    path = told(tmp_path, "one", "Which queue?", CHOICE[0], "And for tides?", CHOICE[1])
+    path = told(tmp_path, "one", *CHOICE, *ANOTHER)
     said = run("import", path).stdout
     assert "howcome distil" in said
     report = ask("distil")
@@ -149,7 +155,7 @@ def test_sessions_become_memories(tmp_path: Path, store_folder: Path) -> None:
     assert len(found) == report["added"] > 0
     for row in found:
         assert row.keys() >= LISTED
-        assert (row["scope"], row["project"], row["origin"], row["source"]) == ("project", CWD, "assistant", "rules")
+        assert (row["scope"], row["project"], row["origin"], row["source"]) == ("project", CWD, "user", "rules")
         assert row["evidence"]
     assert any("Celery" in row["text"] and row["type"] == "decision" for row in found)
     again = ask("distil")
@@ -161,9 +167,9 @@ def test_sessions_become_memories(tmp_path: Path, store_folder: Path) -> None:
 def test_a_sample_shows_what_bears_memories_out(tmp_path: Path, store_folder: Path) -> None:
     """The same seed is the same sample."""
     del store_folder
-    run("import", told(tmp_path, "one", "Which queue?", CHOICE[0], "And for tides?", CHOICE[1]))
+    run("import", told(tmp_path, "one", *CHOICE, *ANOTHER))
     sample = ask("distil", "--sample", "9")["sample"]
-    assert CHOICE[0] in {event["text"] for one in sample for event in one["borne_out_by"]}
+    assert CHOICE[2] in {event["text"] for one in sample for event in one["borne_out_by"]}
     words = ("distil", "--sample", "1", "--seed", "4")
     assert run(*words).stdout.splitlines()[-3:] == run(*words).stdout.splitlines()[-3:]
     assert len(ask(*words)["sample"]) == 1
@@ -172,7 +178,7 @@ def test_a_sample_shows_what_bears_memories_out(tmp_path: Path, store_folder: Pa
 def test_only_what_was_asked_for_is_distilled(tmp_path: Path, store_folder: Path) -> None:
     """A project's sessions, or those of a time; the rest is done later."""
     del store_folder
-    run("import", told(tmp_path, "one", "Which queue?", CHOICE[0]))
+    run("import", told(tmp_path, "one", *CHOICE))
     assert ask("distil", "--since", "1h")["sessions"] == 0
     assert run("distil", "--project", "nowhere").returncode == 2
     assert ask("distil", "--project", CWD)["sessions"] == 1
@@ -185,7 +191,7 @@ def test_nothing_distils_when_nobody_wants_it(
     """A setting; the command says so."""
     del store_folder
     monkeypatch.setenv("HOWCOME_DISTILLER", "off")
-    assert "howcome distil" not in run("import", told(tmp_path, "one", "Which queue?", CHOICE[0])).stdout
+    assert "howcome distil" not in run("import", told(tmp_path, "one", *CHOICE)).stdout
     done = run("distil")
     assert (done.returncode, "HOWCOME_DISTILLER" in done.stderr) == (2, True)
 
@@ -287,7 +293,7 @@ def test_faded_memories_are_narrowed_before_they_are_counted(tmp_path: Path, app
 def test_an_empty_listing_says_what_to_do(tmp_path: Path, store_folder: Path) -> None:
     """Sessions that wait, and other projects' memories, each only where there are some."""
     assert store_folder
-    run("import", told(tmp_path, "one", "Which queue?", CHOICE[0]))
+    run("import", told(tmp_path, "one", *CHOICE))
     assert "--all-projects" not in run("memories").stdout
     assert "`howcome distil` looks for some in 1 new session." in run("memories", "--project", CWD).stdout
     ask("distil")
@@ -302,7 +308,7 @@ def test_a_run_with_nothing_to_do_says_why(
 ) -> None:  # fmt: skip
     """Nothing new, a folder of no project, no project of that name: each in its own words."""
     assert store_folder
-    run("import", told(tmp_path, "one", "Which queue?", CHOICE[0]))
+    run("import", told(tmp_path, "one", *CHOICE))
     assert run("distil").stdout.startswith("1 session in ")
     assert run("distil").stdout == "Nothing new to distil.\n"
     (tmp_path / "quay").mkdir()
@@ -316,11 +322,14 @@ def test_a_run_with_nothing_to_do_says_why(
 def test_what_was_taken_away_is_told(tmp_path: Path, store_folder: Path) -> None:
     """The session went on: what was found in it was taken back."""
     assert store_folder
-    turns = ["How does the import work?", "`LedgerClient` only retries on `502`, so a lost connection is final."]
+    turns = ["The import fails", "The bug is that `LedgerClient` only retries on `502`, so a lost connection is final."]
     run("import", told(tmp_path, "one", *turns))
     ask("distil")
     assert [row["type"] for row in ask("memories", "--all-projects")["memories"]] == ["discovery"]
-    run("import", told(tmp_path, "one", *turns, "Sure?", "I was wrong: `LedgerClient` retries on that, too."))
+    run(
+        "import",
+        told(tmp_path, "one", *turns, "Sure?", "I was wrong: `LedgerClient` retries on a lost connection, too."),
+    )
     assert "1 memory taken away" in run("distil").stdout
 
 
@@ -366,7 +375,7 @@ def test_memories_of_another_store_are_not_taken_away(
 # -- the worker --------------------------------------------------------------------------------------------------------
 def test_the_worker_distils_what_it_reads(home: Path, store_folder: Path) -> None:
     """In the background, after indexing; nobody has to ask for it."""
-    told(home / ".claude" / "projects" / "-home-mara-harbour", "one", "Which queue?", CHOICE[0])
+    told(home / ".claude" / "projects" / "-home-mara-harbour", "one", *CHOICE)
 
     def kept() -> list[Any]:
         if not (store_folder / "howcome.db").exists():
@@ -381,7 +390,7 @@ def test_the_worker_distils_what_it_reads(home: Path, store_folder: Path) -> Non
 
 def test_the_worker_distils_nothing_when_nobody_wants_it(home: Path, store_folder: Path) -> None:
     """The setting holds for it, too."""
-    told(home / ".claude" / "projects" / "-home-mara-harbour", "one", "Which queue?", CHOICE[0])
+    told(home / ".claude" / "projects" / "-home-mara-harbour", "one", *CHOICE)
     with server(HOWCOME_DISTILLER="off") as process:
         eventually(lambda: run("timeline", "one").returncode == 0, limit_s=60)
         eventually(lambda: run("search", "--session", "one", "celery").stdout.startswith("ev-"), limit_s=60)

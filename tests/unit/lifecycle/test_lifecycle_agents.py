@@ -99,7 +99,7 @@ def test_claude_code_gets_hooks_server_permissions_skill_and_commands(home: Path
     assert server["env"] == {}
     assert (home / ".claude/skills/temporal-recall/SKILL.md").read_text().startswith("---\nname: temporal-recall\n")
     names = sorted(os.listdir(home / ".claude/commands/howcome"))
-    assert names == ["forget.md", "recall.md", "remember.md", "timeline.md"]
+    assert names == ["forget.md", "recall.md", "remember.md", "timeline.md", "wrap-up.md"]
     assert stat.S_IMODE((home / ".claude/commands/howcome/recall.md").stat().st_mode) == 0o600
 
 
