@@ -45,8 +45,11 @@ _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules
 def distil(
     since: str | None, project: str | None, sample: int | None, *, seed: int, retry: bool, as_json: bool
 ) -> None:
-    """Turn what sessions taught into memories: decisions with their reasons, failures with what fixed them,
-    conventions, root causes. No model is asked, unless the setting `distiller` is llm.
+    """Turn what sessions taught into memories: what the user corrected, refused and chose, causes that were found,
+    commands that failed and what then worked. No model is asked, unless the setting `distiller` is llm.
+
+    The sources (`sources_off` turns them off): directions, choices, plans, instructions, findings, answers, failures,
+    checks, commits, open_ends.
 
     Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does
     the same in the background. With --sample, memories are shown with all that bears them out, to be judged.
