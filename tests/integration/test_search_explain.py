@@ -9,6 +9,7 @@ import pytest
 from tests.processes import ask, run
 
 from howcome.retrieve.explain import is_one_edit
+from howcome.retrieve.memories import SPEAK_SHARE
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "claude-code"
 
@@ -88,7 +89,7 @@ def test_a_memory_is_explained_too() -> None:
     """It has its own words only."""
     memory = next(hit for hit in hits("redis seen-set restart") if hit["kind"] == "memory")
     assert terms_of(memory)["redis"]["in"] == ["here"]
-    assert memory["explain"]["strength"] == pytest.approx(memory["tiers"]["memory"], abs=0.001)
+    assert memory["explain"]["strength"] == pytest.approx(SPEAK_SHARE * memory["tiers"]["memory"], abs=0.001)
 
 
 def test_sessions_are_explained_by_their_best_row() -> None:

@@ -128,7 +128,8 @@ def answer(
     if events.RATIONALE in question.types and wanted.sessions != ():
         found += rationale_answers(store, searcher, situation, limit=limit, now_ms=now_ms, required=required)
     if asks_memories:
-        found = _memories(store, situation, limit, now_ms, required, found) + found  # first where both score the same
+        kept = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required, vectors=vectors)
+        found = _memories(store, situation, limit, kept, found) + found  # first where both score the same
     found = sorted(found, key=lambda item: -item.score)[:limit]
     if reranking is not None:
         found = reranking.reordered(text, found)[: question.limit]
@@ -219,12 +220,7 @@ class _Events:
 
 
 def _memories(
-    store: Store,
-    situation: Situation,
-    limit: int,
-    now_ms: int,
-    required: Sequence[Sequence[str]],
-    events_found: Sequence[Found],
+    store: Store, situation: Situation, limit: int, ranked: Sequence[RankedMemory], events_found: Sequence[Found]
 ) -> list[Found]:
     """Memories beside events: before those that they cite, and few enough to leave room for the others.
 
@@ -234,7 +230,6 @@ def _memories(
     def shown(item: RankedMemory) -> str:
         return best_passage(item.memory.text, set(situation.terms), PASSAGE_CHARS)
 
-    ranked = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required)
     scores = {item.id: item.score for item in events_found}
     told = dict.fromkeys(item.event.session for item in events_found if item.event is not None)
     sessions = {session: rank for rank, session in enumerate(told)}
@@ -247,7 +242,7 @@ def _memories(
         found.append(
             Found(
                 score,
-                {TIER: item.strength},
+                {TIER: item.value},
                 shown(item),
                 memory=item.memory,
                 strength=item.strength,
