@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import prod
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,8 @@ from tests.builders import Claude, write
 
 from howcome.app import now_ms
 from howcome.clients.discover import named_transcripts
-from howcome.domain.ranking import DAY_MS, HERE_WEIGHT
+from howcome.domain.memories import HAND, RULES, Memory
+from howcome.domain.ranking import DAY_MS, HERE_WEIGHT, adjusted, facts_of, for_memories
 from howcome.domain.stored import Scope
 from howcome.mcp.session import Session
 from howcome.memory.remember import Memories
@@ -118,10 +120,35 @@ def test_an_explanation_names_what_changed_the_score_of_a_memory(session: Sessio
     keep(app, "the gnomon leaks at noon", days=30, status="resolved")
     [hit] = found(app, "gnomon leaks")
     assert hit.adjustments == {
-        "survival": pytest.approx((1 + 0.3 * 0.36788) / 1.3, abs=0.001), "open": pytest.approx(1 / 1.1)
+        "survival": pytest.approx((1 + 0.3 * 0.36788) / 1.3, abs=0.001), "open": pytest.approx(1 / 1.1),
+        "level": pytest.approx(1.2),
     }  # fmt: skip
-    assert hit.score == pytest.approx(hit.tiers[TIER] * hit.adjustments["survival"] * hit.adjustments["open"])
+    assert hit.score == pytest.approx(hit.tiers[TIER] * prod(hit.adjustments.values()))
     assert hit.strength == pytest.approx(SPEAK_SHARE * hit.tiers[TIER])
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_everywhere", "source", "factor"),
+    [
+        ("context", False, RULES, 0.8), ("decision", False, RULES, 1.0), ("context", False, HAND, 1.0),
+        ("context", True, RULES, 1.2), ("pattern", True, HAND, 1.2),
+    ],
+)  # fmt: skip
+def test_how_far_a_memory_reaches_counts(type_: str, source: str, factor: float, *, is_everywhere: bool) -> None:
+    """What passes less, what holds everywhere more; who keeps something without a type has not said that it passes."""
+    memory = memory_of_type(type_, None if is_everywhere else "/p", source)
+    score, factors = adjusted(0.5, facts_of(memory), for_memories([]), now_ms=0)
+    assert factors["level"] == pytest.approx(factor)
+    assert score == pytest.approx(0.5 * factor)
+
+
+def memory_of_type(type_: str, project: str | None, source: str) -> Memory:
+    """A memory of now; its other columns are empty."""
+    columns = dict.fromkeys(Memory.__slots__, None)
+    return Memory(
+        {**columns, "type": type_, "project": project, "source": source, "created_ms": 0, "status": "open",
+         "access_count": 0, "supersedes_key": None, "superseded_by_key": None}
+    )  # fmt: skip
 
 
 # -- beside events -----------------------------------------------------------------------------------------------------
