@@ -202,11 +202,14 @@ class Filter:
     """Which rows a search may return. The scope is mandatory: nothing is ever searched without one.
 
     `before_ms` leaves out what is not older, `since_ms` what is; `without` names sessions (row ids) to leave out,
-    `sessions` the only ones wanted; `kinds` and `origins` narrow events to those, `memory_types` and `agent` (its
-    owner) memories (None: all).
+    `sessions` the only ones wanted; `kinds`, `origins` and `agent_id` (a subagent's) narrow events to those,
+    `memory_types` and `agent` (its owner) memories (None: all).
     """
 
-    __slots__ = ("agent", "before_ms", "kinds", "memory_types", "origins", "scope", "sessions", "since_ms", "without")
+    __slots__ = (
+        "agent", "agent_id", "before_ms", "kinds", "memory_types", "origins", "scope", "sessions", "since_ms",
+        "without",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
         self,
@@ -220,7 +223,9 @@ class Filter:
         origins: Sequence[str] | None = None,
         memory_types: Sequence[str] | None = None,
         agent: str | None = None,
+        agent_id: str | None = None,
     ) -> None:
+        self.agent_id = agent_id
         self.scope, self.before_ms, self.since_ms, self.without = scope, before_ms, since_ms, tuple(without)
         self.sessions = None if sessions is None else tuple(sessions)
         self.kinds, self.origins, self.memory_types, self.agent = kinds, origins, memory_types, agent
@@ -243,6 +248,7 @@ class Filter:
             origins=self.origins,
             memory_types=self.memory_types,
             agent=self.agent,
+            agent_id=self.agent_id,
         )
 
 

@@ -147,12 +147,15 @@ class EventReads:
         return {row[0]: _KeptEvent(row, with_text=with_text) for row in found}
 
     def within(self, rows: Iterable[int], wanted: Filter) -> set[int]:
-        """Which of some events (row ids) are where a filter looks (its scope and sessions), by the rows alone."""
+        """Which of some events (row ids) are where a filter looks (scope, sessions, subagent), by the rows alone."""
         sql = "SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))"
         values: list[object] = [json.dumps(list(rows))]
         if not wanted.scope.is_everything:
             sql += " AND project_id = ?"
             values.append(wanted.scope.project_id)
+        if wanted.agent_id is not None:
+            sql += " AND agent_id = ?"
+            values.append(wanted.agent_id)
         for numbers, is_one in ((wanted.sessions, "IN"), (wanted.without or None, "NOT IN")):
             if numbers is not None:
                 sql += f" AND session_id {is_one} (SELECT value FROM json_each(?))"  # noqa: S608 - fixed words

@@ -51,7 +51,7 @@ class Question:
         by_session: Sessions are ranked, not passages; memories have none.
         types: Only these (of TYPES).
         session: Only this session (any unique beginning of its id, see `reading.session_by_id`; memories are of none).
-        agent: Only this agent's: a client (claude-code, codex, …) or the owner of memories.
+        agent: Only this agent's: a client (claude-code, codex, …), a subagent's id, or the owner of memories.
         before_ms: Only what is older; `since_ms`: only what is not.
         explained: Every answer says why it is there (`Found.explanation`).
     """
@@ -143,13 +143,15 @@ def answer(
 def _filter(store: Store, question: Question) -> Filter:
     types = question.types
     sessions: list[int] | None = None
+    agent_id = None
     if question.session is not None:
         sessions = [session_by_id(store, question.session)[0]]
     if question.agent is not None and question.agent in store.sessions.clients():
         of_client = set(store.sessions.of_client(question.agent))
         sessions = sorted(of_client if sessions is None else of_client.intersection(sessions))
     elif question.agent is not None:
-        sessions = []
+        agent_id, of_agent = question.agent, set(store.sessions.of_agent(question.agent))
+        sessions = sorted(of_agent if sessions is None else of_agent.intersection(sessions))
     return Filter(
         question.scope,
         before_ms=question.before_ms,
@@ -158,6 +160,7 @@ def _filter(store: Store, question: Question) -> Filter:
         kinds=[name for name in types if name in events.KINDS] if types else None,
         memory_types=[name for name in types if name in memories.TYPES] if types else None,
         agent=question.agent,
+        agent_id=agent_id,
     )
 
 
