@@ -223,7 +223,7 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
         ("update_memory", {"id": "mem-f", "text": "y"}, "write the whole id"),
         ("forget", {"id": "mem-fffffff"}, "write the whole id"),
         ("forget", {"id": "ev-000000000000"}, "no memory ev-000000000000"),
-        ("memory_status", {"verbose": True}, "has no argument 'verbose'; it takes none"),
+        ("memory_status", {"verbose": True}, "has no argument 'verbose'; it takes agent_id"),
     ],
 )
 def test_a_wrong_argument_is_answered_with_what_to_do(

@@ -99,6 +99,32 @@ def test_what_is_said_in_other_words_is_found(tmp_path: Path) -> None:
         assert "race" not in best(app, "thread safety")
 
 
+def test_a_memory_in_other_words_is_found(tmp_path: Path) -> None:
+    """What is kept by hand gets a vector with the turns; near alone is found, and never pushed."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        app.index.embed()
+        kept = app.memories.add("thread safety: one writer", project=None)[0]
+        question = Question("race condition", Scope.everything(), types=("context",))
+        assert app.search.find(question) == []
+        assert app.index.embed() == 1
+        assert app.index.embed() == 0
+        [hit] = app.search.find(question)
+        assert (hit.id, hit.strength) == (kept.id, 0.0)
+        assert app.search.find(question, by_words=True) == []
+        app.memories.forget(kept.key.hex())
+        assert app.search.find(question) == []
+
+
+def test_words_and_meaning_of_a_memory_agree(tmp_path: Path) -> None:
+    """Of two that share a word with the question, that one comes first which means it."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        near = app.memories.add("the truck: its load is weighed at the gate", project=None)[0]
+        far = app.memories.add("the gate: its paint is dry by Monday noon", project=None)[0]
+        app.index.embed()
+        found = app.search.find(Question("lorry cargo at the gate", Scope.everything(), types=("context",)))
+        assert [hit.id for hit in found] == [near.id, far.id]
+
+
 def test_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """At a deadline, at an embedder that fails, in another process: each turn has one vector in the end."""
     with filled(tmp_path / "store", Failing(after=10)) as app:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from math import prod
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.builders import Claude, write
 
 from howcome.app import now_ms
-from howcome.domain.ranking import DAY_MS, HERE_WEIGHT
+from howcome.clients.discover import named_transcripts
+from howcome.domain.memories import HAND, RULES, Memory
+from howcome.domain.ranking import DAY_MS, HERE_WEIGHT, adjusted, facts_of, for_memories
 from howcome.domain.stored import Scope
 from howcome.mcp.session import Session
 from howcome.memory.remember import Memories
+from howcome.retrieve.memories import CROWDING, SPEAK_SHARE, TIER
 from howcome.retrieve.question import Question
 
 if TYPE_CHECKING:
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Found
 
 EVERYTHING = Scope.everything()
+BUILD = "After a change in styles.css run css:build, else the browser serves what was built before."
 
 
 @pytest.fixture
@@ -114,9 +120,75 @@ def test_an_explanation_names_what_changed_the_score_of_a_memory(session: Sessio
     keep(app, "the gnomon leaks at noon", days=30, status="resolved")
     [hit] = found(app, "gnomon leaks")
     assert hit.adjustments == {
-        "survival": pytest.approx((1 + 0.3 * 0.36788) / 1.3, abs=0.001), "open": pytest.approx(1 / 1.1)
+        "survival": pytest.approx((1 + 0.3 * 0.36788) / 1.3, abs=0.001), "open": pytest.approx(1 / 1.1),
+        "level": pytest.approx(1.2),
     }  # fmt: skip
-    assert hit.score == pytest.approx(hit.strength * hit.adjustments["survival"] * hit.adjustments["open"])
+    assert hit.score == pytest.approx(hit.tiers[TIER] * prod(hit.adjustments.values()))
+    assert hit.strength == pytest.approx(SPEAK_SHARE * hit.tiers[TIER])
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_everywhere", "source", "factor"),
+    [
+        ("context", False, RULES, 0.8), ("decision", False, RULES, 1.0), ("context", False, HAND, 1.0),
+        ("context", True, RULES, 1.2), ("pattern", True, HAND, 1.2),
+    ],
+)  # fmt: skip
+def test_how_far_a_memory_reaches_counts(type_: str, source: str, factor: float, *, is_everywhere: bool) -> None:
+    """What passes less, what holds everywhere more; who keeps something without a type has not said that it passes."""
+    memory = memory_of_type(type_, None if is_everywhere else "/p", source)
+    score, factors = adjusted(0.5, facts_of(memory), for_memories([]), now_ms=0)
+    assert factors["level"] == pytest.approx(factor)
+    assert score == pytest.approx(0.5 * factor)
+
+
+def memory_of_type(type_: str, project: str | None, source: str) -> Memory:
+    """A memory of now; its other columns are empty."""
+    columns = dict.fromkeys(Memory.__slots__, None)
+    return Memory(
+        {**columns, "type": type_, "project": project, "source": source, "created_ms": 0, "status": "open",
+         "access_count": 0, "supersedes_key": None, "superseded_by_key": None}
+    )  # fmt: skip
+
+
+# -- beside events -----------------------------------------------------------------------------------------------------
+def test_a_memory_has_a_scale_of_its_own_beside_events(session: Session, tmp_path: Path) -> None:
+    """One sentence that shares two words with a question stands before a talk that happens to hold all of them."""
+    app, claude = session.app, Claude("talk", start=1000)
+    asked = "do the tests of the browser pass after my edits of the style?"
+    answered = "All of them pass; the edits of the style show up in each browser."
+    path = write(tmp_path / "talk.jsonl", claude.user(asked), claude.text(answered))
+    for one in named_transcripts([str(path)]):
+        app.ingest.file(one)
+    app.index.finish()
+    ident = keep(app, BUILD, kind="pattern")
+    hits = found(app, "my style edits do not show up in the browser")
+    assert hits[0].memory is not None
+    assert hits[0].memory.id == ident
+    assert any(hit.event is not None for hit in hits)
+
+
+def test_of_several_memories_each_further_one_counts_less(session: Session) -> None:
+    """So that they leave room for events; their own order stays."""
+    app = session.app
+    for place in ("noon", "dusk", "dawn"):
+        keep(app, f"the gnomon leaks at {place}")
+    factors = [hit.adjustments.get("crowding", 1.0) for hit in found(app, "gnomon leaks")]
+    assert factors == [1.0, pytest.approx(CROWDING), pytest.approx(CROWDING**2)]
+
+
+def test_a_prompt_is_told_a_memory_of_which_it_shares_a_few_telling_words(session: Session, tmp_path: Path) -> None:
+    """Of a prompt of many words a memory holds two or three that tell; one common word is not enough."""
+    app = session.app
+    ident = keep(app, BUILD)
+
+    def told(prompt: str) -> list[str]:
+        said = app.search.recall(prompt, cwd=str(tmp_path), session="s", recent=str)
+        return [item.memory.id for item in said if item.memory is not None]
+
+    long = "the browser shows no change although I have edited the style sheet; what is left to do before I can show"
+    assert told(f"{long} it to Anna in the demo tomorrow morning?") == [ident]
+    assert told("write the change into the report of the quarter for the board and the bank") == []
 
 
 # -- reads -------------------------------------------------------------------------------------------------------------

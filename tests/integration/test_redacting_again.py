@@ -88,6 +88,9 @@ def test_nothing_in_clear_is_left_after_an_upgrade(store_folder: Path) -> None:
     report = upgraded()
     assert report["changed"] > 10
     assert report["left"] == []
+    with app_of(store_folder) as app:
+        assert isinstance(app.store, SqliteStore)
+        assert app.store.connection.execute("SELECT key FROM memory_vectors").fetchall() == []
     assert {"aws-access-key-id"} <= set(report["rules"])
     assert_clean(store_folder)
     assert "older rules" not in command("doctor")

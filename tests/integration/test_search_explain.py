@@ -9,6 +9,7 @@ import pytest
 from tests.processes import ask, run
 
 from howcome.retrieve.explain import is_one_edit
+from howcome.retrieve.memories import SPEAK_SHARE
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "claude-code"
 
@@ -52,9 +53,9 @@ def test_tiers_and_adjustments_make_the_score() -> None:
         for factor in why["adjustments"].values():
             changed *= factor
         assert changed == pytest.approx(hit["score"], abs=0.0005)
-        named = {"survival", "open"} if hit["kind"] == "memory" else {"recency"}
+        named = {"survival", "open", "level"} if hit["kind"] == "memory" else {"recency"}
         assert set(why["adjustments"]) == named
-        assert all(0 < factor <= 1 for factor in why["adjustments"].values())
+        assert all(0 < factor <= 1.2 for factor in why["adjustments"].values())
         assert 0 <= why["strength"] <= 1
 
 
@@ -88,7 +89,7 @@ def test_a_memory_is_explained_too() -> None:
     """It has its own words only."""
     memory = next(hit for hit in hits("redis seen-set restart") if hit["kind"] == "memory")
     assert terms_of(memory)["redis"]["in"] == ["here"]
-    assert memory["explain"]["strength"] == pytest.approx(memory["tiers"]["memory"], abs=0.001)
+    assert memory["explain"]["strength"] == pytest.approx(SPEAK_SHARE * memory["tiers"]["memory"], abs=0.001)
 
 
 def test_sessions_are_explained_by_their_best_row() -> None:

@@ -145,8 +145,8 @@ def test_a_time_that_is_named_stands_for_age() -> None:
     """Who asks about last March does not want what is newest; for memories as for events."""
     assert [one.name for one in ranking.for_events([])] == ["recency"]
     assert [one.name for one in ranking.for_events([SPAN], by_session=True)] == ["time"]
-    assert [one.name for one in ranking.for_memories([])] == ["survival", "open"]
-    assert [one.name for one in ranking.for_memories([SPAN])] == ["time", "open"]
+    assert [one.name for one in ranking.for_memories([])] == ["survival", "open", "level"]
+    assert [one.name for one in ranking.for_memories([SPAN])] == ["time", "open", "level"]
 
 
 def test_what_stands_in_the_named_time_counts_twice_what_is_far() -> None:

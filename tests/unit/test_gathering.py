@@ -51,6 +51,10 @@ class Sessions:
         """Nothing is searched here."""
         raise NotImplementedError
 
+    def memories(self, text: str, wanted: Filter) -> dict[int, float]:
+        """Nothing is searched here."""
+        raise NotImplementedError
+
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Those that were named."""
         return self.lone & set(session_ids)

@@ -99,7 +99,7 @@ class Indexing:
     def embed(
         self, deadline: float | None = None, *, threads: int = 1, on_progress: Callable[[int], None] | None = None
     ) -> int | None:
-        """Writes vectors of turns that have none; how many, None when another process is at it or nothing embeds.
+        """Writes vectors of turns and memories that have none; how many, None when another is at it or nothing embeds.
 
         The local model is built first when its weights are here and it is not; `on_progress` is told how many turns
         were done each time.
@@ -112,12 +112,14 @@ class Indexing:
         if vectors is None or models.embedder is None or models.vector_index is None:
             return None
         from howcome.index.vector_writer import VectorWriter
-        from howcome.ingest.embedding import embed_new_turns
+        from howcome.ingest.embedding import embed_new_memories, embed_new_turns
 
         with VectorWriter(models.vector_index) as writer:
             if not writer.is_open:
                 return None
             added = embed_new_turns(self._store, models.embedder, writer, deadline, on_progress)
+            if deadline is None or not added:
+                added += embed_new_memories(self._store, models.embedder, deadline)
         vectors.refresh()
         return added
 
@@ -135,6 +137,10 @@ class Indexing:
         """How many turns have no vector of a model, as far as can be told without loading it."""
         held = [each.turns_behind for each in self.vector_folders() if each.model == model]
         return held[0] if held else self._store.log.count_turns_after(0)
+
+    def memories_without(self, model: str) -> bool:
+        """Whether a memory has no vector of a model."""
+        return bool(self._store.memory_vectors.without(model, 1))
 
     def vector_folders(self) -> list[VectorFolder]:
         """What there is of vectors on disk, one a model; no model is loaded."""

@@ -66,7 +66,9 @@ class Models:
 
                 folder, name = os.path.join(self._settings.home, "index"), self.redact(self.embedder.name)
                 self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
-                self._vectors = EmbeddedTurns(self.embedder, self.vector_index, self._redact_for_embedder)
+                self._vectors = EmbeddedTurns(
+                    self.embedder, self.vector_index, self._redact_for_embedder, self._store.memory_search
+                )
         return self._vectors
 
     def redact(self, text: str) -> str:

@@ -65,18 +65,21 @@ class Reading:
         """The row of an event's session; 0 when it has none."""
         return self._store.sessions.of_event(event.row) or 0
 
-    def recent_sessions(self, scope: Scope, limit: int) -> list[SessionSummary]:
-        """The latest sessions of a scope, the newest first."""
-        return self._store.sessions.recent(scope, limit)
+    def recent_sessions(self, scope: Scope, limit: int, agent: str | None = None) -> list[SessionSummary]:
+        """The latest sessions of a scope, the newest first; of an agent those of that client or with that subagent."""
+        sessions = self._store.sessions
+        among = None if agent is None else sessions.of_client(agent) or sessions.of_agent(agent)
+        return sessions.recent(scope, limit, among)
 
     def agents(self) -> list[str]:
         """The agents that sessions are of."""
         return self._store.sessions.clients()
 
     def is_of_agent(self, agent: str) -> bool:
-        """Whether anything here is of an agent: a session or a memory."""
+        """Whether anything here is of an agent: a session, a part of one, or a memory."""
         wanted = MemoryFilter(agent=agent, with_superseded=True)
-        return agent in self.agents() or bool(self._store.memories.select(Scope.everything(), wanted, 1))
+        is_owner = bool(self._store.memories.select(Scope.everything(), wanted, 1))
+        return agent in self.agents() or is_owner or bool(self._store.sessions.of_agent(agent))
 
     def is_empty(self) -> bool:
         """Whether there is nothing that could be found: no event and no memory."""

@@ -98,7 +98,7 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
     if as_json:
         echo(json_line({"embedded": done, "seconds": round(seconds, 3)}))
     else:
-        echo(f"{done} turns in {seconds:.1f} s; every turn has a vector now")
+        echo(f"{done} turns and memories in {seconds:.1f} s; every turn has a vector now")
 
 
 def _show(settings: Settings, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Vectors for turns that have none: a piece at a time, where the last one ended, whoever made that."""
+"""Vectors for turns and memories that have none: a piece at a time, where the last one ended, whoever made that."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TURNS_A_PIECE = 8
 """Some 0.1 s of one core with the local model: what a deadline may be missed by."""
 
+MEMORIES_A_PIECE = 16
 COMMIT_EVERY_S = 2.0
 BEFORE_WEIGHT = 0.25
 BEFORE_PLACES = 2
@@ -52,6 +53,19 @@ def embed_new_turns(
         newest = store.log.last_position()
     if max(last_row, newest) > writer.last_row or added:
         writer.commit(max(last_row, newest))
+    return added
+
+
+def embed_new_memories(store: Store, embedder: Embedder, deadline: float | None = None) -> int:
+    """Writes vectors of live memories that have none, until there are none or the deadline; how many."""
+    added = 0
+    while waiting := store.memory_vectors.without(embedder.name, MEMORIES_A_PIECE):
+        rows = embedder.embed(list(waiting.values()))
+        made = {key: row.astype("float16").tobytes() for key, row in zip(waiting, rows, strict=True)}
+        store.memory_vectors.keep(embedder.name, made)
+        added += len(made)
+        if deadline is not None and time.monotonic() > deadline:
+            break
     return added
 
 

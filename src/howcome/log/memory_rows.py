@@ -73,6 +73,10 @@ class MemorySearch(Protocol):
         """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
         ...
 
+    def vectors(self, model: str, wanted: Filter) -> list[tuple[int, bytes]]:
+        """Live memories by row id with the vectors (half floats) that a model has made of them."""
+        ...
+
 
 class KeptMemories(Protocol):
     """Which memories were kept by hand, known beside the store too: no transcript holds them."""
@@ -203,7 +207,7 @@ class Candidates(Protocol):
 
 
 class MemoryVectors(Protocol):
-    """Vectors of candidates, by which near ones are told."""
+    """Vectors of memories and of candidates, by which near ones are told and memories are found."""
 
     def projects_without(self, model: str) -> list[int]:
         """Ids of projects with candidates that a model has made no vectors of."""
@@ -211,6 +215,10 @@ class MemoryVectors(Protocol):
 
     def of(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Vectors (half floats) of candidates by key, those that a model has made."""
+        ...
+
+    def without(self, model: str, limit: int) -> dict[bytes, str]:
+        """Texts of live memories by key that a model has made no vectors of, the newest first."""
         ...
 
     def keep(self, model: str, vectors: Mapping[bytes, bytes]) -> None:

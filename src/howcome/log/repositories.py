@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from howcome.domain.identity import Repository
     from howcome.domain.sources import Batch
@@ -72,6 +72,10 @@ class Sessions(Protocol):
         """Those of one client."""
         ...
 
+    def of_agent(self, agent_id: str) -> list[int]:
+        """Those in which a subagent of this id worked."""
+        ...
+
     def of_project(self, project_id: int, asked: Iterable[int]) -> set[int]:
         """Which of some sessions are of a project."""
         ...
@@ -84,8 +88,8 @@ class Sessions(Protocol):
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
         ...
 
-    def recent(self, scope: Scope, limit: int) -> list[SessionSummary]:
-        """The sessions of a scope in which something was said or done last, newest first."""
+    def recent(self, scope: Scope, limit: int, among: Sequence[int] | None = None) -> list[SessionSummary]:
+        """The sessions of a scope (and among some) in which something was said or done last, newest first."""
         ...
 
     def clients(self) -> list[str]:

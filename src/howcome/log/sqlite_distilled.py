@@ -214,6 +214,15 @@ class SqliteMemoryVectors:
         rows = self._db.rows("SELECT key, vector FROM memory_vectors WHERE model = ?", (model,))
         return {key: vector for key, vector in rows if key in wanted}
 
+    def without(self, model: str, limit: int) -> dict[bytes, str]:
+        """Texts of live memories by key that a model has made no vectors of, the newest first."""
+        rows = self._db.rows(
+            f"SELECT m.key, m.text FROM memories m WHERE {LIVE} AND NOT EXISTS"  # noqa: S608 - fixed text
+            " (SELECT 1 FROM memory_vectors v WHERE v.key = m.key AND v.model = ?) ORDER BY m.id DESC LIMIT ?",
+            (model, limit),
+        )
+        return dict(rows)
+
     def keep(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
         """Keeps vectors of candidates by key; those of other models go."""
         with self._db.transaction():

@@ -49,6 +49,18 @@ class SqliteMemorySearch:
         values = (_bound(dict(weights)), *(value for _, value in clauses), limit)
         return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
 
+    def vectors(self, model: str, wanted: Filter) -> list[tuple[int, bytes]]:
+        """Live memories with the vectors that a model has made of them."""
+        if wanted.is_never:
+            return []
+        restrictions = list(_restrictions(wanted))
+        where = "".join(f" AND {clause}" for clause, _ in restrictions)
+        sql = (
+            "SELECT m.id, v.vector FROM memory_vectors v CROSS JOIN memories m ON m.key = v.key"  # noqa: S608 - fixed text
+            f" WHERE v.model = ? AND {LIVE}{where} ORDER BY m.id"
+        )
+        return list(self._db.rows(sql, (model, *(value for _, value in restrictions))))
+
 
 def _restrictions(wanted: Filter) -> Iterator[tuple[str, object]]:
     """What a memory must be. Sessions and kinds of events are not asked of memories."""

@@ -12,10 +12,10 @@ from howcome.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from howcome.domain.stored import Filter
+    from howcome.domain.stored import Filter, Scope
     from howcome.log.database import Database
 
 _EVENT_SELECT = (
@@ -54,6 +54,17 @@ def _unpacked(payload: bytes) -> str:
 
         _decompress[thread] = zstandard.ZstdDecompressor().decompress
     return _decompress[thread](payload).decode("utf-8", "replace")
+
+
+_PATH = "(replace(e.file, char(92), '/') || '/')"
+_FILES_IN = (
+    "SELECT e.session_id, e.id, e.kind = 0 FROM events e JOIN projects p ON p.id = e.project_id"  # noqa: S608 - fixed text
+    " WHERE {where}(e.kind = 0 OR (e.file IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(?1) f"
+    f" WHERE instr({_PATH}, p.root || '/' || f.value || '/') = 1 OR instr({_PATH}, f.value || '/') = 1"
+    f" OR (instr({_PATH}, p.root || '/') != 1 AND instr({_PATH}, '/' || f.value || '/') > 0))))"
+    " ORDER BY e.session_id, e.order_ms, e.id"
+)
+"""Prompts, and calls that name a file below a folder, in the order of their sessions."""
 
 
 class _KeptEvent(StoredEvent):
@@ -147,12 +158,15 @@ class EventReads:
         return {row[0]: _KeptEvent(row, with_text=with_text) for row in found}
 
     def within(self, rows: Iterable[int], wanted: Filter) -> set[int]:
-        """Which of some events (row ids) are where a filter looks (its scope and sessions), by the rows alone."""
+        """Which of some events (row ids) are where a filter looks (scope, sessions, subagent), by the rows alone."""
         sql = "SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))"
         values: list[object] = [json.dumps(list(rows))]
         if not wanted.scope.is_everything:
             sql += " AND project_id = ?"
             values.append(wanted.scope.project_id)
+        if wanted.agent_id is not None:
+            sql += " AND agent_id = ?"
+            values.append(wanted.agent_id)
         for numbers, is_one in ((wanted.sessions, "IN"), (wanted.without or None, "NOT IN")):
             if numbers is not None:
                 sql += f" AND session_id {is_one} (SELECT value FROM json_each(?))"  # noqa: S608 - fixed words
@@ -183,6 +197,19 @@ class EventReads:
             + " JOIN members m ON m.id = e.id ORDER BY m.order_ms, e.source_id, e.id"
         )
         return [_KeptEvent(row, with_text=with_text) for row in self._db.rows(sql, (session_id,))]
+
+    def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
+        """Exchanges in which a file below one of some folders was named; all events are read (1 ms a thousand)."""
+        where = "" if scope.is_everything else "e.project_id = ?2 AND "
+        values = (json.dumps(list(folders)), *([] if scope.is_everything else [scope.project_id]))
+        found: dict[int, int] = {}
+        opened = (0, 0)
+        for session, row, is_prompt in self._db.rows(_FILES_IN.format(where=where), values):
+            if is_prompt:
+                opened = session, row
+            elif opened[0] == session:
+                found[opened[1]] = session
+        return found
 
     def opening(self, row: int) -> int | None:
         """The prompt (row id) that opened the exchange of an event: as it is now, whatever was read first."""

@@ -12,7 +12,7 @@ from howcome.log.sqlite_reads import one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
@@ -48,6 +48,12 @@ class SqliteSessions:
         """Row ids of the sessions of one client."""
         return [row[0] for row in self._db.rows("SELECT id FROM sessions WHERE client = ?", (client,))]
 
+    def of_agent(self, agent_id: str) -> list[int]:
+        """Row ids of the sessions in which a subagent of this id worked; all events are read (1 ms a thousand)."""
+        return [
+            row[0] for row in self._db.rows("SELECT DISTINCT session_id FROM events WHERE agent_id = ?", (agent_id,))
+        ]
+
     def clients(self) -> list[str]:
         """The clients that sessions are of."""
         return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
@@ -57,13 +63,14 @@ class SqliteSessions:
         found = self._db.row("SELECT session_id FROM events WHERE id = ?", (abs(row),))
         return found[0] if found else None
 
-    def recent(self, scope: Scope, limit: int) -> list[SessionSummary]:
-        """The sessions of a scope in which something happened last, newest first: what is cheap to know of each.
+    def recent(self, scope: Scope, limit: int, among: Sequence[int] | None = None) -> list[SessionSummary]:
+        """The sessions of a scope (and among some) in which something happened last, newest first, and what is cheap.
 
         Not those that were stored last: a first import reads the newest transcript first. The last moment of a session
         is one look into an index, so that only those that are shown are counted.
         """
-        where = "" if scope.is_everything else "WHERE project_id = ?1"
+        where = "WHERE 1" if scope.is_everything else "WHERE project_id = ?1"
+        where += "" if among is None else " AND id IN (SELECT value FROM json_each(?3))"
         last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
         sql = (
             "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
@@ -74,7 +81,8 @@ class SqliteSessions:
             " ORDER BY last_ms DESC, id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
             " ORDER BY s.last_ms DESC, s.id DESC"
         )
-        return [SessionSummary(row) for row in self._db.rows(sql, (scope.project_id, limit))]
+        values = (scope.project_id, limit, *([] if among is None else [json.dumps(list(among))]))
+        return [SessionSummary(row) for row in self._db.rows(sql, values)]
 
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from howcome.domain import events
 from howcome.domain.events import squeeze
-from howcome.domain.memories import is_memory_id
+from howcome.domain.memories import MemoryFilter, is_memory_id
 from howcome.domain.stored import Scope
 from howcome.domain.text import tokens
 from howcome.errors import NotFoundError, ProviderError
@@ -53,6 +53,8 @@ TIMELINE_EVENTS = 100
 TIMELINE_SESSIONS = 20
 MAX_NAME_CHARS = 60
 MAX_PROBLEM_CHARS = 100
+MAX_LISTED = 1_000_000
+_NARROWING = ("type", "session", "since", "before", "agent", "agent_id", "subsystem")
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
@@ -71,14 +73,15 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
         limit=arguments.number("limit", 10),
         types=arguments.texts("type"),
         session=of_session,
-        agent=arguments.text("agent"),
+        agent=arguments.text("agent_id") or arguments.text("agent"),
+        subsystem=arguments.text("subsystem"),
         before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
     )
     found, failed = _found(app, question)
     lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
     if not found:
-        narrowed = [name for name in ("type", "session", "since", "before", "agent") if arguments.texts(name)]
+        narrowed = [name for name in _NARROWING if arguments.texts(name)]
         hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
         return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
     is_named = project is not None or is_everywhere
@@ -112,7 +115,7 @@ def get_memories(session: Workplace, arguments: Arguments) -> str:
     problems: list[str] = []
     for ident in ids:
         try:
-            parts.append(_whole(app, ident, arguments.number("offset", 0) if len(ids) == 1 else 0, room))
+            parts.append(_whole(app, ident, _agent(arguments), arguments.number("offset", 0) * (len(ids) == 1), room))
         except NotFoundError as error:
             problems.append(squeeze(str(error), MAX_PROBLEM_CHARS))
     if not parts:
@@ -120,13 +123,46 @@ def get_memories(session: Workplace, arguments: Arguments) -> str:
     return answer(app, "; ".join(problems), cut_to_fit(parts, "asking for fewer at once"))
 
 
-def _whole(app: App, ident: str, offset: int, room: int) -> Rendered:
+def _agent(arguments: Arguments) -> str | None:
+    return arguments.text("agent_id")
+
+
+def _memory(app: App, ident: str, agent: str | None) -> Memory:
+    """A memory; of an agent only one that it owns.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    memory = app.memories.get(ident)
+    if agent is not None and memory.agent != agent:
+        raise NotFoundError(f"{memory.id} is not agent {_name(agent)}'s; leave out agent_id to read it")
+    return memory
+
+
+def _event(app: App, ident: str, agent: str | None) -> StoredEvent:
+    """An event; of an agent only one of that client or subagent.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    event = app.events.by_id(ident)
+    if agent is not None and not _of(agent, [event]):
+        raise NotFoundError(f"{event.id} is not of agent {_name(agent)}; leave out agent_id to read it")
+    return event
+
+
+def _of(agent: str | None, told: Sequence[StoredEvent]) -> list[StoredEvent]:
+    """Those of some events that are an agent's: of that client, or of a subagent with that id."""
+    return [event for event in told if agent is None or agent in (event.client, event.agent_id)]
+
+
+def _whole(app: App, ident: str, agent: str | None, offset: int, room: int) -> Rendered:
     if is_memory_id(ident):
-        memory = app.memories.get(ident)
+        memory = _memory(app, ident, agent)
         if not offset:  # going on with a text is the same reading
             app.memories.count_access([memory])
         return _part(memory_head(memory_view(memory)), memory.id, memory.text, offset, room)
-    event = app.events.by_id(ident)
+    event = _event(app, ident, agent)
     return _part(event_head(event_view(event)), event.id, event.text or event.excerpt, offset, room)
 
 
@@ -142,11 +178,11 @@ def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = 
 
 def expand_memory(session: Workplace, arguments: Arguments) -> str:
     """An event with its exchange, or a memory with its chain and evidence."""
-    app, ident = session.app, arguments.text("id") or ""
+    app, ident, agent = session.app, arguments.text("id") or "", _agent(arguments)
     if is_memory_id(ident):
-        return _expand_memory(app, app.memories.get(ident))
-    event = app.events.by_id(ident)
-    exchange = app.events.exchange_of(event)
+        return _expand_memory(app, _memory(app, ident, agent))
+    event = _event(app, ident, agent)
+    exchange = _of(agent, app.events.exchange_of(event))
     spoken = [other for other in exchange if other.kind in events.TURN_KINDS or other.row == event.row]
     texts = {other.row: other for other in app.events.with_texts(spoken)}
     room = ANSWER_CHARS // (2 * max(1, len(spoken)))
@@ -182,11 +218,12 @@ def _expand_memory(app: App, memory: Memory) -> str:
 # -- sessions ----------------------------------------------------------------------------------------------------------
 def get_context(session: Workplace, arguments: Arguments) -> str:
     """The events around one, in their order."""
-    app, ident = session.app, arguments.text("id") or ""
+    app, ident, agent = session.app, arguments.text("id") or "", _agent(arguments)
     if is_memory_id(ident):
-        return _expand_memory(app, app.memories.get(ident))
-    event = app.events.by_id(ident)
-    told, place = app.events.session_of(event)
+        return _expand_memory(app, _memory(app, ident, agent))
+    event = _event(app, ident, agent)
+    told = _of(agent, app.events.session_of(event)[0])
+    place = next((place for place, other in enumerate(told) if other.row == event.row), 0)
     start = max(0, place - arguments.number("before", AROUND))
     chosen = told[start : place + 1 + arguments.number("after", AROUND)]
     span = f"Events {start + 1} to {start + len(chosen)} of {len(told)}"
@@ -196,16 +233,16 @@ def get_context(session: Workplace, arguments: Arguments) -> str:
 
 def replay_session(session: Workplace, arguments: Arguments) -> str:
     """A session from its start to an event, or all of it."""
-    app, ident = session.app, (arguments.text("id") or "").strip()
+    app, ident, agent = session.app, (arguments.text("id") or "").strip(), _agent(arguments)
     try:
-        event = app.events.by_id(ident)
+        event = _event(app, ident, agent)
         told, place = app.events.session_of(event)
-        told, name, mark = told[: place + 1], event.session, event.row
+        told, name, mark = _of(agent, told[: place + 1]), event.session, event.row
     except NotFoundError:
         if ident.startswith("ev-") and not app.events.is_session(ident):
             raise
         row, name, _ = app.events.session_named(ident)
-        told, mark = app.events.session(row), -1
+        told, mark = _of(agent, app.events.session(row)), -1
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", REPLAY_EVENTS)]
     if not chosen:
@@ -221,7 +258,7 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
         return _sessions(session, arguments)
     row, name, _ = app.events.session_named(name)
     kinds = arguments.texts("type")
-    told = [event for event in app.events.session(row) if not kinds or event.kind in kinds]
+    told = [event for event in _of(_agent(arguments), app.events.session(row)) if not kinds or event.kind in kinds]
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
     if not chosen:
@@ -233,7 +270,10 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
 def _sessions(session: Workplace, arguments: Arguments) -> str:
     app = session.app
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
-    found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit)[offset:]
+    agent = _agent(arguments)
+    found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit, agent)[offset:]
+    if not found and agent is not None:
+        return f"No sessions of agent {inline(_name(agent))} here; leave out agent_id for all."
     if not found:
         return EMPTY if app.events.is_empty() else "No sessions of this project; project: 'all' lists every one."
     lines = [_session_line(one, session.name) for one in found]
@@ -271,9 +311,14 @@ def _told(
     return [*parts, *([entry(f"… {max(total, offset + len(shown)) - end} more: offset={end}")] if is_cut else [])]
 
 
-def memory_status(session: Workplace, arguments: Arguments) -> str:  # noqa: ARG001 - every tool is called alike
-    """What is stored, in a few lines."""
-    app = session.app
+def memory_status(session: Workplace, arguments: Arguments) -> str:
+    """What is stored, in a few lines; of an agent, what it owns."""
+    app, agent = session.app, _agent(arguments)
+    if agent is not None:
+        owned = app.memories.select(Scope.everything(), MemoryFilter(agent=agent), MAX_LISTED)
+        sessions = app.events.recent_sessions(Scope.everything(), MAX_LISTED, agent)
+        holds = f"{counted(len(owned), 'memory', 'memories')} and {counted(len(sessions), 'session')}"
+        return f"Agent {inline(_name(agent))}: {holds}, of all projects."
     counts, kept = app.health.counts(), app.memories.counts()
     if app.events.is_empty():
         return EMPTY
@@ -300,9 +345,9 @@ def _here(session: Workplace) -> str:
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
-def _name(session: str) -> str:
-    """A session's id in our own words: it comes from a transcript, and has one line."""
-    return squeeze(session, MAX_NAME_CHARS)
+def _name(name: str) -> str:
+    """A session's id, or an agent's, in our own words: it comes from a transcript or a caller, and has one line."""
+    return squeeze(name, MAX_NAME_CHARS)
 
 
 def cut_to_fit(parts: Sequence[Rendered], how: str) -> list[Rendered]:

@@ -67,6 +67,7 @@ _ID = Parameter("id", "string", "Id of an event (ev-…) or a memory (mem-…); 
 _WHOLE_ID = Parameter("id", "string", "The memory: its whole id (mem-…).", is_required=True)
 _AGENT_ID = Parameter("agent_id", "string", "Your own agent id, if you use one: it owns the memory.")
 _AS_IS = Parameter("as_is", "boolean", "Keep the words as they are; else first person and feelings may go.")
+_OF_AGENT = Parameter("agent_id", "string", "Only this agent's: a client, a subagent, or an owner of memories.")
 _FULL = Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).")
 _OFFSET = Parameter("offset", "integer", "Go on after so many events (an earlier answer says when).")
 _TYPE = Parameter("type", "string", "What kind of memory it is.", choices=memories.TYPES)
@@ -89,6 +90,8 @@ _ALL = (
             Parameter("before", "string", "Older than this (same forms)."),
             Parameter("project", "string", "Another project's folder or name, or 'all'. Default: this project."),
             Parameter("agent", "string", "Only this client's sessions (codex, …), or this owner's memories."),
+            Parameter("subsystem", "string", "Only what is about this workspace package or folder (packages/api)."),
+            _OF_AGENT,
         ), is_loaded=True,
     ),
     Tool(
@@ -99,6 +102,7 @@ _ALL = (
         (
             Parameter("ids", "strings", "Ids; any unique beginning.", is_required=True, high=20),
             Parameter("offset", "integer", "With one id: go on after so many characters of its text."),
+            _OF_AGENT,
         ), is_loaded=True,
     ),
     Tool(
@@ -109,7 +113,7 @@ _ALL = (
             _ID,
             Parameter("before", "integer", "Events before it (default 6).", high=200),
             Parameter("after", "integer", "Events after it (default 6).", high=200),
-            _FULL,
+            _FULL, _OF_AGENT,
         ),
     ),
     Tool(
@@ -122,6 +126,7 @@ _ALL = (
                       is_required=True),
             _FULL, _OFFSET,
             Parameter("limit", "integer", "At most so many events (default 200).", low=1, high=1000),
+            _OF_AGENT,
         ),
     ),
     Tool(
@@ -135,13 +140,14 @@ _ALL = (
             Parameter("limit", "integer", "At most so many lines (default 100; 20 sessions).", low=1, high=1000),
             _OFFSET,
             Parameter("project", "string", "Another project's folder or name, or 'all'."),
+            _OF_AGENT,
         ),
     ),
     Tool(
         "expand_memory", "Open an id with its exchange",
         "One id with everything around it: an event's whole exchange (the prompt, the answers, what was done), or a"
         " memory with what it superseded and the events that bear it out. Use it for an id from an injected block.",
-        expand_memory, (_ID,),
+        expand_memory, (_ID, _OF_AGENT),
     ),
     Tool(
         "remember", "Keep a memory",
@@ -192,12 +198,13 @@ _ALL = (
             Parameter("contradictions", "boolean", "Pairs that may contradict each other instead."),
             Parameter("limit", "integer", "At most so many (default 20).", low=1, high=100),
             Parameter("project", "string", "Another project's folder or name, or 'all'."),
+            _OF_AGENT,
         ),
     ),
     Tool(
         "memory_status", "What memory holds",
         "How much is stored, of which projects and agents, and whether something is wrong.",
-        memory_status, (),
+        memory_status, (_OF_AGENT,),
     ),
 )  # fmt: skip
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}

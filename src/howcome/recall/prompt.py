@@ -57,7 +57,7 @@ def recall(
     ranked = _ranked(store, situation, vectors, now_ms) if scope.project_id is not None else []
     threshold = settings.recall_threshold
     good = [item for item in ranked if item.strength >= threshold][:RECALL_BREADTH]
-    kept = search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
+    kept = _memories(store, situation, vectors, now_ms)
     kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
     if not good and not kept:
         return []
@@ -106,6 +106,16 @@ def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms:
         except (ProviderError, StoreError):  # a store that fails fails again, and says so
             pass
     return Searcher(store).search(situation, limit=RECALL_BREADTH, now_ms=now_ms)
+
+
+def _memories(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[RankedMemory]:
+    """Memories for a prompt, best first; by words alone when the embedder fails."""
+    if vectors is not None:
+        try:
+            return search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms, vectors=vectors)
+        except ProviderError:
+            pass
+    return search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
 
 
 def _question(parts: Sequence[StoredEvent]) -> str:

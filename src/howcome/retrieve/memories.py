@@ -1,12 +1,19 @@
-"""Memories as answers: one field, the events' own idea of which words are rare, the same scale as full text."""
+"""Memories as answers: one field, the events' own idea of which words are rare, and a scale of their own.
+
+A memory is one sentence and an exchange holds hundreds: it shares two or three words with a question in other words, so
+that its share of what it could score is no measure beside events. That share is stretched to what an event scores that
+answers as well; where there is a model, half of its value is what it means.
+"""
 
 from __future__ import annotations
 
 from howcome.domain.bm25 import full_score
 from howcome.domain.events import PUSHED_ORIGINS
+from howcome.domain.fusion import blend
 from howcome.domain.memories import HAND
 from howcome.domain.query import spans_in
 from howcome.domain.ranking import adjusted, facts_of, for_memories
+from howcome.retrieve.situation import MAX_EMBEDDED_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +21,32 @@ if TYPE_CHECKING:
 
     from howcome.domain.memories import Memory
     from howcome.retrieve.situation import Situation
-    from howcome.store.base import Store
+    from howcome.store.base import Store, Vectors
 
 TIER = "memory"
+WORDS_SCALE = 2.5
+"""What a memory's share of its full score counts beside an event's. 50 questions in other words, each for one of 275
+memories of two projects: it is among the first three for .79 and .50 of them by words (at 1: .21 and .19), and the
+projects' own questions lose .025 and .021 of any@5 to memories that stand before events. Each project chooses this
+value where it may cost no more than that (docs/evaluation.md, "Reach")."""
+
+MEANING_SHARE = 0.5
+LEAST_COSINE = 0.2
+"""Where a memory has a vector, half of its value is its cosine above what unrelated sentences have: the first three
+hold it for .83 and .73 of the same questions."""
+
+CROWDING = 0.9
+"""Each further memory counts so much of itself: at 1 the projects' own questions lose .065 and .067, and no question in
+other words is answered better."""
+
+SPEAK_SHARE = 0.6
+"""How sure a memory's value is, on the scale of `recall_threshold`: prompts of another project are told a memory for
+.037 and .005 of them by words, .017 and .005 with MiniLM (docs/evaluation.md, "Silence")."""
+
+BREADTH = 200
+OVERREAD = 3
+MAX_LOOKED_AT = 200
+"""Of a part of a project the best so many are looked at: what bears them out says whether they are about it."""
 DISTILLED_SHARE = 3
 """Of an answer at most a third is distilled, as long as there are events enough for the rest: what was said stays what
 is found, and a distilled memory is a way to it. What somebody here keeps by hand is not counted."""
@@ -25,13 +55,14 @@ is found, and a distilled memory is a way to it. What somebody here keeps by han
 class RankedMemory:
     """A memory with its score (0 to 1, for the order) and its strength (0 to 1: is it about the question at all).
 
-    `adjustments` are what the strength was multiplied with, by name.
+    `value` is what its words and its meaning say, `adjustments` what that was multiplied with, by name.
     """
 
-    __slots__ = ("adjustments", "memory", "score", "strength")
+    __slots__ = ("adjustments", "memory", "score", "strength", "value")
 
-    def __init__(self, memory: Memory, score: float, strength: float, adjustments: Mapping[str, float]) -> None:
-        self.memory, self.score, self.strength, self.adjustments = memory, score, strength, adjustments
+    def __init__(self, memory: Memory, value: float, score: float, adjustments: Mapping[str, float]) -> None:
+        self.memory, self.value, self.score, self.adjustments = memory, value, score, adjustments
+        self.strength = 0.0
 
 
 def not_crowding(memories: Sequence[RankedMemory], events: int, limit: int) -> list[RankedMemory]:
@@ -63,30 +94,64 @@ def put_likely_evidence_first(store: Store, memory: Memory, sessions: Mapping[st
 
 
 def search_memories(
-    store: Store, situation: Situation, *, limit: int, now_ms: int, required: Sequence[Sequence[str]] = ()
+    store: Store,
+    situation: Situation,
+    *,
+    limit: int,
+    now_ms: int,
+    required: Sequence[Sequence[str]] = (),
+    vectors: Vectors | None = None,
 ) -> list[RankedMemory]:
-    """The live memories of the scope that answer a question, best first.
+    """The live memories of the scope that answer a question, best first, at most `limit`.
 
-    Strength is the share of what a memory could score that holds every word: two common words of a long prompt are
-    not enough to speak of it.
+    Strength is a part of the value, and nothing where no word is shared: how near is no reason to speak.
+
+    Raises:
+        ProviderError: the question cannot be embedded.
     """
     weights = {term: situation.weights.windows[term] for term in situation.terms}
-    hits = store.memory_search.search(weights, situation.wanted, limit, required)
-    if not hits:
-        return []
+    hits = store.memory_search.search(weights, situation.wanted, BREADTH, required)
     full = full_score(weights.values(), situation.weights.totals["events"])
+    shares = {hit.row: min(1.0, hit.score / full) for hit in hits}
+    near = vectors.memories(situation.asked[:MAX_EMBEDDED_CHARS], situation.wanted) if vectors is not None else {}
+    if required:
+        near = {row: cosine for row, cosine in near.items() if row in shares}
+    values = {row: memory_value(shares.get(row, 0.0), near.get(row)) for row in {*shares, *near}}
+    part = situation.wanted.subsystem
+    most = OVERREAD * limit if part is None else MAX_LOOKED_AT
+    best = sorted((row for row in values if values[row] > 0), key=lambda row: (-values[row], row))[:most]
+    ranked = _ranked(store, situation, {row: values[row] for row in best}, now_ms)
+    if part is not None:
+        from howcome.retrieve.subsystem import is_about
+
+        ranked = [item for item in ranked if is_about(store, item.memory, part)]
+    for place, item in enumerate(ranked):
+        item.strength = SPEAK_SHARE * item.value if item.memory.row in shares else 0.0
+        if place:
+            factor = CROWDING**place
+            item.score, item.adjustments = item.score * factor, {**item.adjustments, "crowding": factor}
+    return ranked[:limit]
+
+
+def memory_value(share: float, cosine: float | None) -> float:
+    """What a memory's share of its full score and its cosine (None: it has no vector) say of it, from 0 to 1."""
+    words = min(1.0, WORDS_SCALE * share)
+    return words if cosine is None else blend(words, max(0.0, cosine - LEAST_COSINE), MEANING_SHARE)
+
+
+def _ranked(store: Store, situation: Situation, values: Mapping[int, float], now_ms: int) -> list[RankedMemory]:
+    """Memories by what they are worth after all adjustments, best first."""
+    if not values:
+        return []
     place = situation.wanted.scope.here
     here = dict(store.projects.roots()).get(place or 0)
     adjustments = for_memories(
         spans_in(situation.text, now_ms, is_asked=situation.recent is None), is_placed=place is not None
     )
-    found = store.memories.by_row([hit.row for hit in hits])
     ranked = []
-    for hit in hits:
-        memory = found.get(hit.row)
-        if memory is not None and memory.is_live:  # somebody may have forgotten it since
-            strength = min(1.0, hit.score / full)
+    for row, memory in store.memories.by_row(values).items():
+        if memory.is_live:  # somebody may have forgotten it since
             facts = facts_of(memory, is_here=memory.project is None or memory.project == here)
-            score, factors = adjusted(strength, facts, adjustments, now_ms)
-            ranked.append(RankedMemory(memory, score, strength, factors))
+            score, factors = adjusted(values[row], facts, adjustments, now_ms)
+            ranked.append(RankedMemory(memory, values[row], score, factors))
     return sorted(ranked, key=lambda item: (-item.score, item.memory.row))

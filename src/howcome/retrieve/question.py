@@ -51,13 +51,15 @@ class Question:
         by_session: Sessions are ranked, not passages; memories have none.
         types: Only these (of TYPES).
         session: Only this session (any unique beginning of its id, see `reading.session_by_id`; memories are of none).
-        agent: Only this agent's: a client (claude-code, codex, …) or the owner of memories.
+        agent: Only this agent's: a client (claude-code, codex, …), a subagent's id, or the owner of memories.
+        subsystem: Only what is about this part of the project: a workspace package, or a folder.
         before_ms: Only what is older; `since_ms`: only what is not.
         explained: Every answer says why it is there (`Found.explanation`).
     """
 
     __slots__ = (
-        "agent", "before_ms", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms", "types",
+        "agent", "before_ms", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms",
+        "subsystem", "types",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
@@ -70,6 +72,7 @@ class Question:
         types: Sequence[str] = (),
         session: str | None = None,
         agent: str | None = None,
+        subsystem: str | None = None,
         before_ms: int | None = None,
         since_ms: int | None = None,
         explained: bool = False,
@@ -89,6 +92,7 @@ class Question:
         self.scope, self.limit, self.by_session, self.types = scope, limit, by_session, tuple(types)
         self.session = None if session is None else clean_text(session)
         self.agent = None if agent is None else clean_text(agent)
+        self.subsystem = None if subsystem is None else clean_text(subsystem)
         self.before_ms, self.since_ms, self.explained = before_ms, since_ms, explained
 
 
@@ -128,7 +132,8 @@ def answer(
     if events.RATIONALE in question.types and wanted.sessions != ():
         found += rationale_answers(store, searcher, situation, limit=limit, now_ms=now_ms, required=required)
     if asks_memories:
-        found = _memories(store, situation, limit, now_ms, required, found) + found  # first where both score the same
+        kept = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required, vectors=vectors)
+        found = _memories(store, situation, limit, kept, found) + found  # first where both score the same
     found = sorted(found, key=lambda item: -item.score)[:limit]
     if reranking is not None:
         found = reranking.reordered(text, found)[: question.limit]
@@ -142,13 +147,21 @@ def answer(
 def _filter(store: Store, question: Question) -> Filter:
     types = question.types
     sessions: list[int] | None = None
+    agent_id = part = None
+    if question.subsystem is not None:
+        from howcome.retrieve.subsystem import subsystem
+
+        part = subsystem(store, question.scope, question.subsystem)
+        sessions = sorted(part.sessions)
     if question.session is not None:
-        sessions = [session_by_id(store, question.session)[0]]
+        named = session_by_id(store, question.session)[0]
+        sessions = [named] if sessions is None or named in sessions else []
     if question.agent is not None and question.agent in store.sessions.clients():
         of_client = set(store.sessions.of_client(question.agent))
         sessions = sorted(of_client if sessions is None else of_client.intersection(sessions))
     elif question.agent is not None:
-        sessions = []
+        agent_id, of_agent = question.agent, set(store.sessions.of_agent(question.agent))
+        sessions = sorted(of_agent if sessions is None else of_agent.intersection(sessions))
     return Filter(
         question.scope,
         before_ms=question.before_ms,
@@ -157,6 +170,8 @@ def _filter(store: Store, question: Question) -> Filter:
         kinds=[name for name in types if name in events.KINDS] if types else None,
         memory_types=[name for name in types if name in memories.TYPES] if types else None,
         agent=question.agent,
+        agent_id=agent_id,
+        subsystem=part,
     )
 
 
@@ -219,12 +234,7 @@ class _Events:
 
 
 def _memories(
-    store: Store,
-    situation: Situation,
-    limit: int,
-    now_ms: int,
-    required: Sequence[Sequence[str]],
-    events_found: Sequence[Found],
+    store: Store, situation: Situation, limit: int, ranked: Sequence[RankedMemory], events_found: Sequence[Found]
 ) -> list[Found]:
     """Memories beside events: before those that they cite, and few enough to leave room for the others.
 
@@ -234,7 +244,6 @@ def _memories(
     def shown(item: RankedMemory) -> str:
         return best_passage(item.memory.text, set(situation.terms), PASSAGE_CHARS)
 
-    ranked = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required)
     scores = {item.id: item.score for item in events_found}
     told = dict.fromkeys(item.event.session for item in events_found if item.event is not None)
     sessions = {session: rank for rank, session in enumerate(told)}
@@ -247,7 +256,7 @@ def _memories(
         found.append(
             Found(
                 score,
-                {TIER: item.strength},
+                {TIER: item.value},
                 shown(item),
                 memory=item.memory,
                 strength=item.strength,

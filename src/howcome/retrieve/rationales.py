@@ -68,4 +68,6 @@ def _of_any_kind(wanted: Filter) -> Filter:
         origins=wanted.origins,
         memory_types=wanted.memory_types,
         agent=wanted.agent,
+        agent_id=wanted.agent_id,
+        subsystem=wanted.subsystem,
     )

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Filter, Weights
 
+MAX_EMBEDDED_CHARS = 2000
+"""Of a question so much is embedded."""
+
 
 class Situation:
     """A prompt and where it is asked.

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.stored import Filter, Hit
+    from howcome.log.memory_rows import MemorySearch
     from howcome.providers.base import Embedder, FloatVector
     from howcome.store.base import VectorRows, Vectors
 
@@ -20,8 +21,10 @@ CACHED_QUESTIONS = 64
 class EmbeddedTurns:
     """What the embedding tier asks: a question is embedded once, however many searches it needs."""
 
-    def __init__(self, embedder: Embedder, rows: VectorRows, redact: Callable[[str], str]) -> None:
-        self._rows = rows
+    def __init__(
+        self, embedder: Embedder, rows: VectorRows, redact: Callable[[str], str], kept: MemorySearch | None = None
+    ) -> None:
+        self._rows, self._kept, self._model = rows, kept, embedder.name
 
         @lru_cache(CACHED_QUESTIONS)
         def vector(text: str) -> FloatVector:
@@ -53,6 +56,25 @@ class EmbeddedTurns:
             return self._rows.cosines(self._vector(text), rows, before_ms) if rows and self._rows.count else {}
         except IndexDamagedError:
             return {}
+
+    def memories(self, text: str, wanted: Filter) -> dict[int, float]:
+        """The cosine of every live memory that is wanted and has a vector, by row id.
+
+        All of them are read and compared: memories are some thousands at most.
+
+        Raises:
+            ProviderError: the text cannot be embedded.
+        """
+        kept = self._kept.vectors(self._model, wanted) if self._kept is not None else []
+        if not kept:
+            return {}
+        import numpy as np
+
+        asked = self._vector(text)
+        same = [(row, vector) for row, vector in kept if len(vector) == 2 * len(asked)]
+        matrix = np.frombuffer(b"".join(vector for _, vector in same), np.float16).reshape(len(same), -1)
+        cosines = matrix.astype(np.float32) @ asked
+        return {row: float(cosine) for (row, _), cosine in zip(same, cosines, strict=True)}
 
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions are a single turn."""

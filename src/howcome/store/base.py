@@ -153,6 +153,10 @@ class Vectors(Protocol):
         """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
         ...
 
+    def memories(self, text: str, wanted: Filter) -> dict[int, float]:
+        """The cosine of every live memory that is wanted and has a vector, by row id."""
+        ...
+
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions are a single turn."""
         ...

@@ -152,8 +152,8 @@ class Rewriting:
             self._merge(table, row, old | new)
         if table == "memories":
             self._write_memory(row, old | new)
-        if table == "candidates":
-            sql = "DELETE FROM memory_vectors WHERE key = (SELECT key FROM candidates WHERE id = ?)"
+        if table in ("memories", "candidates"):
+            sql = f"DELETE FROM memory_vectors WHERE key = (SELECT key FROM {table} WHERE id = ?)"  # noqa: S608 - of two names
             self._connection.execute(sql, (row,))
 
     def _write_memory(self, row: int, now: dict[str, Any]) -> None:

@@ -278,8 +278,9 @@ class CatchUp:
 
 
 def _is_embedded(app: App) -> bool:
-    """Whether every turn has a vector of the model that the settings mean, as far as can be told without loading it."""
-    return not app.index.turns_without(model_name(app.settings))
+    """Whether turns and memories all have vectors of the settings' model, as far as can be told without loading it."""
+    model = model_name(app.settings)
+    return not app.index.turns_without(model) and not (model and app.index.memories_without(model))
 
 
 def _give_memory_back() -> None:

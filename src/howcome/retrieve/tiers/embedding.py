@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howcome.domain import events
-from howcome.retrieve.situation import Candidate
+from howcome.retrieve.situation import MAX_EMBEDDED_CHARS, Candidate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from howcome.retrieve.tiers.base import Tier
     from howcome.store.base import Vectors
 
-MAX_QUESTION_CHARS = 2000
 BREADTH = 200
 
 
@@ -42,7 +41,7 @@ class EmbeddingTier:
 
 def _question(situation: Situation) -> str:
     """The question as it was asked: a model reads "without" too, and what is left without it is no sentence."""
-    return situation.asked[:MAX_QUESTION_CHARS]
+    return situation.asked[:MAX_EMBEDDED_CHARS]
 
 
 if TYPE_CHECKING:
