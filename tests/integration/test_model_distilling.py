@@ -26,8 +26,8 @@ from howcome.learn.llm import NOTE_CHARS, TURNS_CHARS
 from howcome.learn.meaning import Meaning
 from howcome.learn.model_run import ModelDistillation
 from howcome.learn.opening import open_batches
-from howcome.learn.sources import SourceDistiller
 from howcome.learn.run import Distillation
+from howcome.learn.sources import SourceDistiller
 from howcome.memory.remember import Memories
 from howcome.memory.reviewing import Reviewing
 from howcome.providers.llm import open_model

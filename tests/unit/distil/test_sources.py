@@ -106,7 +106,7 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
 
 LEFT: list[tuple[str, Parts]] = [
     ("chores", [user("ok"), agent("Ok."), user("commit this and push it please"), ran("git push")]),
-    ("a question that changed nothing", [user("hi"), agent("Hm."), user("and what about that other thing over there?")]),
+    ("a question that changed nothing", [user("hi"), agent("Hm."), user("and what about the other thing over there?")]),
     ("small talk", [user("hi"), agent("Hello."), user("had a great weekend at the sea with friends")]),
     ("a guess", [user("it fails"), agent("Maybe the bug is that `dial()` never closes."), changed("dial.go")]),
     ("what is taken back", [
@@ -118,7 +118,7 @@ LEFT: list[tuple[str, Parts]] = [
         user("mend the dial"), agent("The function `dial()` is never closed by its caller in `pump.go`."),
         user("The function `dial()` is never closed by its caller in `pump.go`."), changed("pump.go"),
     ]),
-    ("somebody looking around", [user("look"), ran("grep -q x y", "no such file: y", failed=True), ran("grep x z", "x")]),
+    ("somebody looking around", [user("look"), ran("grep x y", "no such file: y", failed=True), ran("grep x z", "x")]),
     ("a test that was red and is green", [
         user("go"), ran("pytest a", "FAILED a - error", failed=True), changed("a.py"), ran("pytest a", "passed"),
     ]),
