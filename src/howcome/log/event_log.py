@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from howcome.domain.sources import Batch, SourceState
-    from howcome.domain.stored import Filter, IndexRow, Scope, StoredEvent, Turn
+    from howcome.domain.stored import Filter, IndexRow, StoredEvent, Turn
 
 Appended: TypeAlias = tuple[dict[str, int], dict[int, str]]
 """Counts by the names of `domain.sources.COUNTERS`, and the search text of each new event by its position."""
@@ -119,13 +119,6 @@ class EventLog(Protocol):
 
     def session_rows(self, session_id: int, from_ms: int) -> list[IndexRow]:
         """A session's own events in their order, from the prompt before the last one before a moment on."""
-        ...
-
-    def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
-        """Exchanges (rows of their prompts) in which a file below one of some folders was named, with their sessions.
-
-        Folders are paths below the project's root; of a file elsewhere (another checkout) any part of its path.
-        """
         ...
 
     def opening(self, row: int) -> int | None:

@@ -88,6 +88,13 @@ class Sessions(Protocol):
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
         ...
 
+    def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
+        """Exchanges (rows of their prompts) in which a file below one of some folders was named, with their sessions.
+
+        Folders are paths below the project's root; of a file elsewhere (another checkout) any part of its path.
+        """
+        ...
+
     def recent(self, scope: Scope, limit: int, among: Sequence[int] | None = None) -> list[SessionSummary]:
         """The sessions of a scope (and among some) in which something was said or done last, newest first."""
         ...

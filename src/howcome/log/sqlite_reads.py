@@ -12,10 +12,10 @@ from howcome.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from howcome.domain.stored import Filter, Scope
+    from howcome.domain.stored import Filter
     from howcome.log.database import Database
 
 _EVENT_SELECT = (
@@ -54,17 +54,6 @@ def _unpacked(payload: bytes) -> str:
 
         _decompress[thread] = zstandard.ZstdDecompressor().decompress
     return _decompress[thread](payload).decode("utf-8", "replace")
-
-
-_PATH = "(replace(e.file, char(92), '/') || '/')"
-_FILES_IN = (
-    "SELECT e.session_id, e.id, e.kind = 0 FROM events e JOIN projects p ON p.id = e.project_id"  # noqa: S608 - fixed text
-    " WHERE {where}(e.kind = 0 OR (e.file IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(?1) f"
-    f" WHERE instr({_PATH}, p.root || '/' || f.value || '/') = 1 OR instr({_PATH}, f.value || '/') = 1"
-    f" OR (instr({_PATH}, p.root || '/') != 1 AND instr({_PATH}, '/' || f.value || '/') > 0))))"
-    " ORDER BY e.session_id, e.order_ms, e.id"
-)
-"""Prompts, and calls that name a file below a folder, in the order of their sessions."""
 
 
 class _KeptEvent(StoredEvent):
@@ -197,19 +186,6 @@ class EventReads:
             + " JOIN members m ON m.id = e.id ORDER BY m.order_ms, e.source_id, e.id"
         )
         return [_KeptEvent(row, with_text=with_text) for row in self._db.rows(sql, (session_id,))]
-
-    def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
-        """Exchanges in which a file below one of some folders was named; all events are read (1 ms a thousand)."""
-        where = "" if scope.is_everything else "e.project_id = ?2 AND "
-        values = (json.dumps(list(folders)), *([] if scope.is_everything else [scope.project_id]))
-        found: dict[int, int] = {}
-        opened = (0, 0)
-        for session, row, is_prompt in self._db.rows(_FILES_IN.format(where=where), values):
-            if is_prompt:
-                opened = session, row
-            elif opened[0] == session:
-                found[opened[1]] = session
-        return found
 
     def opening(self, row: int) -> int | None:
         """The prompt (row id) that opened the exchange of an event: as it is now, whatever was read first."""

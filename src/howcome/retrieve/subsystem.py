@@ -32,7 +32,7 @@ def subsystem(store: Store, scope: Scope, name: str) -> Subsystem:
     """The part of a project that somebody calls so, and what is about it."""
     root = None if scope.project_id is None else dict(store.projects.roots()).get(scope.project_id)
     folders = folders_of(name, root)
-    return Subsystem(folders, store.log.exchanges_in(scope, folders))
+    return Subsystem(folders, store.sessions.exchanges_in(scope, folders))
 
 
 def is_about(store: Store, memory: Memory, part: Subsystem) -> bool:
