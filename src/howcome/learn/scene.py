@@ -68,6 +68,7 @@ class Said:
         is_final: The agent's report of what was done: nothing was done in the exchange after it, or it is what it
             wrote to go with a commit.
         place: Its number among the events of the exchange.
+        lasting: Those of its sentences that say something by themselves (`sources.seen`); None: nobody asked yet.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class Said:
         "is_published",
         "is_typed",
         "is_user",
+        "lasting",
         "low",
         "place",
         "text",
@@ -94,6 +96,7 @@ class Said:
         self.is_plan = is_plan or (self.is_user and _PLAN.match(text) is not None)
         is_short = self.is_user and not self.is_plan and len(text) <= MAX_TYPED_CHARS
         self.is_typed = is_short and not _is_paste(text, self.low)
+        self.lasting: list[str] | None = None
         self._sentences: list[Sentence] | None = None
 
     @property

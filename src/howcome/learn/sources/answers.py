@@ -36,7 +36,7 @@ def _asked(seen: Seen) -> list[Draft]:
         return []
     wanted = stems(said.text)
     weighed = []
-    for place, line in enumerate(lasting(final[-1].text)):
+    for place, line in enumerate(lasting(final[-1])):
         weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has("causes", line) - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
         if weight > MIN_WEIGHT and not _LINES.search(line):
@@ -54,7 +54,7 @@ def _confirmed(seen: Seen) -> list[Draft]:
         return []
     if not words.begins("confirms", said.text) or "?" in answered.text[-200:]:
         return []  # a yes to what the agent asks to do is none to a cause
-    told = [line for line in lasting(answered.text) if named(line) and words.has("causes", line)]
+    told = [line for line in lasting(answered) if named(line) and words.has("causes", line)]
     best = seen.best((words.has("blames", line) - 0.01 * place, line, answered) for place, line in enumerate(told))
     if best is None:
         return []

@@ -114,7 +114,7 @@ def _answered_line(seen: Seen, text: str, limit_chars: int) -> str:
     answered = seen.answered
     wanted = stems(text)
     best, best_weight = "", 0.4
-    for place, sentence in enumerate(sentences(answered.text) if answered is not None else ()):
+    for place, sentence in enumerate(answered.sentences if answered is not None else ()):
         line = sentence.text.rstrip(":")
         if len(line.split()) < MIN_CONTEXT_WORDS:
             continue
@@ -146,7 +146,7 @@ def _answering(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple
     """What the agent said then about the same, weighed: its first and its last words count more."""
     told = seen.replies
     for said in told:
-        for line in lasting(said.text):
+        for line in lasting(said):
             shared = len(wanted & stems(line))
             if shared >= (1 if said is told[0] or said.is_final else 2):
                 weight = 0.7 * shared + 0.3 * named(line) + 0.8 * (said is told[0]) + 0.4 * said.is_final

@@ -51,7 +51,7 @@ def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
             continue
         least = 1 if _change_after(seen.scene, said) is not None else 2
         names = 1 if evidence.kind == events.USER_PROMPT else 2
-        for line in lasting(said.text):
+        for line in lasting(said):
             strength = _strength(line)
             if strength >= least and named(line) >= names and not _is_taken_back(seen, said, line):
                 yield 1000.0 * strength + said.place + 0.1 * named(line), line, said

@@ -25,7 +25,7 @@ def find(seen: Seen) -> list[Draft]:
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
-    told = [(said, line) for said in final[-1:] for line in lasting(said.text)]
+    told = [(said, line) for said in final[-1:] for line in lasting(said)]
     best = seen.best((float(named(line)), line, said) for said, line in told if words.has("open", line) and named(line))
     if best is None:
         return []

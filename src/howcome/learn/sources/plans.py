@@ -34,7 +34,7 @@ def _of(said: Said) -> list[Draft]:
         title = title.partition(":")[2].strip() or title
     head = f"Plan {quoted(one_line(title, MAX_TITLE_CHARS))}" if title else "Plan"
     weighed = []
-    for place, text in enumerate(lasting(said.text)):
+    for place, text in enumerate(lasting(said)):
         weight = 0.4 * named(text) + 1.2 * words.has("reasons", text) + 0.6 * words.has("blames", text) - 0.01 * place
         if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and text[0] != "`":
             weighed.append((weight, place, text))

@@ -9,7 +9,7 @@ from howcome.domain import events
 from howcome.domain.text import STOP_WORDS
 from howcome.learn import anchors, words
 from howcome.learn.scene import Scene, scene_of
-from howcome.learn.sentences import sentences, without_markdown
+from howcome.learn.sentences import without_markdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from howcome.learn.base import Exchange
     from howcome.learn.scene import Action, Said
+    from howcome.learn.sentences import Sentence
 
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6
@@ -93,15 +94,16 @@ class Seen:
 
     def _is_repeated(self, said: Said, line: str) -> bool:
         """Whether a page or a tool said a line first, in this exchange or the one before it."""
-        told = _WORD.findall(line.casefold())
+        told = _WORD.findall(line)
         if len(told) < RUN:
             return False
-        longest = max(told, key=len)
+        longest = max(told[1:], key=len)  # the first word may have another case there; the others are as they were
+        told = [word.casefold() for word in told]
         around = self.before.exchange.all_events if self.before is not None else []
         for event in chain(around, self.scene.exchange.all_events[: said.place]):
             if event.origin in (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL):
-                heard = (event.text or "").casefold()
-                if longest in heard and _says(" ".join(_WORD.findall(heard)), told):
+                heard = event.text or ""
+                if longest in heard and _says(" ".join(_WORD.findall(heard.casefold())), told):
                     return True
         return False
 
@@ -127,10 +129,16 @@ def replies_of(scene: Scene) -> list[Said]:
     return [said for said in scene.said if not said.is_user and not said.is_published and not said.is_plan]
 
 
-def lasting(text: str) -> list[str]:
+def lasting(said: Said) -> list[str]:
     """The sentences of a text that say something by themselves: no lists' heads, steps, guesses, questions."""
+    if said.lasting is None:
+        said.lasting = _lasting(said.sentences)
+    return said.lasting
+
+
+def _lasting(told: Iterable[Sentence]) -> list[str]:
     found = []
-    for sentence in sentences(text):
+    for sentence in told:
         line = sentence.text
         if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
             continue
