@@ -43,6 +43,7 @@ INDEX_WAIT_S = 1.0
 @click.option("--type", "types", type=click.Choice(TYPES), multiple=True, help="Only this kind of event or memory.")
 @click.option("--session", help="Only this session, of any project (any unique beginning of its id).")
 @click.option("--agent", help="Only this agent's sessions, or the memories that it owns.")
+@click.option("--subsystem", metavar="NAME", help="Only what is about this workspace package or folder.")
 @click.option("--explain", "is_explained", is_flag=True, help="Say why each hit is there.")
 @_JSON
 def search(
@@ -57,6 +58,7 @@ def search(
     types: tuple[str, ...],
     session: str | None,
     agent: str | None,
+    subsystem: str | None,
     is_explained: bool,
     as_json: bool,
 ) -> None:
@@ -68,6 +70,10 @@ def search(
     TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; UTC when it has no zone), today, yesterday,
     or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
 
+    With --subsystem only exchanges count in which a call named a file below the folder, and memories that name one or
+    that such an exchange bears out. NAME is a folder (packages/api), or what a package is called by its folder or its
+    manifest (package.json, Cargo.toml, go.mod, pyproject.toml).
+
     With --explain each hit has the score of every tier and what the tier's word is worth, what changed the sum, how
     sure it is that the hit is about the question at all (strength), and where the question's words stand: in the hit,
     in the turns before it, elsewhere in its exchange. A reranker's score, where one is set, is shown beside them.
@@ -78,6 +84,7 @@ def search(
       howcome search --all-projects --by session "flaky migration test"
       howcome search --since 7d --json "retry policy"
       howcome search --type decision --type pattern "error handling"
+      howcome search --subsystem packages/api "error handling"
       howcome search --explain "retry polcy"
     """
     asked = clean_argument(" ".join(text))
@@ -87,6 +94,7 @@ def search(
     before_ms, since_ms = _moment_ms(before, "--before"), _moment_ms(since, "--since")
     is_everywhere = all_projects or (session is not None and project is None)  # a session is named by itself
     narrowed = {"--type": types, "--session": session, "--since": since, "--before": before, "--agent": agent}
+    narrowed["--subsystem"] = subsystem
     try:
         with open_to_read() as app:
             question = Question(
@@ -97,6 +105,7 @@ def search(
                 types=types,
                 session=session,
                 agent=agent,
+                subsystem=subsystem,
                 before_ms=before_ms,
                 since_ms=since_ms,
                 explained=is_explained,

@@ -198,17 +198,29 @@ class Weights:
         self.totals: dict[str, int] = {}
 
 
+class Subsystem:
+    """A part of a project: its folders (below the root), and the exchanges that are about it, with their sessions.
+
+    Exchanges are known by the rows of the prompts that opened them.
+    """
+
+    __slots__ = ("exchanges", "folders", "sessions")
+
+    def __init__(self, folders: Sequence[str], exchanges: Mapping[int, int]) -> None:
+        self.folders, self.exchanges, self.sessions = tuple(folders), frozenset(exchanges), set(exchanges.values())
+
+
 class Filter:
     """Which rows a search may return. The scope is mandatory: nothing is ever searched without one.
 
     `before_ms` leaves out what is not older, `since_ms` what is; `without` names sessions (row ids) to leave out,
     `sessions` the only ones wanted; `kinds`, `origins` and `agent_id` (a subagent's) narrow events to those,
-    `memory_types` and `agent` (its owner) memories (None: all).
+    `memory_types` and `agent` (its owner) memories (None: all); `subsystem` narrows both to a part of the project.
     """
 
     __slots__ = (
         "agent", "agent_id", "before_ms", "kinds", "memory_types", "origins", "scope", "sessions", "since_ms",
-        "without",
+        "subsystem", "without",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
@@ -224,8 +236,9 @@ class Filter:
         memory_types: Sequence[str] | None = None,
         agent: str | None = None,
         agent_id: str | None = None,
+        subsystem: Subsystem | None = None,
     ) -> None:
-        self.agent_id = agent_id
+        self.agent_id, self.subsystem = agent_id, subsystem
         self.scope, self.before_ms, self.since_ms, self.without = scope, before_ms, since_ms, tuple(without)
         self.sessions = None if sessions is None else tuple(sessions)
         self.kinds, self.origins, self.memory_types, self.agent = kinds, origins, memory_types, agent
@@ -249,6 +262,7 @@ class Filter:
             memory_types=self.memory_types,
             agent=self.agent,
             agent_id=self.agent_id,
+            subsystem=self.subsystem,
         )
 
 

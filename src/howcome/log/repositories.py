@@ -84,6 +84,13 @@ class Sessions(Protocol):
         """The session that an event belongs to."""
         ...
 
+    def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
+        """Exchanges (rows of their prompts) in which a file below one of some folders was named, with their sessions.
+
+        Folders are paths below the project's root; of a file elsewhere (another checkout) any part of its path.
+        """
+        ...
+
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
         ...

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from howcome.log.repositories import Accounts, Injections, Sessions
 
 
+_PATH = "(replace(e.file, char(92), '/') || '/')"
+_FILES_IN = (
+    "SELECT e.session_id, e.id, e.kind = 0 FROM events e JOIN projects p ON p.id = e.project_id"  # noqa: S608 - fixed text
+    " WHERE {where}(e.kind = 0 OR (e.file IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(?1) f"
+    f" WHERE instr({_PATH}, p.root || '/' || f.value || '/') = 1 OR instr({_PATH}, f.value || '/') = 1"
+    f" OR (instr({_PATH}, p.root || '/') != 1 AND instr({_PATH}, '/' || f.value || '/') > 0))))"
+    " ORDER BY e.session_id, e.order_ms, e.id"
+)
+"""Prompts, and calls that name a file below a folder, in the order of their sessions."""
+
+
 class SqliteSessions:
     """See `log.repositories.Sessions`."""
 
@@ -83,6 +94,19 @@ class SqliteSessions:
         )
         values = (scope.project_id, limit, *([] if among is None else [json.dumps(list(among))]))
         return [SessionSummary(row) for row in self._db.rows(sql, values)]
+
+    def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
+        """Exchanges in which a file below one of some folders was named; all events are read (1 ms a thousand)."""
+        where = "" if scope.is_everything else "e.project_id = ?2 AND "
+        values = (json.dumps(list(folders)), *([] if scope.is_everything else [scope.project_id]))
+        found: dict[int, int] = {}
+        opened = (0, 0)
+        for session, row, is_prompt in self._db.rows(_FILES_IN.format(where=where), values):
+            if is_prompt:
+                opened = session, row
+            elif opened[0] == session:
+                found[opened[1]] = session
+        return found
 
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""

@@ -54,6 +54,7 @@ TIMELINE_SESSIONS = 20
 MAX_NAME_CHARS = 60
 MAX_PROBLEM_CHARS = 100
 MAX_LISTED = 1_000_000
+_NARROWING = ("type", "session", "since", "before", "agent", "agent_id", "subsystem")
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
@@ -73,15 +74,14 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
         types=arguments.texts("type"),
         session=of_session,
         agent=arguments.text("agent_id") or arguments.text("agent"),
+        subsystem=arguments.text("subsystem"),
         before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
     )
     found, failed = _found(app, question)
     lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
     if not found:
-        narrowed = [
-            name for name in ("type", "session", "since", "before", "agent", "agent_id") if arguments.texts(name)
-        ]
+        narrowed = [name for name in _NARROWING if arguments.texts(name)]
         hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
         return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
     is_named = project is not None or is_everywhere

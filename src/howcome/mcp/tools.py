@@ -89,6 +89,7 @@ _ALL = (
             Parameter("before", "string", "Older than this (same forms)."),
             Parameter("project", "string", "Another project's folder or name, or 'all'. Default: this project."),
             Parameter("agent", "string", "Only this client's sessions (codex, …), or this owner's memories."),
+            Parameter("subsystem", "string", "Only what is about this workspace package or folder (packages/api)."),
             _OF_AGENT,
         ), is_loaded=True,
     ),

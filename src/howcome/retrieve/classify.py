@@ -87,6 +87,10 @@ class Tree:
         self._listed()
         return self._folders.get(word)
 
+    def called(self, name: str) -> list[str]:
+        """The paths of all files with this name, the topmost first."""
+        return self._listed().get(name, [])
+
     def _listed(self) -> dict[str, list[str]]:
         """Paths by file name, the topmost folders first."""
         if self._files is not None:

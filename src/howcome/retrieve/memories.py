@@ -45,6 +45,8 @@ SPEAK_SHARE = 0.6
 
 BREADTH = 200
 OVERREAD = 3
+MAX_LOOKED_AT = 200
+"""Of a part of a project the best so many are looked at: what bears them out says whether they are about it."""
 DISTILLED_SHARE = 3
 """Of an answer at most a third is distilled, as long as there are events enough for the rest: what was said stays what
 is found, and a distilled memory is a way to it. What somebody here keeps by hand is not counted."""
@@ -115,8 +117,14 @@ def search_memories(
     if required:
         near = {row: cosine for row, cosine in near.items() if row in shares}
     values = {row: memory_value(shares.get(row, 0.0), near.get(row)) for row in {*shares, *near}}
-    best = sorted((row for row in values if values[row] > 0), key=lambda row: (-values[row], row))[: OVERREAD * limit]
+    part = situation.wanted.subsystem
+    most = OVERREAD * limit if part is None else MAX_LOOKED_AT
+    best = sorted((row for row in values if values[row] > 0), key=lambda row: (-values[row], row))[:most]
     ranked = _ranked(store, situation, {row: values[row] for row in best}, now_ms)
+    if part is not None:
+        from howcome.retrieve.subsystem import is_about
+
+        ranked = [item for item in ranked if is_about(store, item.memory, part)]
     for place, item in enumerate(ranked):
         item.strength = SPEAK_SHARE * item.value if item.memory.row in shares else 0.0
         if place:

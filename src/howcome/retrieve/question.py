@@ -52,12 +52,14 @@ class Question:
         types: Only these (of TYPES).
         session: Only this session (any unique beginning of its id, see `reading.session_by_id`; memories are of none).
         agent: Only this agent's: a client (claude-code, codex, …), a subagent's id, or the owner of memories.
+        subsystem: Only what is about this part of the project: a workspace package, or a folder.
         before_ms: Only what is older; `since_ms`: only what is not.
         explained: Every answer says why it is there (`Found.explanation`).
     """
 
     __slots__ = (
-        "agent", "before_ms", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms", "types",
+        "agent", "before_ms", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms",
+        "subsystem", "types",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
@@ -70,6 +72,7 @@ class Question:
         types: Sequence[str] = (),
         session: str | None = None,
         agent: str | None = None,
+        subsystem: str | None = None,
         before_ms: int | None = None,
         since_ms: int | None = None,
         explained: bool = False,
@@ -89,6 +92,7 @@ class Question:
         self.scope, self.limit, self.by_session, self.types = scope, limit, by_session, tuple(types)
         self.session = None if session is None else clean_text(session)
         self.agent = None if agent is None else clean_text(agent)
+        self.subsystem = None if subsystem is None else clean_text(subsystem)
         self.before_ms, self.since_ms, self.explained = before_ms, since_ms, explained
 
 
@@ -143,9 +147,15 @@ def answer(
 def _filter(store: Store, question: Question) -> Filter:
     types = question.types
     sessions: list[int] | None = None
-    agent_id = None
+    agent_id = part = None
+    if question.subsystem is not None:
+        from howcome.retrieve.subsystem import subsystem
+
+        part = subsystem(store, question.scope, question.subsystem)
+        sessions = sorted(part.sessions)
     if question.session is not None:
-        sessions = [session_by_id(store, question.session)[0]]
+        named = session_by_id(store, question.session)[0]
+        sessions = [named] if sessions is None or named in sessions else []
     if question.agent is not None and question.agent in store.sessions.clients():
         of_client = set(store.sessions.of_client(question.agent))
         sessions = sorted(of_client if sessions is None else of_client.intersection(sessions))
@@ -161,6 +171,7 @@ def _filter(store: Store, question: Question) -> Filter:
         memory_types=[name for name in types if name in memories.TYPES] if types else None,
         agent=question.agent,
         agent_id=agent_id,
+        subsystem=part,
     )
 
 

@@ -69,4 +69,5 @@ def _of_any_kind(wanted: Filter) -> Filter:
         memory_types=wanted.memory_types,
         agent=wanted.agent,
         agent_id=wanted.agent_id,
+        subsystem=wanted.subsystem,
     )

@@ -64,6 +64,9 @@ class Searcher:
         `required` are groups of terms: only rows count whose exchange holds every one of them.
         """
         exchanges = self._holding(situation, required) if required else None
+        if situation.wanted.subsystem is not None:
+            about = situation.wanted.subsystem.exchanges
+            exchanges = set(about) if exchanges is None else exchanges & about
         gathering = Gathering()
         for tier in self._fast():
             gathering.add(tier.name, _within(tier.candidates(situation), exchanges))
