@@ -255,7 +255,7 @@ def damaged_database(patient: Patient) -> None:
 
 def damaged_but_readable(patient: Patient) -> None:
     """A bad block in an index of the database: memories can still be read."""
-    patient.do("howcome remember 'a queue keeps order'")
+    patient.do("howcome remember 'a queue keeps its order'")
     database = patient.database()
     (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
     (root,) = database.execute("SELECT min(rootpage) FROM sqlite_schema WHERE tbl_name = 'injections'").fetchone()
@@ -701,7 +701,7 @@ def test_memories_of_a_damaged_store_are_saved(patient: Patient) -> None:
     assert problem["remedy"] == "howcome doctor --fix"
     patient.do("howcome doctor --deep --fix --yes")
     assert patient.problems("--deep") == []
-    assert "a queue keeps order" in patient.do("howcome memories")
+    assert "a queue keeps its order" in patient.do("howcome memories")
     follow(patient, "howcome uninstall --yes --purge")
     assert not patient.store.exists()
 
@@ -786,7 +786,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("command", ["import", "remember x"])
+@pytest.mark.parametrize("command", ["import", "remember the crane is out of order"])
 def test_in_a_home_that_cannot_be_written_a_command_names_the_next_step(command: str) -> None:
     """One line that says where, and who knows more; nothing was made."""
     with tempfile.TemporaryDirectory() as name:  # pytest's own folders can be entered by their owner only

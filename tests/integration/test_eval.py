@@ -176,10 +176,11 @@ def test_memories_are_measured_by_what_they_cite(tmp_path: Path) -> None:
     (folder / "transcripts").mkdir(parents=True)
     for name, said in (
         ("choice", "We decided to use Celery instead of RQ because RQ lacks retries with backoff."),
-        ("other", "The Celery worker logs its retries with backoff to worker.log."),
+        ("other", "Does the Celery worker log its retries with backoff?"),
     ):
         talk = Claude(name)
-        write(folder / "transcripts" / f"{name}.jsonl", talk.user(said), talk.text("Fine."))
+        turns = talk.user("which queue?"), talk.text("Both would do."), talk.user(said), talk.text("Fine.")
+        write(folder / "transcripts" / f"{name}.jsonl", *turns)
     question = {"question": "why was Celery chosen over RQ", "evidence_sessions": ["choice"], "category": "learning"}
     rows(folder / "questions.jsonl", question)
     [figures] = evaluate("--memories", folder)
