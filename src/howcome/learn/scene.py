@@ -249,7 +249,7 @@ def _written(action: Action) -> list[Said]:
     if action.tool in PLANNERS:
         return [Said(action.call, action.place, text=str(action.input.get("plan") or ""), is_plan=True)]
     command = action.command
-    if not any(name.partition(" ")[0] in command for name in _PUBLISHED):
+    if not any(word in command for word in ("commit", " pr ", " mr ")):
         return []
     published = [one for one in commands(command) if one.name.startswith(_PUBLISHED)]
     found = [text for one in published for text in one.given or one.option(*_MESSAGE)]

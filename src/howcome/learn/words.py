@@ -20,27 +20,28 @@ left to do (open). A prompt of nothing but chores asks for a step of the day."""
 
 
 @cache
-def _pattern(name: str) -> re.Pattern[str]:
+def _pattern(*names: str) -> re.Pattern[str]:
     found: list[str] = []
     for file in sorted(files(__package__).joinpath("words").iterdir(), key=lambda path: path.name):
         if file.name.endswith(".toml"):
-            found += tomllib.loads(file.read_text(encoding="utf-8"))[name]
+            lists = tomllib.loads(file.read_text(encoding="utf-8"))
+            found += [word for name in names for word in lists[name]]
     words = "|".join(
         re.escape(word).replace(r"\ ", r"\s+") for word in sorted(found, key=lambda word: (-len(word), word))
     )
     return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
 
 
-def begins(name: str, text: str) -> bool:
-    """Whether a text begins with a word of a list."""
-    return _pattern(name).match(text) is not None
+def begins(text: str, *names: str) -> bool:
+    """Whether a text begins with a word of some lists."""
+    return _pattern(*names).match(text) is not None
 
 
-def has(name: str, text: str) -> bool:
+def has(text: str, name: str) -> bool:
     """Whether a text has a word of a list anywhere."""
     return _pattern(name).search(text) is not None
 
 
-def without(name: str, text: str) -> str:
+def without(text: str, name: str) -> str:
     """A text without the words of a list."""
     return _pattern(name).sub(" ", text)

@@ -37,7 +37,7 @@ def _asked(seen: Seen) -> list[Draft]:
     wanted = stems(said.text)
     weighed = []
     for place, line in enumerate(lasting(final[-1])):
-        weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has("causes", line) - 0.08 * place
+        weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has(line, "causes") - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
         if weight > MIN_WEIGHT and not _LINES.search(line):
             weighed.append((weight, line, final[-1]))
@@ -52,10 +52,10 @@ def _confirmed(seen: Seen) -> list[Draft]:
     said, answered = seen.words, seen.answered
     if said is None or answered is None or len(said.text.split()) > MAX_YES_WORDS:
         return []
-    if not words.begins("confirms", said.text) or "?" in answered.text[-200:]:
+    if not words.begins(said.text, "confirms") or "?" in answered.text[-200:]:
         return []  # a yes to what the agent asks to do is none to a cause
-    told = [line for line in lasting(answered) if named(line) and words.has("causes", line)]
-    best = seen.best((words.has("blames", line) - 0.01 * place, line, answered) for place, line in enumerate(told))
+    told = [line for line in lasting(answered) if named(line) and words.has(line, "causes")]
+    best = seen.best((words.has(line, "blames") - 0.01 * place, line, answered) for place, line in enumerate(told))
     if best is None:
         return []
     text = f"{one_line(best[0], MAX_ANSWER_CHARS)} The user: {quoted(one_line(said.text, MAX_QUESTION_CHARS))}"

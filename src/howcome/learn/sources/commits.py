@@ -17,7 +17,7 @@ def find(seen: Seen) -> list[Draft]:
     """The first message of an exchange whose body names a cause."""
     for said in seen.scene.agent_said():
         subject, _, body = said.text.strip().partition("\n") if said.is_published else ("", "", "")
-        lines = [line for line in lasting(said) if words.has("blames", line) and named(line)] if body else []
+        lines = [line for line in lasting(said) if words.has(line, "blames") and named(line)] if body else []
         if lines:
             best = max(lines, key=named)
             text = f"Committed {quoted(one_line(subject, MAX_SUBJECT_CHARS))}: {one_line(best, MAX_LINE_CHARS)}"

@@ -34,7 +34,7 @@ MIN_ROOM_CHARS, MIN_CONTEXT_WORDS = 40, 4
 TELLING_WORDS = 12
 """So many words say what they are about; of fewer a name or a reason is wanted."""
 
-SHORT_CHARS = 90
+SHORT_CHARS, MIN_OWN_CHARS = 90, 30
 """Words that are shorter hang on what they answer."""
 
 _QUESTION = re.compile(r"[?？]")  # noqa: RUF001 - as people write it
@@ -68,7 +68,7 @@ def find(seen: Seen) -> list[Draft]:
     if witness is not None:
         witnesses.append(witness)
     whole = f"{head}. {then}" if then else head
-    is_telling = named(text) or words.has("reasons", text) or len(_WORD.findall(text)) >= TELLING_WORDS
+    is_telling = named(text) or words.has(text, "reasons") or len(_WORD.findall(text)) >= TELLING_WORDS
     if refused is None and not is_telling:
         return []
     return [Draft("decision", whole, [said.event], witnesses=witnesses)]
@@ -78,7 +78,7 @@ def _matters(seen: Seen, text: str) -> bool:
     count = len(_WORD.findall(text))
     if seen.refused is not None and count >= MIN_REFUSAL_WORDS:
         return True
-    if not _WORD.search(words.without("chores", text)):
+    if not _WORD.search(words.without(text, "chores")):
         return False
     if count < (MIN_NAMING_WORDS if named(text) else MIN_WORDS):
         return False
@@ -97,16 +97,14 @@ def _is_begun_again(seen: Seen, text: str) -> bool:
 def _own(seen: Seen, text: str) -> str:
     """The user's words without sentences that repeat what the agent had just written."""
     before = seen.before
-    told = " ".join(
-        [*(said.text for said in replies_of(before)), *(action.call.text or "" for action in before.actions[-3:])]
-        if before is not None
-        else []
-    )
-    told = " ".join(told.replace("\\n", " ").split())
+    told = [said.text for said in replies_of(before)] if before is not None else []
+    told += [action.call.text or "" for action in before.actions[-3:]] if before is not None else []
     kept = [
-        one.text for one in sentences(text, is_typed=True) if one.text.rstrip(".") not in told or len(one.text) < 30
+        one.text
+        for one in sentences(text, is_typed=True)
+        if len(one.text) < MIN_OWN_CHARS or not any(one.text.rstrip(".") in heard for heard in told)
     ]
-    return " ".join(kept) if kept else ""
+    return " ".join(kept)
 
 
 def _answered_line(seen: Seen, text: str, limit_chars: int) -> str:
@@ -119,7 +117,7 @@ def _answered_line(seen: Seen, text: str, limit_chars: int) -> str:
         if len(line.split()) < MIN_CONTEXT_WORDS:
             continue
         weight = 2.0 * len(wanted & stems(line)) + 0.5 * bool(named(line)) + (1.5 if line.endswith("?") else 0.0)
-        weight -= 0.01 * place + (1.0 if words.begins("narrates", line) and not line.endswith("?") else 0.0)
+        weight -= 0.01 * place + (1.0 if words.begins(line, "narrates") and not line.endswith("?") else 0.0)
         weight -= 1.0 if len(line) > limit_chars else 0.0
         if weight > best_weight:
             best, best_weight = line, weight

@@ -64,7 +64,7 @@ def _text(symptom: str, line: str, change: Action | None) -> str:
 
 
 def _strength(line: str) -> int:
-    return 2 if words.has("blames", line) else int(words.has("causes", line))
+    return 2 if words.has(line, "blames") else int(words.has(line, "causes"))
 
 
 def _change_after(scene: Scene, said: Said) -> Action | None:
@@ -94,6 +94,6 @@ def _is_taken_back(seen: Seen, said: Said, line: str) -> bool:
     later = (one for scene in seen.later.first(LATER) for one in replies_of(scene))
     wanted = stems(line)
     return any(
-        words.begins("retracts", one.text) and len(wanted & stems(one.text[:MAX_SAID_CHARS])) >= SHARED
+        words.begins(one.text, "retracts") and len(wanted & stems(one.text[:MAX_SAID_CHARS])) >= SHARED
         for one in chain(rest, later)
     )

@@ -26,7 +26,7 @@ def find(seen: Seen) -> list[Draft]:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
     told = [(said, line) for said in final[-1:] for line in lasting(said)]
-    best = seen.best((float(named(line)), line, said) for said, line in told if words.has("open", line) and named(line))
+    best = seen.best((float(named(line)), line, said) for said, line in told if words.has(line, "open") and named(line))
     if best is None:
         return []
     return [Draft("context", f"Left open: {one_line(best[0], MAX_TEXT_CHARS)}", [best[1].event])]

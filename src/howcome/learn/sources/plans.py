@@ -35,7 +35,7 @@ def _of(said: Said) -> list[Draft]:
     head = f"Plan {quoted(one_line(title, MAX_TITLE_CHARS))}" if title else "Plan"
     weighed = []
     for place, text in enumerate(lasting(said)):
-        weight = 0.4 * named(text) + 1.2 * words.has("reasons", text) + 0.6 * words.has("blames", text) - 0.01 * place
+        weight = 0.4 * named(text) + 1.2 * words.has(text, "reasons") + 0.6 * words.has(text, "blames") - 0.01 * place
         if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and text[0] != "`":
             weighed.append((weight, place, text))
     weighed.sort(key=lambda one: (-one[0], one[1]))

@@ -25,6 +25,7 @@ MAX_NAMES = 4
 RUN = 5
 """So many words in a row are hardly chance."""
 
+MAX_PLACES = 50
 SHARE = 0.7
 """So much of a sentence in such runs is the sentence of whoever said it first; less is a quote within one's own."""
 
@@ -102,8 +103,8 @@ class Seen:
         around = self.before.exchange.all_events if self.before is not None else []
         for event in chain(around, self.scene.exchange.all_events[: said.place]):
             if event.origin in (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL):
-                heard = event.text or ""
-                if longest in heard and _says(" ".join(_WORD.findall(heard.casefold())), told):
+                around_it = _around(event.text or "", longest, 2 * len(line))
+                if around_it and _says(" ".join(_WORD.findall(around_it.casefold())), told):
                     return True
         return False
 
@@ -142,11 +143,22 @@ def _lasting(told: Iterable[Sentence]) -> list[str]:
         line = sentence.text
         if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
             continue
-        if any(words.begins(name, line) for name in ("narrates", "dangles", "passes")):
+        if words.begins(line, "narrates", "dangles", "passes"):
             continue
-        if not words.has("guesses", line):
+        if not words.has(line, "guesses"):
             found.append(line)
     return found
+
+
+def _around(text: str, word: str, reach_chars: int) -> str:
+    """The parts of a text around the places of a word; "" where it has none."""
+    parts, end = [], 0
+    place = text.find(word)
+    while place >= 0 and len(parts) < MAX_PLACES:
+        start, end = max(end, place - reach_chars), place + reach_chars
+        parts.append(text[start:end])
+        place = text.find(word, end)
+    return " ".join(parts)
 
 
 def _says(heard: str, told: Sequence[str]) -> bool:
