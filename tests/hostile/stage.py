@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from tests.builders import Claude, write
+from tests.builders import Claude, Record, write
 from tests.checks import assert_accounted, assert_indexed
 from tests.hostile.doors import DOORS, complaints, opened
 
@@ -55,12 +55,13 @@ class Stage:
         stage = cls(root)
         stage.harbour_path.parent.mkdir(parents=True)
         stage.dike_path.parent.mkdir(parents=True)
-        write(stage.harbour_path, *stage.harbour.conversation(EXCHANGES, "berth"))
-        write(stage.dike_path, *stage.dike.conversation(EXCHANGES, "crane"))
+        write(stage.harbour_path, *stage.harbour.conversation(EXCHANGES, "berth"), *taught(stage.harbour, "berth"))
+        write(stage.dike_path, *stage.dike.conversation(EXCHANGES, "crane"), *taught(stage.dike, "crane"))
         for name in ("import", "remember", "distil", "UserPromptSubmit", "search"):
             outcome = opened(DOORS[name], stage)
             assert (outcome.code, outcome.err) == (0, b""), outcome.err[-3000:]
         stage.kept.append(stage.note)
+        assert len(rows(stage.home, _DISTILLED)) == 2  # one of each project, or there is nothing to lose
         return stage
 
     def copied(self, root: Path) -> Stage:
@@ -95,8 +96,8 @@ class Stage:
     def grow(self, exchanges: int = 1) -> None:
         """One more round: new exchanges in the first project's transcript, and another note to keep."""
         self.rounds += 1
-        records = [one for number in range(exchanges) for one in self.harbour.exchange(f"round{self.rounds}x{number}")]
-        write(self.harbour_path, *records, append=True)
+        for subject in (f"round{self.rounds}x{number}" for number in range(exchanges)):
+            write(self.harbour_path, *self.harbour.exchange(subject), *taught(self.harbour, subject), append=True)
 
     # -- afterwards ----------------------------------------------------------------------------------------------------
     def wounds(self, *, distilled: bool = False) -> list[str]:
@@ -147,6 +148,12 @@ class Stage:
         finally:
             store.close()
         return []
+
+
+def taught(claude: Claude, subject: str) -> list[Record]:
+    """What the user says after an exchange about something, so that a memory comes of it."""
+    said = f"never keep the fixture of `{subject}.py`, make it anew before each run because it is stale after an hour"
+    return [claude.user(said), claude.text("It is made anew.")]
 
 
 def _unexpected(said: bytes) -> list[bytes]:
