@@ -8,7 +8,9 @@ import click
 
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import check_scope, clean_argument, scope_of
+from howcome.domain.candidates import WISH
 from howcome.domain.memories import Memory
+from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError
 from howcome.present.moments import moment_ms
@@ -69,7 +71,8 @@ def learnt(
                 found = _latest(app, scope_of(app, project, all_projects=all_projects), since_ms)
             if undo:
                 found = [(app.memories.forget(one.key.hex(), is_person=True), True) for one, is_new in found if is_new]
-            rows = [_row(app, memory, is_new=is_new) for memory, is_new in found]
+            told = app.memories.told_of([memory for memory, _ in found])
+            rows = [_row(app, memory, told.get(memory.key), is_new=is_new) for memory, is_new in found]
     except StoreMissingError:
         if memory_ids or session is not None:
             raise
@@ -88,9 +91,12 @@ def _latest(app: App, scope: Scope, since_ms: int | None) -> list[tuple[Memory, 
     return app.memories.learnt_last(scope)
 
 
-def _row(app: App, memory: Memory, *, is_new: bool) -> dict[str, object]:
+def _row(app: App, memory: Memory, told: Told | None, *, is_new: bool) -> dict[str, object]:
     """A memory with its evidence; `said_by` is whose words it is, `is_new` that it was learnt then, not said again."""
-    return memory_view(memory) | {
+    often = {"sessions": 1, "projects": 1} if told is None else {"sessions": told.sessions, "projects": told.projects}
+    return memory_view(memory) | often | {
+        "learnt_from": told.source if told is not None else memory.source,
+        "is_standing": told is not None and told.is_standing,
         "said_by": memory.origin, "is_new": is_new, "borne_out_by": evidence_view(app.events.cited(memory.evidence)),
     }  # fmt: skip
 
@@ -102,7 +108,13 @@ def _lines(rows: list[dict[str, object]], *, is_undone: bool) -> list[str]:
     lines = []
     for row in rows:
         lines.append(memory_line(row))
-        about = f", about {row['subject']}" if row["subject"] else ""
+        about = f", about {str(row['subject']).removeprefix(WISH)}" if row["subject"] else ""
+        about += f", said in {row['sessions']} sessions: standing" if row["is_standing"] else ""
+        about += (
+            ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
+            if row["projects"] != 1
+            else ""
+        )
         again = "" if row["is_new"] else ", said again"
         when = short_time(str(row["said_at"] or row["created_at"]))
         where = f"; {row['cited']}" if row["cited"] else ""

@@ -28,6 +28,10 @@ personal: it is somebody's words about somebody, and nothing is left without the
 repeated: the same exchange says it already; unsure: whoever said it doubted it.
 """
 
+WISH = "wish: "
+"""What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
+whatever session, is one memory with more witnesses, never a later one that takes its place."""
+
 TRUST = (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL, events.ORIGIN_TASK, events.ORIGIN_ASSISTANT, events.ORIGIN_USER)
 """Whose words are trusted how far, the least first: a memory has the origin of the least trusted of its sources."""
 

@@ -32,12 +32,14 @@ class Taught:
 
 
 class Told:
-    """Who found a memory, and how often: the name of the source, the number of sessions in which it was said."""
+    """Who found a memory, and how often: the name of the source, in how many sessions it was said, and in how many
+    projects somebody wished the same.
+    """  # noqa: D205 - one sentence
 
-    __slots__ = ("sessions", "source")
+    __slots__ = ("projects", "sessions", "source")
 
-    def __init__(self, source: str, sessions: int) -> None:
-        self.source, self.sessions = source, sessions
+    def __init__(self, source: str, sessions: int, projects: int) -> None:
+        self.source, self.sessions, self.projects = source, sessions, projects
 
     @property
     def is_standing(self) -> bool:

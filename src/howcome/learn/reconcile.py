@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from howcome.domain import memories
-from howcome.domain.candidates import TRUST, least_trusted
+from howcome.domain.candidates import TRUST, WISH, least_trusted
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
@@ -153,7 +153,7 @@ class _Reconciliation:
         places = {group.key: place for place, group in enumerate(groups)}
         pairs, reversals = WordPairs(statements), Reversals()
         heads: dict[bytes, bytes] = {}
-        failed: dict[str, bytes] = {}
+        again: dict[str, bytes] = {}
         for place, group in enumerate(groups):
             heads[group.key] = group.key
             turned = [groups[other] for other in reversals.of(place, statements)]
@@ -172,14 +172,15 @@ class _Reconciliation:
                     heads[group.key] = key
                     break
                 self._related.append((other, group))
-            self._join_again(group, heads, failed)
+            self._join_again(group, heads, again)
         return heads
 
     @staticmethod
-    def _join_again(group: _Group, heads: dict[bytes, bytes], failed: dict[str, bytes]) -> None:
-        """What failed before, and was mended so, has failed again: one memory, whatever the example was."""
-        if group.type == _FAILURE and group.subject and group.kept is None:
-            first = failed.setdefault(group.subject, group.key)
+    def _join_again(group: _Group, heads: dict[bytes, bytes], again: dict[str, bytes]) -> None:
+        """What failed before and was mended so, or was wished in the same words: one memory, whatever the example."""
+        is_one = group.type == _FAILURE or group.subject.startswith(WISH)
+        if is_one and group.subject and group.kept is None:
+            first = again.setdefault(group.subject, group.key)
             if heads[group.key] == group.key:
                 heads[group.key] = heads[first]
 
@@ -206,7 +207,7 @@ class _Reconciliation:
         chains: dict[tuple[str, str], list[Wanted]] = {}
         for one in sorted(wanted, key=lambda one: (one.last_ms, one.first_ms, one.key)):
             self._result.wanted.append(one)
-            if one.subject:
+            if one.subject and not one.subject.startswith(WISH):
                 chains.setdefault((one.type, one.subject), []).append(one)
         fixed = {(group.type, group.subject): group for group in kept.values() if group.subject and _is_live(group)}
         for about, chain in chains.items():
@@ -316,7 +317,8 @@ def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -
     if older.is_wrong:  # whatever it is called, and with a word more or less: better too little is learnt than that
         one, other = older.statement.signature, newer.statement.signature
         return one == other or (max(cosine, shared) >= SAME and one[1:] == other[1:])
-    if older.subject and newer.subject and older.subject != newer.subject:
+    is_wish = older.subject.startswith(WISH) and newer.subject.startswith(WISH)
+    if older.subject and newer.subject and older.subject != newer.subject and not is_wish:
         return False
     one, other = older.statement.signature, newer.statement.signature
     if older.type != newer.type and not (older.kept or newer.kept):

@@ -190,7 +190,7 @@ class Candidates(Protocol):
         ...
 
     def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
-        """Which source found memories (by key), and in how many sessions they were said; by hand: none."""
+        """Which source found memories (by key), and how often they were said; of those kept by hand nothing."""
         ...
 
     def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain import events
+from howcome.domain.candidates import WISH
 from howcome.domain.memories import RULES, MemoryFilter
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
@@ -180,11 +181,12 @@ class SqliteCandidates:
     def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
         """Which source found memories (by key), and in how many sessions it was said."""
         rows = self._db.rows(
-            "SELECT memory_key, min(source), count(DISTINCT session_id) FROM candidates"
-            " WHERE hex(memory_key) IN (SELECT value FROM json_each(?)) GROUP BY memory_key",
-            (json.dumps([key.hex().upper() for key in keys]),),
+            "SELECT memory_key, min(source), count(DISTINCT session_id), max((SELECT count(DISTINCT o.project_id)"
+            " FROM candidates o WHERE o.subject = c.subject AND c.subject LIKE ?2 || '%'))"
+            " FROM candidates c WHERE hex(memory_key) IN (SELECT value FROM json_each(?1)) GROUP BY memory_key",
+            (json.dumps([key.hex().upper() for key in keys]), WISH),
         )
-        return {key: Told(source, sessions) for key, source, sessions in rows}
+        return {key: Told(source, sessions, projects) for key, source, sessions, projects in rows}
 
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain.candidates import WISH
+from howcome.domain.text import STOP_WORDS
 from howcome.learn import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.scene import PLANNERS
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 MIN_WORDS, MIN_REFUSAL_WORDS, MIN_QUESTION_WORDS, MIN_NAMING_WORDS = 6, 3, 8, 4
 MIN_TASK_WORDS = 18
-MIN_WEIGHT = 1.0
+MIN_WEIGHT, MIN_CONTEXT_WEIGHT = 1.0, 0.4
 MAX_WORDS_CHARS, MAX_CALL_CHARS, MAX_CONTEXT_CHARS, MAX_OUTCOME_CHARS = 220, 70, 100, 130
 MIN_ROOM_CHARS, MIN_CONTEXT_WORDS = 40, 4
 TELLING_WORDS = 12
@@ -37,6 +39,11 @@ TELLING_WORDS = 12
 SHORT_CHARS, MIN_OWN_CHARS = 90, 30
 """Words that are shorter hang on what they answer."""
 
+MIN_WISH_WORDS, MAX_WISH_WORDS = 2, 5
+_COMMAND = re.compile(r"\s*[/!]\w")
+"""What is typed to a command of the client or the shell is no word to the agent."""
+
+_WISHED = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff]+")
 _QUESTION = re.compile(r"[?？]")  # noqa: RUF001 - as people write it
 _WORD = re.compile(r"[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -44,7 +51,13 @@ _WORD = re.compile(r"[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff]")
 def find(seen: Seen) -> list[Draft]:
     """The user's words of an exchange, where they direct."""
     said = seen.words
-    if said is None or not said.is_typed or not _matters(seen, said.text) or _is_begun_again(seen, said.text):
+    if (
+        said is None
+        or not said.is_typed
+        or _COMMAND.match(said.text)
+        or not _matters(seen, said.text)
+        or _is_begun_again(seen, said.text)
+    ):
         return []
     text = one_line(_own(seen, said.text), MAX_WORDS_CHARS)
     if not text:
@@ -71,7 +84,14 @@ def find(seen: Seen) -> list[Draft]:
     is_telling = named(text) or words.has(text, "reasons") or len(_WORD.findall(text)) >= TELLING_WORDS
     if refused is None and not is_telling:
         return []
-    return [Draft("decision", whole, [said.event], witnesses=witnesses)]
+    return [Draft("decision", whole, [said.event], witnesses=witnesses, subject=_wish(text))]
+
+
+def _wish(text: str) -> str:
+    """What a short wish is known by when it is said again: its telling words; "" where they are too few or too many."""
+    telling = _WISHED.findall(words.without(text, "chores").casefold())
+    found = sorted({word for word in telling if word not in STOP_WORDS})
+    return f"{WISH}{' '.join(found)}" if MIN_WISH_WORDS <= len(found) <= MAX_WISH_WORDS else ""
 
 
 def _matters(seen: Seen, text: str) -> bool:
@@ -109,19 +129,21 @@ def _own(seen: Seen, text: str) -> str:
 
 def _answered_line(seen: Seen, text: str, limit_chars: int) -> str:
     """The sentence of the agent that the words answer: one that shares words with them, or its question."""
+    best = seen.best(_answered(seen, stems(text), limit_chars))
+    return one_line(best[0], limit_chars) if best is not None else ""
+
+
+def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[float, str, Said]]:
     answered = seen.answered
-    wanted = stems(text)
-    best, best_weight = "", 0.4
     for place, sentence in enumerate(answered.sentences if answered is not None else ()):
         line = sentence.text.rstrip(":")
-        if len(line.split()) < MIN_CONTEXT_WORDS:
+        if answered is None or len(line.split()) < MIN_CONTEXT_WORDS:
             continue
         weight = 2.0 * len(wanted & stems(line)) + 0.5 * bool(named(line)) + (1.5 if line.endswith("?") else 0.0)
         weight -= 0.01 * place + (1.0 if words.begins(line, "narrates") and not line.endswith("?") else 0.0)
         weight -= 1.0 if len(line) > limit_chars else 0.0
-        if weight > best_weight:
-            best, best_weight = line, weight
-    return one_line(best, limit_chars)
+        if weight > MIN_CONTEXT_WEIGHT:
+            yield weight, line, answered
 
 
 def _outcome(seen: Seen, text: str, limit_chars: int) -> tuple[str, StoredEvent | None]:

@@ -152,7 +152,8 @@ def _lasting(told: Iterable[Sentence]) -> list[str]:
 
 def _around(text: str, word: str, reach_chars: int) -> str:
     """The parts of a text around the places of a word; "" where it has none."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     place = text.find(word)
     while place >= 0 and len(parts) < MAX_PLACES:
         start, end = max(end, place - reach_chars), place + reach_chars
