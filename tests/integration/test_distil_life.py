@@ -301,6 +301,52 @@ def test_what_was_forgotten_or_erased_stays_so_when_transcripts_are_read_again(
     assert celery.encode() in data  # forgotten is not erased
 
 
+BACK: list[Part] = [
+    "> no, use RQ instead of Celery in `jobs.py`, Celery is too heavy for the buoys",
+    changes("jobs.py", "celery", "rq"), "Back on RQ.",
+]  # fmt: skip
+AGAIN: list[Part] = [
+    "> are the berth jobs done?", "Not yet, nothing runs them.",
+    "> use Celery instead of RQ because we need retry logic in `jobs.py`", changes("jobs.py", "rq", "celery"),
+    "Switched, as you asked for.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("later", ["in the same session", "in another session"])
+def test_the_users_later_word_takes_the_place_of_the_earlier_one(
+    later: str, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it answers and whatever was done then: who chose one over the other chooses the other over the one."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    is_same = later == "in the same session"
+    before = TALKS["one"][:5]
+    monkeypatch.setitem(TALKS, "one", [*before, *BACK] if is_same else before)
+    ask("import", write(tmp_path / "one.jsonl", *records("one")))
+    if not is_same:
+        monkeypatch.setitem(TALKS, "three", ["> hello", "Good morning.", *BACK])
+        ask("import", write(tmp_path / "three.jsonl", *records("three")))
+    ask("distil")
+    [now] = about_celery()
+    assert "use RQ instead of Celery" in now["text"]
+    [old] = [row for row in ask("memories", "--all-projects", "--superseded")["memories"] if row["superseded_by"]]
+    assert ("use Celery instead of RQ" in old["text"], old["superseded_by"]) == (True, now["id"])
+
+
+def test_what_the_user_says_again_is_one_memory(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another session, of something else that the agent had said, with something else done then."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    for name, talk in (("one", TALKS["one"][:5]), ("three", AGAIN)):
+        monkeypatch.setitem(TALKS, name, talk)
+        ask("import", write(tmp_path / f"{name}.jsonl", *records(name)))
+    ask("distil")
+    [one] = about_celery()
+    said = ask("memories", "--why", one["id"])
+    assert len(said["said"]) == 2
+    assert {event["session_id"] for event in said["borne_out_by"]} == {"one", "three"}
+
+
 TABLE = {
     "decision": (14, 1.5), "failure": (45, 1.2), "pattern": (90, 0.8), "dependency": (180, 0.7), "context": (7, 2.0),
     "discovery": (30, 1.0),

@@ -319,17 +319,22 @@ def test_a_run_with_nothing_to_do_says_why(
         assert ("--all-projects" in refused, "leave out --project" in refused) == (False, True)
 
 
-def test_what_was_taken_away_is_told(tmp_path: Path, store_folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "told_"),
+    [
+        ("The import fails", "The bug is that `LedgerClient` only retries on `502`, so a lost connection is final."),
+        ("Why is a lost connection final?", "`LedgerClient` only retries on `502`, so a lost connection is final."),
+    ],
+    ids=["a cause", "an answer"],
+)
+def test_what_was_taken_away_is_told(asked: str, told_: str, tmp_path: Path, store_folder: Path) -> None:
     """The session went on: what was found in it was taken back."""
     assert store_folder
-    turns = ["The import fails", "The bug is that `LedgerClient` only retries on `502`, so a lost connection is final."]
-    run("import", told(tmp_path, "one", *turns))
+    run("import", told(tmp_path, "one", asked, told_))
     ask("distil")
     assert [row["type"] for row in ask("memories", "--all-projects")["memories"]] == ["discovery"]
-    run(
-        "import",
-        told(tmp_path, "one", *turns, "Sure?", "I was wrong: `LedgerClient` retries on a lost connection, too."),
-    )
+    again = "I was wrong: `LedgerClient` retries on a lost connection, too."
+    run("import", told(tmp_path, "one", asked, told_, "Sure?", again))
     assert "1 memory taken away" in run("distil").stdout
 
 
