@@ -17,6 +17,10 @@ LOOKAHEAD = 3
 """Exchanges after one that a distiller may look at, to see whether what was found in it was taken back."""
 
 
+LOOKBACK = 8
+"""Exchanges before one in which a page or a tool may have said first what the agent says in it."""
+
+
 class Exchange:
     """A prompt and everything until the next one of the same session and agent, in its order.
 
@@ -69,7 +73,7 @@ class Stream(Protocol):
 
 
 class Distiller(Protocol):
-    """Turns an exchange into candidates; a pure function of it, the one before it and the `LOOKAHEAD` after it."""
+    """Turns an exchange into candidates: a pure function of it, `LOOKBACK` ones before it and `LOOKAHEAD` after it."""
 
     name: str
     version: int

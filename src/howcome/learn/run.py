@@ -14,7 +14,7 @@ from howcome.domain.memories import normalized
 from howcome.domain.reconciliation import NewCandidate, Taught
 from howcome.domain.stored import Scope
 from howcome.learn.admission import admit
-from howcome.learn.base import LOOKAHEAD, Exchange, stream_of
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Exchange, stream_of
 from howcome.learn.meaning import VECTORS_PAUSE
 from howcome.learn.reconcile import reconcile
 from howcome.redact.redactor import Redactor
@@ -154,7 +154,7 @@ class Distillation:
             new = [not due.after_row or any(row > due.after_row for row in exchange.rows) for exchange in stream]
             whole = stream if is_read else _WholeTexts(self._store, stream)
             for place in range(len(stream)):
-                if not any(new[place : place + LOOKAHEAD + 1]):
+                if not any(new[max(0, place - LOOKBACK) : place + LOOKAHEAD + 1]):
                     continue
                 counts = report if new[place] else DistilReport()
                 taught.append(self._exchange(whole, place, counts, roots))
@@ -244,7 +244,7 @@ class _WholeTexts:
 
     def __getitem__(self, place: int) -> Exchange:
         if place not in self._read:
-            for passed in [other for other in self._read if other < place - LOOKAHEAD - 1]:
+            for passed in [other for other in self._read if other < place - LOOKBACK - LOOKAHEAD]:
                 del self._read[passed]
             exchange = self._stream[place]
             found = self._store.log.events(exchange.rows, with_text=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.domain import candidates
 from howcome.domain.candidates import Distilled
 from howcome.domain.memories import normalized
-from howcome.learn.base import LOOKAHEAD
+from howcome.learn.base import LOOKAHEAD, LOOKBACK
 from howcome.learn.sources import (
     answers,
     checks,
@@ -48,9 +48,10 @@ class SourceDistiller:
         self.name = f"sources{without}"  # with another choice every session is distilled anew
 
     def distil(self, stream: Stream, place: int) -> Distilled:
-        """What an exchange taught; a pure function of it, the one before it and the `LOOKAHEAD` after it."""
+        """What an exchange taught; a pure function of it, the `LOOKBACK` before it and the `LOOKAHEAD` after it."""
         later = [stream[at] for at in range(place + 1, min(place + 1 + LOOKAHEAD, len(stream)))]
-        seen = Seen(stream[place], stream[place - 1] if place else None, later)
+        earlier = [stream[at] for at in range(max(0, place - LOOKBACK), place)]
+        seen = Seen(stream[place], earlier, later)
         found, known = Distilled(), set()
         for name, find in self._sources.items():
             for draft in find(seen):

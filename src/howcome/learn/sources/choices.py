@@ -22,11 +22,11 @@ def find(seen: Seen) -> list[Draft]:
         draft
         for action in seen.scene.actions
         if action.tool in ASKING and action.has_succeeded
-        for draft in _of(action)
+        for draft in _of(seen, action)
     ]
 
 
-def _of(action: Action) -> list[Draft]:
+def _of(seen: Seen, action: Action) -> list[Draft]:
     answers = dict(_ANSWER.findall(action.output))
     asked = action.input.get("questions")
     found = []
@@ -37,6 +37,8 @@ def _of(action: Action) -> list[Draft]:
         chosen = next((option for option in options if str(option.get("label")) == answer), None)
         others = [str(option.get("label")) for option in options if option is not chosen]
         if not answer or (chosen is not None and not chosen.get("description")):
+            continue
+        if any(seen.is_repeated(str(part), action.call) for part in (question, *(chosen or {}).values())):
             continue
         why = f": {chosen['description']}" if chosen is not None else ""
         over = f" Not: {'; '.join(others[:3])}." if others else ""

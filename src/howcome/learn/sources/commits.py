@@ -17,9 +17,9 @@ def find(seen: Seen) -> list[Draft]:
     """The first message of an exchange whose body names a cause."""
     for said in seen.scene.agent_said():
         subject, _, body = said.text.strip().partition("\n") if said.is_published else ("", "", "")
-        lines = [line for line in lasting(said) if words.has(line, "blames") and named(line)] if body else []
-        if lines:
-            best = max(lines, key=named)
-            text = f"Committed {quoted(one_line(subject, MAX_SUBJECT_CHARS))}: {one_line(best, MAX_LINE_CHARS)}"
+        lines = [line for line in lasting(said) if words.has(line, "blames")] if body else []
+        best = seen.best((float(named(line)), line, said) for line in lines if named(line))
+        if best is not None:
+            text = f"Committed {quoted(one_line(subject, MAX_SUBJECT_CHARS))}: {one_line(best[0], MAX_LINE_CHARS)}"
             return [Draft("decision", text, [said.event])]
     return []

@@ -27,6 +27,7 @@ def find(seen: Seen) -> list[Draft]:
         for action in seen.scene.actions
         if action.is_edit and action.has_succeeded and _INSTRUCTIONS.search(action.call.file or "")
         for line in _added(action)
+        if not seen.is_repeated(line, action.call)
     ]
 
 

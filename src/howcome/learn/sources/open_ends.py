@@ -21,7 +21,7 @@ def find(seen: Seen) -> list[Draft]:
     if seen.later:
         return []
     lists = [action for action in seen.scene.actions if action.tool in _LISTS]
-    left = _left(lists[-1]) if lists else []
+    left = [one for one in _left(lists[-1]) if not seen.is_repeated(one, lists[-1].call)] if lists else []
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]

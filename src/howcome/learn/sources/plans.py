@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from howcome.learn import words
 from howcome.learn.draft import Draft, quoted
 from howcome.learn.sentences import without_markdown
@@ -23,11 +25,11 @@ def find(seen: Seen) -> list[Draft]:
     found = []
     for said in seen.scene.said:
         if said.is_plan or (said.is_user and len(said.text) >= MIN_PLAN_CHARS and "\n#" in said.text):
-            found += _of(said)
+            found += _of(seen, said)
     return found
 
 
-def _of(said: Said) -> list[Draft]:
+def _of(seen: Seen, said: Said) -> list[Draft]:
     lines = [line for line in said.text.splitlines() if line.startswith("#")]
     title = without_markdown(lines[0].strip("# ")) if lines else ""
     if ":" in title[:40]:
@@ -39,4 +41,5 @@ def _of(said: Said) -> list[Draft]:
         if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and text[0] != "`":
             weighed.append((weight, place, text))
     weighed.sort(key=lambda one: (-one[0], one[1]))
-    return [Draft("decision", f"{head}: {text}", [said.event]) for _, _, text in weighed[:MAX_FROM_ONE]]
+    own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))
+    return [Draft("decision", f"{head}: {text}", [said.event]) for text in islice(own, MAX_FROM_ONE)]

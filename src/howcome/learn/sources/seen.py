@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from howcome.domain.stored import StoredEvent
     from howcome.learn.base import Exchange
     from howcome.learn.scene import Action, Said
     from howcome.learn.sentences import Sentence
@@ -43,11 +44,11 @@ class Seen:
         later: Those after it, as far as one may look.
     """
 
-    __slots__ = ("before", "later", "scene")
+    __slots__ = ("_earlier", "before", "later", "scene")
 
-    def __init__(self, exchange: Exchange, before: Exchange | None, later: Sequence[Exchange]) -> None:
-        self.scene = scene_of(exchange)
-        self.before = scene_of(before) if before is not None else None
+    def __init__(self, exchange: Exchange, earlier: Sequence[Exchange], later: Sequence[Exchange]) -> None:
+        self.scene, self._earlier = scene_of(exchange), earlier
+        self.before = scene_of(earlier[-1]) if earlier else None
         self.later = _Later(later)
 
     @property
@@ -89,23 +90,23 @@ class Seen:
         A page can ask an agent to write something down: what the agent then repeats is as trusted as the page.
         """
         for _, line, said in sorted(weighed, key=lambda one: -one[0]):
-            if not self._is_repeated(said, line):
+            if not self.is_repeated(line, said.event):
                 return line, said
         return None
 
-    def _is_repeated(self, said: Said, line: str) -> bool:
-        """Whether a page or a tool said a line first, in this exchange or the one before it."""
+    def is_repeated(self, line: str, said_in: StoredEvent) -> bool:
+        """Whether a page, a tool or a task said a line before anybody of the conversation did, and before an event."""
         told = _WORD.findall(line)
         if len(told) < RUN:
             return False
         longest = max(told[1:], key=len)  # the first word may have another case there; the others are as they were
         told = [word.casefold() for word in told]
-        around = self.before.exchange.all_events if self.before is not None else []
-        for event in chain(around, self.scene.exchange.all_events[: said.place]):
-            if event.origin in (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL):
-                around_it = _around(event.text or "", longest, 2 * len(line))
-                if around_it and _says(" ".join(_WORD.findall(around_it.casefold())), told):
-                    return True
+        for event in chain(*(one.all_events for one in self._earlier), self.scene.exchange.all_events):
+            if event.id == said_in.id:
+                return False
+            around_it = _around(event.text or "", longest, 2 * len(line))
+            if around_it and _says(" ".join(_WORD.findall(around_it.casefold())), told):
+                return event.origin not in events.PUSHED_ORIGINS
         return False
 
 
