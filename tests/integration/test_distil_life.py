@@ -347,6 +347,28 @@ def test_what_the_user_says_again_is_one_memory(
     assert {event["session_id"] for event in said["borne_out_by"]} == {"one", "three"}
 
 
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("use Celery instead of Dramatiq for berths", "use Dramatiq instead of Celery for berths"),
+        ("use mocks in the `berth.py` tests please", "do not use mocks in the `berth.py` tests please"),
+        ("keep 30 days of tide logs in `logs.py`", "keep 90 days of tide logs in `logs.py`"),
+    ],
+    ids=["choice", "negation", "number"],
+)
+def test_the_users_opposite_word_is_never_the_same_word(
+    earlier: str, later: str, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few words they are: what the user said last is there."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    for name, words in (("one", earlier), ("three", later)):
+        talk: list[Part] = ["> hello", "Good morning.", f"> {words}", changes("jobs.py", "a", "b"), "Done."]
+        monkeypatch.setitem(TALKS, name, talk)
+        ask("import", write(tmp_path / f"{name}.jsonl", *records(name)))
+    ask("distil")
+    assert any(later in row["text"] for row in ask("memories", "--all-projects")["memories"])
+
+
 TABLE = {
     "decision": (14, 1.5), "failure": (45, 1.2), "pattern": (90, 0.8), "dependency": (180, 0.7), "context": (7, 2.0),
     "discovery": (30, 1.0),
