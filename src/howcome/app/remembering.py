@@ -84,7 +84,8 @@ class Remembering(Memories):
     def learnt_last(self, scope: Scope) -> list[tuple[Memory, bool]]:
         """What the last session taught that taught anything."""
         for memory in self._distilled(scope):
-            for event in self._store.log.find(memory.evidence[-1], limit=1) if memory.evidence else ():
+            last = max(self.said(memory), default=(0, ""))[1]  # when it was said last; its evidence is any witness
+            for event in self._store.log.find(last, limit=1) if last else ():
                 return self.learnt_in(self._store.sessions.of_event(event.row) or 0)
         return []
 

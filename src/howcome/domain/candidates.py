@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from howcome.domain import events, memories
 
 TYPE_CHECKING = False
@@ -31,6 +33,15 @@ repeated: the same exchange says it already; unsure: whoever said it doubted it.
 WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
+
+_WORDS = re.compile(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\. (?:Then|Instead)\b|$)", re.DOTALL)
+
+
+def users_words(text: str) -> str:
+    """The user's own words in a memory that quotes them beside what they were about; "" in every other."""
+    found = _WORDS.match(text)
+    return found[1] if found else ""
+
 
 TRUST = (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL, events.ORIGIN_TASK, events.ORIGIN_ASSISTANT, events.ORIGIN_USER)
 """Whose words are trusted how far, the least first: a memory has the origin of the least trusted of its sources."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from howcome.domain import memories
-from howcome.domain.candidates import TRUST, WISH, least_trusted
+from howcome.domain.candidates import TRUST, WISH, least_trusted, users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
@@ -49,7 +49,7 @@ class _Group:
         self.key, self.type, self.text, self.subject = first.key, first.type, first.text, first.subject
         self.said: list[StoredCandidate] = []
         self.kept = first if isinstance(first, Memory) else None
-        self.statement = Statement(first.text)
+        self.statement = Statement(users_words(first.text) or first.text)  # what is around them is not the user's
         self.until_ms: int | None = None
         self.is_wrong = self.kept is not None and self.kept.wrong_ms is not None
 
@@ -153,7 +153,7 @@ class _Reconciliation:
         places = {group.key: place for place, group in enumerate(groups)}
         pairs, reversals = WordPairs(statements), Reversals()
         heads: dict[bytes, bytes] = {}
-        again: dict[str, bytes] = {}
+        again: dict[str, _Group] = {}
         for place, group in enumerate(groups):
             heads[group.key] = group.key
             turned = [groups[other] for other in reversals.of(place, statements)]
@@ -176,13 +176,17 @@ class _Reconciliation:
         return heads
 
     @staticmethod
-    def _join_again(group: _Group, heads: dict[bytes, bytes], again: dict[str, bytes]) -> None:
+    def _join_again(group: _Group, heads: dict[bytes, bytes], again: dict[str, _Group]) -> None:
         """What failed before and was mended so, or was wished in the same words: one memory, whatever the example."""
         is_one = group.type == _FAILURE or group.subject.startswith(WISH)
         if is_one and group.subject and group.kept is None:
-            first = again.setdefault(group.subject, group.key)
-            if heads[group.key] == group.key:
-                heads[group.key] = heads[first]
+            first = again.setdefault(group.subject, group)
+            one, other = first.statement, group.statement
+            is_same = (
+                group.type == _FAILURE or one.signature[1:5] == other.signature[1:5]
+            )  # not another number, no "not"
+            if heads[group.key] == group.key and is_same:
+                heads[group.key] = heads[first.key]
 
     def _merged(self, head: _Group, members: Sequence[_Group]) -> Wanted:
         every = sorted((one for group in members for one in group.said), key=_saying)
@@ -226,7 +230,8 @@ class _Reconciliation:
         losers: dict[bytes, set[bytes]] = {}
         for one, other in self._turned:
             pair = whole[one.key], whole[other.key]
-            is_one_subject = not (one.subject and other.subject) or one.subject == other.subject
+            about = {group.subject for group in (one, other) if not group.subject.startswith(WISH)} - {""}
+            is_one_subject = len(about) < 2
             if pair[0] == pair[1] or self._dead & set(pair) or _FAILURE in {one.type, other.type} or not is_one_subject:
                 continue
             for older, newer in (pair, pair[::-1]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from howcome.domain import candidates
 from howcome.domain.candidates import Distilled
-from howcome.domain.memories import normalized
 from howcome.learn.base import LOOKAHEAD, LOOKBACK
 from howcome.learn.sources import (
     answers,
@@ -18,7 +17,7 @@ from howcome.learn.sources import (
     open_ends,
     plans,
 )
-from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Seen, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +30,14 @@ if TYPE_CHECKING:
 
 SOURCES: dict[str, Find] = {
     "directions": directions.find, "choices": choices.find, "plans": plans.find, "instructions": instructions.find,
-    "findings": findings.find, "answers": answers.find, "failures": failures.find, "checks": checks.find,
+    "answers": answers.find, "findings": findings.find, "failures": failures.find, "checks": checks.find,
     "commits": commits.find, "open_ends": open_ends.find,
 }  # fmt: skip
 """Every source by its name, in the order in which they are asked: what one says no later one says again."""
+
+
+REPEATED_SHARE = 0.7
+"""From so much of the shorter one's telling words on, two sources say the same of an exchange."""
 
 
 class SourceDistiller:
@@ -52,15 +55,21 @@ class SourceDistiller:
         later = [stream[at] for at in range(place + 1, min(place + 1 + LOOKAHEAD, len(stream)))]
         earlier = [stream[at] for at in range(max(0, place - LOOKBACK), place)]
         seen = Seen(stream[place], earlier, later)
-        found, known = Distilled(), set()
+        found = Distilled()
+        told: list[tuple[str, set[str]]] = []
         for name, find in self._sources.items():
             for draft in find(seen):
-                key = normalized(draft.text)
-                if key in known:
+                said = stems(draft.text)
+                if any(_says_again(said, other) for source, other in told if source != name):
                     found.reject(candidates.REPEATED)
                     continue
-                known.add(key)
+                told.append((name, said))
                 candidate = draft.candidate
                 candidate.source = name
                 found.candidates.append(candidate)
         return found
+
+
+def _says_again(said: set[str], earlier: set[str]) -> bool:
+    """Whether one source says of an exchange what an earlier one says."""
+    return len(said & earlier) >= REPEATED_SHARE * min(len(said), len(earlier))

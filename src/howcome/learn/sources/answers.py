@@ -39,7 +39,7 @@ def _asked(seen: Seen) -> list[Draft]:
     for place, line in enumerate(lasting(final[-1])):
         weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has(line, "causes") - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
-        if weight > MIN_WEIGHT and not _LINES.search(line):
+        if weight > MIN_WEIGHT and not _LINES.search(line) and not seen.is_taken_back(line, final[-1]):
             weighed.append((weight, line, final[-1]))
     best = seen.best(weighed)
     if best is None:

@@ -40,7 +40,7 @@ SHORT_CHARS, MIN_OWN_CHARS = 90, 30
 """Words that are shorter hang on what they answer."""
 
 MIN_WISH_WORDS, MAX_WISH_WORDS = 2, 5
-_COMMAND = re.compile(r"\s*[/!]\w")
+_COMMAND = re.compile(r"\s*(?:/[\w:-]+(?:\s|$)|!\s)")
 """What is typed to a command of the client or the shell is no word to the agent."""
 
 _WISHED = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff]+")

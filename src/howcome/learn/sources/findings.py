@@ -5,12 +5,10 @@ No guess, nothing that the agent takes back soon after; of an exchange the last 
 
 from __future__ import annotations
 
-from itertools import chain
-
 from howcome.domain import events
 from howcome.learn import words
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import base_names, lasting, named, one_line, replies_of, stems
+from howcome.learn.sources.seen import base_names, lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +22,6 @@ MAX_SAID_CHARS = 700
 """What is longer is a report."""
 
 MAX_SYMPTOM_CHARS, MAX_CAUSE_CHARS = 90, 170
-LATER = 2
-"""Exchanges after one in which the agent may take back what it said."""
-
-SHARED = 2
-"""So many telling words in common are about the same."""
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -53,7 +46,7 @@ def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
         names = 1 if evidence.kind == events.USER_PROMPT else 2
         for line in lasting(said):
             strength = _strength(line)
-            if strength >= least and named(line) >= names and not _is_taken_back(seen, said, line):
+            if strength >= least and named(line) >= names and not seen.is_taken_back(line, said):
                 yield 1000.0 * strength + said.place + 0.1 * named(line), line, said
 
 
@@ -86,14 +79,3 @@ def _symptom(evidence: StoredEvent) -> str:
     if evidence.kind != events.USER_PROMPT:
         return ""  # what a tool says is the tool's: it would lower whose words the memory is
     return f"The user: {quoted(one_line(evidence.text or '', MAX_SYMPTOM_CHARS))}. "
-
-
-def _is_taken_back(seen: Seen, said: Said, line: str) -> bool:
-    """Whether the agent says soon after that it was wrong about the same things."""
-    rest = (one for one in seen.replies if one.place > said.place)
-    later = (one for scene in seen.later.first(LATER) for one in replies_of(scene))
-    wanted = stems(line)
-    return any(
-        words.begins(one.text, "retracts") and len(wanted & stems(one.text[:MAX_SAID_CHARS])) >= SHARED
-        for one in chain(rest, later)
-    )

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6
 MAX_NAMES = 4
+TAKEN_BACK_WITHIN = 2
+"""Exchanges after one in which the agent may take back what it said."""
+
+MAX_RETRACTION_CHARS, SHARED_STEMS = 700, 2
+"""What begins a text that takes something back, and shares so many telling words with it, takes it back."""
+
 RUN = 5
 """So many words in a row are hardly chance."""
 
@@ -108,6 +114,16 @@ class Seen:
             if around_it and _says(" ".join(_WORD.findall(around_it.casefold())), told):
                 return event.origin not in events.PUSHED_ORIGINS
         return False
+
+    def is_taken_back(self, line: str, said: Said) -> bool:
+        """Whether the agent says soon after that it was wrong about the same things."""
+        rest = (one for one in self.replies if one.place > said.place)
+        later = (one for scene in self.later.first(TAKEN_BACK_WITHIN) for one in replies_of(scene))
+        wanted = stems(line)
+        return any(
+            words.begins(one.text, "retracts") and len(wanted & stems(one.text[:MAX_RETRACTION_CHARS])) >= SHARED_STEMS
+            for one in chain(rest, later)
+        )
 
 
 class _Later:
