@@ -19,6 +19,9 @@ the surest), gives a reason (reasons), says yes (confirms), takes back what was 
 left to do (open). A prompt of nothing but chores asks for a step of the day."""
 
 
+MAX_WORD_CHARS = 80
+
+
 @cache
 def _pattern(*names: str) -> re.Pattern[str]:
     found: list[str] = []
@@ -29,19 +32,19 @@ def _pattern(*names: str) -> re.Pattern[str]:
     words = "|".join(
         re.escape(word).replace(r"\ ", r"\s+") for word in sorted(found, key=lambda word: (-len(word), word))
     )
-    return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"\b(?:{words})(?!\w)")  # texts are lowered before: several times as fast as IGNORECASE
 
 
 def begins(text: str, *names: str) -> bool:
     """Whether a text begins with a word of some lists."""
-    return _pattern(*names).match(text) is not None
+    return _pattern(*names).match(text[:MAX_WORD_CHARS].lower()) is not None
 
 
 def has(text: str, name: str) -> bool:
     """Whether a text has a word of a list anywhere."""
-    return _pattern(name).search(text) is not None
+    return _pattern(name).search(text.lower()) is not None
 
 
 def without(text: str, name: str) -> str:
-    """A text without the words of a list."""
-    return _pattern(name).sub(" ", text)
+    """A text in lower case, without the words of a list."""
+    return _pattern(name).sub(" ", text.lower())
