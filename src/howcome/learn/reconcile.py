@@ -13,7 +13,7 @@ from howcome.domain.candidates import TRUST, WISH, least_trusted, users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
-from howcome.learn.likeness import SAME, Reversals, Statement, WordPairs, difference, reverses
+from howcome.learn.likeness import RELATED, SAME, Reversals, Statement, WordPairs, difference, overlap, reverses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class _Group:
         self.key, self.type, self.text, self.subject = first.key, first.type, first.text, first.subject
         self.said: list[StoredCandidate] = []
         self.kept = first if isinstance(first, Memory) else None
+        self.is_users = bool(users_words(first.text))
         self.statement = Statement(users_words(first.text) or first.text)  # what is around them is not the user's
         self.until_ms: int | None = None
         self.is_wrong = self.kept is not None and self.kept.wrong_ms is not None
@@ -228,7 +229,7 @@ class _Reconciliation:
     def _turn_round(self, whole: dict[bytes, bytes]) -> None:
         """Of two that chose the other way round the later takes the place; what it may not take is looked at."""
         losers: dict[bytes, set[bytes]] = {}
-        for one, other in self._turned:
+        for one, other in (*self._turned, *self._said_anew()):
             pair = whole[one.key], whole[other.key]
             about = {group.subject for group in (one, other) if not group.subject.startswith(WISH)} - {""}
             is_one_subject = len(about) < 2
@@ -252,6 +253,14 @@ class _Reconciliation:
                 taken.add(older)
                 self._taking.add(tail)
                 tail = older
+
+    def _said_anew(self) -> list[tuple[_Group, _Group]]:
+        """Pairs of the user's words that are nearly the same: the later ones are how it is meant."""
+        return [
+            (one, other)
+            for one, other in self._related
+            if one.is_users and other.is_users and overlap(one.statement.words, other.statement.words) >= RELATED
+        ]
 
     def _when(self, key: bytes) -> tuple[int, int, bytes]:
         """Where a memory stands in time, by its last word, as those of a subject do."""

@@ -42,7 +42,7 @@ def _asked(seen: Seen) -> list[Draft]:
         if weight > MIN_WEIGHT and not _LINES.search(line) and not seen.is_taken_back(line, final[-1]):
             weighed.append((weight, line, final[-1]))
     best = seen.best(weighed)
-    if best is None:
+    if best is None or seen.is_changed_later(best[0]):
         return []
     text = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: {one_line(best[0], MAX_ANSWER_CHARS)}"
     return [Draft("discovery", text, [final[-1].event], witnesses=[said.event])]

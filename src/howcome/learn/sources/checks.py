@@ -6,6 +6,7 @@ import re
 
 from howcome.learn.draft import Draft
 from howcome.learn.shell import commands
+from howcome.learn.sources.failures import LOOKING
 from howcome.learn.sources.seen import base_names, one_line
 
 TYPE_CHECKING = False
@@ -31,12 +32,12 @@ def find(seen: Seen) -> list[Draft]:
     for failed in seen.scene.actions:
         if not failed.is_shell or not failed.has_failed or failed.result is None:
             continue
-        names = [command.name for command in commands(failed.command) if command.program not in ("cd", "echo")]
+        names = [command.name for command in commands(failed.command) if command.program not in LOOKING]
         for match in _FINDING.finditer(failed.output) if names else ():
             rule = _RULE.search(match["text"])
             key = rule[1] or rule[2] if rule is not None and _TELLS.search(match["text"]) else ""
             if key and key not in found:
                 told = one_line(match["text"], MAX_TEXT_CHARS)
-                text = f"`{one_line(names[0], MAX_NAME_CHARS)}` rejects in `{base_names([match['file']])[0]}`: {told}"
+                text = f"`{one_line(names[-1], MAX_NAME_CHARS)}` rejects in `{base_names([match['file']])[0]}`: {told}"
                 found[key] = Draft("failure", text, [failed.result], witnesses=[failed.call], subject=key)
     return list(found.values())[:MAX_FROM_ONE]

@@ -22,7 +22,9 @@ MAX_LATER = 12
 MAX_OUTPUT_CHARS = 8_000
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
 _HOOKED = ("git commit", "git push")
-_LOOKING = frozenset(("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test"))
+LOOKING = frozenset(
+    ("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test", "export")
+)
 """Who looks for something and finds nothing has not failed."""
 
 _LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
@@ -31,7 +33,9 @@ _SHOUTS = re.compile(
     r"|undefined|no matches)"
 )
 _ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b")
-_EMPTY = re.compile(r"(?i)task failed|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)")
+_EMPTY = re.compile(
+    r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
+)
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -41,8 +45,8 @@ def find(seen: Seen) -> list[Draft]:
     for place, failed in enumerate(actions):
         if not failed.is_shell or not failed.has_failed or failed.result is None:
             continue
-        ran = [command for command in commands(failed.command) if command.program not in _LOOKING]
-        line = complaint(failed.output)
+        ran = [command for command in commands(failed.command) if command.program not in LOOKING]
+        line = complaint(failed.output, is_hooked=bool(ran) and ran[-1].name in _HOOKED)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         mended = (_through(ran[-1].name, later) or _otherwise(ran, later)) if ran and line else None
         if mended is not None:
@@ -53,10 +57,15 @@ def find(seen: Seen) -> list[Draft]:
     return found
 
 
-def complaint(output: str) -> str:
-    """The line that says what went wrong: the first with an error, else the first that shouts; "" where none does."""
+def complaint(output: str, *, is_hooked: bool = False) -> str:
+    """The line that says what went wrong: the first with an error, else the first that shouts; "" where none does.
+
+    A hook of git runs several programs, and the one that fails is the last: there it is the last such line.
+    """
     lines = (line.strip() for line in _LEAD.sub("", output[-MAX_OUTPUT_CHARS:]).splitlines())
     shouting = [line for line in lines if _SHOUTS.search(line) and not _EMPTY.search(line)]
+    if is_hooked:
+        shouting.reverse()
     return next((line for line in shouting if _ERROR.search(line)), shouting[0] if shouting else "")
 
 
@@ -80,7 +89,7 @@ def _through(name: str, later: Sequence[Action]) -> tuple[str, Action] | None:
         if action.has_succeeded and any(command.name == name for command in ran):
             files = base_names(one.call.file for one in done if one.is_edit)
             runs = [command for one in done if one.is_shell for command in commands(one.command)]
-            fixer = next((str(one) for one in reversed(runs) if one.program not in (*_LOOKING, "git")), "")
+            fixer = next((str(one) for one in reversed(runs) if one.program not in (*LOOKING, "git")), "")
             how = f"a change of {', '.join(files[:2])}" if files else f"`{one_line(fixer, MAX_COMMAND_CHARS)}`"
             return (f"It went through after {how}.", action) if files or fixer else None
         if action.has_succeeded:

@@ -8,6 +8,7 @@ from itertools import chain
 from howcome.domain import events
 from howcome.domain.text import STOP_WORDS
 from howcome.learn import anchors, words
+from howcome.learn.base import LOOKAHEAD
 from howcome.learn.scene import Scene, scene_of
 from howcome.learn.sentences import without_markdown
 
@@ -114,6 +115,12 @@ class Seen:
             if around_it and _says(" ".join(_WORD.findall(around_it.casefold())), told):
                 return event.origin not in events.PUSHED_ORIGINS
         return False
+
+    def is_changed_later(self, line: str) -> bool:
+        """Whether a change that follows soon touches what a line names: how things are is then how they were."""
+        names = {name.strip("`()") for name in anchors.STRONG.findall(line)}
+        changes = (one for scene in self.later.first(LOOKAHEAD) for one in scene.actions if one.is_edit)
+        return any(name in (one.call.text or "") for one in changes for name in names)
 
     def is_taken_back(self, line: str, said: Said) -> bool:
         """Whether the agent says soon after that it was wrong about the same things."""
