@@ -388,7 +388,7 @@ def run_without_sockets() -> Callable[..., str]:
     [
         ("search", "berth"), ("timeline",), ("timeline", "x"), ("show", "ev-1"), ("status",), ("memories",),
         ("export",), ("forget", "mem-1"),
-        ("restore", "mem-1"), ("purge", "mem-1", "--yes"), ("update", "mem-1", "x"), ("doctor",),
+        ("restore", "mem-1"), ("purge", "mem-1", "--yes"), ("update", "mem-1", "the gauge is kept in UTC"), ("doctor",),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -307,7 +307,7 @@ def test_everything_is_embedded_on_demand(home_with_model: Path, tmp_path: Path)
     ask("import", path)
     assert ask("model", "embed")["embedded"] == 12
     assert ask("model", "embed")["embedded"] == 0
-    assert "0 turns in" in run("model", "embed").stdout
+    assert "0 turns and memories in" in run("model", "embed").stdout
     refused = run("model", "embed", before=("env", "HOWCOME_EMBEDDING=off"))
     assert refused.returncode == 1
     assert "nothing embeds here" in refused.stderr

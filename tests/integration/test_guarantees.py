@@ -91,7 +91,8 @@ def test_a_file_read_for_the_wrong_agent_can_be_read_again(tmp_path: Path) -> No
     """A cursor belongs to a client's reader: another reader starts from the beginning."""
     claude = Claude()
     path = write(tmp_path / "a.jsonl", claude.user("where is the crane?"), claude.text("On the quay."))
-    assert ask("import", "--agent", "codex", str(path))["accepted"] == 0
+    refused = run("import", "--agent", "codex", str(path))
+    assert (refused.returncode, "nothing could be read" in refused.stderr) == (1, True)
     assert ask("import", "--agent", "claude-code", str(path))["accepted"] == 2
 
 

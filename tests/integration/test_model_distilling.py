@@ -53,7 +53,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 WAIT = "The tide poller waits 30s between reads because the gauge answers after 20s."
 LONGER = "The tide poller waits 60s between reads because the gauge answers after 50s."
 CHOICE = "I chose Celery over RQ for the berth jobs in `jobs/queue.py` because RQ has no retry support."
-QUESTION = "how long should the tide poller wait between reads of the gauge?"
+QUESTION = "the tide poller's wait?"
 
 
 def operation(op: str, text: str = "", evidence: Sequence[Any] = (2,), **fields: Any) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def test_what_a_model_forgets_can_be_restored_and_is_then_left_alone(store: Sqli
     people = Memories(store, lambda: NOW_MS)
     people.restore(memory.id)
     transcript.number += 3000
-    transcript.say("the Celery queue of the berth jobs?", "Celery over RQ it was, for the berth jobs.")
+    transcript.say("Celery queue of berths?", "Celery over RQ it was, for the berth jobs.")
     report = distil(store, gone)
     assert (report.forgotten, report.contradictions, len(live(store))) == (0, 1, 1)
     [pair] = store.reviews.waiting(EVERYTHING, 9)

@@ -23,9 +23,9 @@ MEMORY = {
         ("import-memories -", "", 2, "empty"),
         ("import-memories -", '{"key": 1}\n', 2, "no export"),
         ("import-memories --dry-run -", HEAD + json.dumps(MEMORY), 0, "1 would be added"),
-        ("remember --project nope kept", "", 2, "a folder that is there"),
-        ("remember --evidence ev-1 kept", "", 1, "no event ev-1"),
-        ("remember --agent \n kept", "", 2, "an agent's id is one line"),
+        ("remember --project nope kept-in-UTC-as-the-gauge-does", "", 2, "a folder that is there"),
+        ("remember --evidence ev-1 kept-in-UTC-as-the-gauge-does", "", 1, "no event ev-1"),
+        ("remember --agent \n kept-in-UTC-as-the-gauge-does", "", 2, "an agent's id is one line"),
         ("remember  ", "", 2, "needs words"),
         ("observe --now", "{", 1, "kept"),
         ("observe --retry", "", 0, "0 events stored"),
@@ -39,7 +39,14 @@ def test_a_command_that_keeps_nothing_makes_no_store(home: Path, words: str, dat
     assert says in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("words", ["remember --project {} kept", "remember kept", "import-memories {}/m.jsonl"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "remember --project {} kept-in-UTC-as-the-gauge-does",
+        "remember kept-in-UTC-as-the-gauge-does",
+        "import-memories {}/m.jsonl",
+    ],
+)
 def test_what_can_be_kept_makes_one(home: Path, tmp_path: Path, words: str) -> None:
     """In a project that nobody has been in before."""
     (tmp_path / "m.jsonl").write_text(HEAD + json.dumps(MEMORY))

@@ -13,7 +13,7 @@ from howcome.domain.candidates import TRUST, WISH, least_trusted, users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
-from howcome.learn.likeness import RELATED, SAME, Reversals, Statement, WordPairs, difference, overlap, reverses
+from howcome.learn.likeness import SAME, Reversals, Statement, WordPairs, difference, reverses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -255,11 +255,11 @@ class _Reconciliation:
                 tail = older
 
     def _said_anew(self) -> list[tuple[_Group, _Group]]:
-        """Pairs of the user's words that are nearly the same: the later ones are how it is meant."""
+        """Pairs of the user's words that are the same but for their order and how often: the later are as it is meant."""
         return [
             (one, other)
             for one, other in self._related
-            if one.is_users and other.is_users and overlap(one.statement.words, other.statement.words) >= RELATED
+            if one.is_users and other.is_users and not one.statement.words ^ other.statement.words
         ]
 
     def _when(self, key: bytes) -> tuple[int, int, bytes]:
