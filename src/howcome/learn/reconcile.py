@@ -255,7 +255,7 @@ class _Reconciliation:
                 tail = older
 
     def _said_anew(self) -> list[tuple[_Group, _Group]]:
-        """Pairs of the user's words that are the same but for their order and how often: the later are as it is meant."""
+        """Pairs of the user's words that are the same but for order and repeats: the later are as it is meant."""
         return [
             (one, other)
             for one, other in self._related
