@@ -36,6 +36,7 @@ MAX_DECOYS = 0.1
 """Readers who let more of the decoys pass have not read."""
 
 MAX_ROW_CHARS, MAX_TURN_CHARS, MAX_TOOL_CHARS = 1500, 700, 300
+MAX_CITED_CHARS, MAX_CITED_TOOL_CHARS = 8000, 2500
 ASKED = ("alone", "useful", "right")
 _YES, _NO = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
 _FIRST = """# Single notes
@@ -167,15 +168,20 @@ def excerpt(data: Distilled, rows: Sequence[Row]) -> str:
     cited = {text for one in (*data.memories, *data.prompts) if one.text in wanted for text in one.cited}
     told = [event for event in data.told[rows[0].session] if event.kind != events.ASSISTANT_THINKING]
     turns = [at for at, event in enumerate(told) if event.kind in events.TURN_KINDS]
-    near = {at for at, event in enumerate(told) if said_in(event) in cited}
-    for one in sorted(near):
+    shown = {at for at, event in enumerate(told) if said_in(event) in cited}
+    near = set(shown)
+    for one in sorted(shown):
         near |= {*[at for at in turns if at < one][-1:], *[at for at in turns if at > one][:1]}
     near |= {at for at in turns if told[at].kind == events.USER_PROMPT} | set(turns[-1:])
-    return "\n\n".join(_said(told[at]) for at in sorted(near))
+    return "\n\n".join(_said(told[at], is_cited=at in shown) for at in sorted(near))
 
 
-def _said(event: StoredEvent) -> str:
-    most = MAX_TURN_CHARS if event.kind in events.TURN_KINDS else MAX_TOOL_CHARS
+def _said(event: StoredEvent, *, is_cited: bool) -> str:
+    """An event with its time: nearly whole where a row cites it, else its beginning."""
+    if event.kind in events.TURN_KINDS:
+        most = MAX_CITED_CHARS if is_cited else MAX_TURN_CHARS
+    else:
+        most = MAX_CITED_TOOL_CHARS if is_cited else MAX_TOOL_CHARS
     at = datetime.fromtimestamp((event.ts_ms or 0) / 1000, UTC)
     return f"[{at:%Y-%m-%d %H:%M}] {event.tool or event.origin}: {cut((event.text or '').strip(), most)}"
 
