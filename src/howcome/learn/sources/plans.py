@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from howcome.learn.scene import Said
     from howcome.learn.sources.seen import Seen
 
-MAX_FROM_ONE = 8
+MAX_FROM_ONE = 5
 MIN_PLAN_CHARS = 400
 MAX_TITLE_CHARS, MAX_TEXT_CHARS = 80, 205
-MIN_WEIGHT = 0.8
+MIN_WEIGHT = 1.2
 
 
 def find(seen: Seen) -> list[Draft]:
