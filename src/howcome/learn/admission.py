@@ -18,9 +18,9 @@ def admit(candidate: Candidate, redactor: Redactor) -> str:
     What it was made from is redacted already. It is looked through again, because a rewording can put together what no
     rule saw apart, and a model can say what it should not know; and what had a secret in it says nothing without it.
     """
-    for text in (candidate.text, candidate.subject):
-        if REDACTED in text.casefold() or PRIVATE in text.casefold() or redactor.redact(text) != text:
-            return SECRET
+    whole = f"{candidate.text}\n{candidate.subject}"  # looked through at once
+    if REDACTED in whole.casefold() or PRIVATE in whole.casefold() or redactor.redact(whole) != whole:
+        return SECRET
     length = len(candidate.text.strip())
     if length < MIN_TEXT_CHARS:
         return TOO_SHORT

@@ -1,7 +1,5 @@
 """An exchange as sources look at it: what was said, sentence by sentence, and what was done, call by call."""
 
-# ruff: noqa: RUF001 - dashes and quotes are matched as people write them
-
 from __future__ import annotations
 
 import json
@@ -64,7 +62,6 @@ class Said:
         is_published: Whether it was written to go with a commit or a pull request.
         is_plan: A plan that a person gave to be carried out: agents write those, a person approved of it.
         is_typed: Whether it is what a person types: short, without anything pasted.
-        low: Its text in lower case, for a quick look whether a rule has anything to find in it.
         is_final: The agent's report of what was done: nothing was done in the exchange after it, or it is what it
             wrote to go with a commit.
         place: Its number among the events of the exchange.
@@ -80,7 +77,6 @@ class Said:
         "is_typed",
         "is_user",
         "lasting",
-        "low",
         "place",
         "text",
     )
@@ -89,13 +85,12 @@ class Said:
         self, event: StoredEvent, place: int, *, text: str | None = None, is_final: bool = False, is_plan: bool = False
     ) -> None:
         self.text = text = event.text or "" if text is None else text
-        self.low = text.lower() if text.isascii() else text.lower().replace("’", "'")
         self.event, self.place, self.is_final = event, place, is_final
         self.is_published = is_final and event.kind == events.TOOL_CALL
         self.is_user = event.kind == events.USER_PROMPT
         self.is_plan = is_plan or (self.is_user and _PLAN.match(text) is not None)
         is_short = self.is_user and not self.is_plan and len(text) <= MAX_TYPED_CHARS
-        self.is_typed = is_short and not _is_paste(text, self.low)
+        self.is_typed = is_short and not _is_paste(text)
         self.lasting: list[str] | None = None
         self._sentences: list[Sentence] | None = None
 
@@ -261,8 +256,8 @@ def _unwrapped(text: str) -> str:
     return re.sub(r"(?<=[\w,;:)`])\n(?=[a-z(`])", " ", text.replace("\\`", "`"))
 
 
-def _is_paste(text: str, low: str) -> bool:
-    may_be = _MAY_BE_PASTE.search(text) is not None or any(word in low for word in _PASTE_WORDS)
+def _is_paste(text: str) -> bool:
+    may_be = _MAY_BE_PASTE.search(text) is not None or any(word in text.lower() for word in _PASTE_WORDS)
     return may_be and _PASTE.search(text) is not None
 
 
