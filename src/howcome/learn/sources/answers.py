@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from howcome.learn import words
-from howcome.learn.draft import Draft, quoted
+from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.sources.seen import lasting, named, one_line, stems
 
 TYPE_CHECKING = False
@@ -44,7 +44,8 @@ def _asked(seen: Seen) -> list[Draft]:
     best = seen.best(weighed)
     if best is None or seen.is_changed_later(best[0]):
         return []
-    text = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: {one_line(best[0], MAX_ANSWER_CHARS)}"
+    asked = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: "
+    text = f"{asked}{one_line(best[0], MAX_CHARS - len(asked))}"
     return [Draft("discovery", text, [final[-1].event], witnesses=[said.event])]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from howcome.domain import events
 from howcome.learn import words
-from howcome.learn.draft import Draft, quoted
+from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.sources.seen import base_names, lasting, named, one_line
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_SAID_CHARS = 700
 """What is longer is a report."""
 
-MAX_SYMPTOM_CHARS, MAX_CAUSE_CHARS = 90, 170
+MAX_SYMPTOM_CHARS = 90
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -53,7 +53,7 @@ def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
 def _text(symptom: str, line: str, change: Action | None) -> str:
     files = base_names([change.call.file]) if change is not None else []
     tail = f" Then changed: {files[0]}." if files and files[0] not in line else ""
-    return f"{symptom}{one_line(line, MAX_CAUSE_CHARS)}{tail}"
+    return f"{symptom}{one_line(line, MAX_CHARS - len(symptom) - len(tail))}{tail}"
 
 
 def _strength(line: str) -> int:
