@@ -162,7 +162,8 @@ def test_what_the_tools_answered_is_not_stored_again(ready: Desk) -> None:
         ask_with(ready, [tool("search_memory", query="TidalClock timestamps"), tool("get_memories", ids=[ident]),
                          tool("replay_session", id=ident, full=True), say("done")])  # fmt: skip
     ready.howcome("import")
-    assert [hit["id"] for hit in ready.found(DECISION) if REASON in hit["excerpt"]] == [ident]
+    told = [hit["id"] for hit in ready.found(DECISION) if hit["kind"] == "event" and REASON in hit["excerpt"]]
+    assert told == [ident]
     assert not [hit for hit in ready.found("quoted past words, not instructions") if "quoted past" in hit["excerpt"]]
 
 

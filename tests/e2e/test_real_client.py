@@ -123,7 +123,7 @@ def wrapper_lines(body: dict[str, Any]) -> list[str]:
 
 def told_by(desk: Desk, text: str) -> list[dict[str, Any]]:
     """Return the hits whose excerpt holds the text word for word."""
-    return [hit for hit in desk.found(text) if text in hit["excerpt"]]
+    return [hit for hit in desk.found(text) if hit["kind"] == "event" and text in hit["excerpt"]]
 
 
 def test_a_fork_adds_only_what_is_new(ready: Desk) -> None:

@@ -16,6 +16,7 @@ MAX_CHARS = 300
 """A memory says one thing."""
 
 MAX_CITED = 3
+_PLAIN = '"'
 
 
 class Draft:
@@ -52,4 +53,4 @@ class Draft:
 
 def quoted(text: str) -> str:
     """Words as somebody's: in quotes that no code has."""
-    return f"“{text.strip()}”"
+    return f"“{text.strip().replace('“', _PLAIN).replace('”', _PLAIN)}”"

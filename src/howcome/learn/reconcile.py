@@ -6,6 +6,7 @@ were read, and how often, changes nothing.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from howcome.domain import memories
@@ -13,6 +14,7 @@ from howcome.domain.candidates import TRUST, WISH, least_trusted, users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
+from howcome.domain.text import STOP_WORDS
 from howcome.learn.likeness import SAME, Reversals, Statement, WordPairs, difference, reverses
 
 TYPE_CHECKING = False
@@ -25,6 +27,8 @@ _REVIEWED = frozenset(("decision", "pattern", "dependency", "discovery"))
 """What can be contradicted: two failures that differ in a number are two."""
 
 
+_TURNING = frozenset("on off in out over under no not only more less before after without".split())
+_WORD = re.compile(r"\w+")
 _FAILURE = "failure"
 _TELLING = ("decision", _FAILURE, "pattern", "dependency", "discovery")
 
@@ -335,8 +339,17 @@ def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -
     if older.subject and newer.subject and older.subject != newer.subject and not is_wish:
         return False
     one, other = older.statement.signature, newer.statement.signature
+    if older.is_users and newer.is_users and _gist(older) != _gist(newer):
+        return False  # "turn it on" and "turn it off", "tabs to spaces" and "spaces to tabs"
     if older.type != newer.type and not (older.kept or newer.kept):
         # A distiller means its types (who keeps something by hand mostly does not choose one): in other words it is
         # another thing. The very same words are one thing, called differently by where they stood; but a task is none.
         return one == other and memories.DEFAULT_TYPE not in {older.type, newer.type}
     return one == other or (cosine >= SAME and one[1:] == other[1:])
+
+
+def _gist(group: _Group) -> list[str]:
+    """The telling words of what a user said, and the small ones that turn a sense round, in their order."""
+    told = _WORD.findall(users_words(group.text).casefold())
+    wished = set(group.subject.removeprefix(WISH).split()) if group.subject.startswith(WISH) else None
+    return [word for word in told if word in _TURNING or (word in wished if wished else word not in STOP_WORDS)]

@@ -149,7 +149,7 @@ class Action:
         if self._input is None:
             try:
                 values = json.loads(self.call.text or "")
-            except ValueError:
+            except (ValueError, RecursionError):
                 values = None
             self._input = values if isinstance(values, dict) else {}
         return self._input

@@ -24,7 +24,7 @@ MAX_LABEL_CHARS = 60
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
 _ITEM_STARTS = frozenset("-*+•–(0123456789")
-_HEADING = re.compile(r"\s*#{1,6}\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
 _BOLD_LINE = re.compile(r"\s*(?:\*\*|__)([^*_]{2,90})(?:\*\*|__)\s*:?\s*$")
 _SKIPPED = re.compile(r"\s*(?:\||>|-{3,}\s*$|={3,}\s*$|[⎿⏺❯●│├└┌╭╰]|<[/!?a-zA-Z][^>]*>\s*$|\$ |\+\+\+ |--- |@@ )")
 _LOG = re.compile(
@@ -181,7 +181,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
                 yield kind, " ".join(lines)
             lines, kind = [], "text"
         if head:
-            yield "heading", head[1]
+            yield "heading", head[1].rstrip().rstrip("#").rstrip()
         elif item:
             lines, kind = [line[item.end() :].strip()], "item"
             size_chars = len(lines[0])

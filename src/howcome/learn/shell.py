@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser
 
-MAX_COMMAND_CHARS = 20_000
+MAX_COMMAND_CHARS = 8_000
 """What is longer is a script with data in it: it is not read."""
 
 _SHOWN = frozenset(("word", "string", "raw_string", "number", "concatenation", "simple_expansion", "expansion"))

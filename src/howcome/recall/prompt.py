@@ -18,7 +18,7 @@ from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope, StoredEvent
@@ -64,12 +64,25 @@ def recall(
     strongest = max([item.strength for item in good] + [item.strength for item in kept])
     said = _Said(store, settings, set(store.index.analyze(prompt)))
     good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
-    found = said.events(good, store.injections.events_known(session))
-    kept = [item for item in kept if item.strength >= RECALL_SHARE * strongest]
+    known = store.injections.events_known(session)
+    found = said.events(good, known)
+    kept = [
+        item for item in kept if item.strength >= RECALL_SHARE * strongest and not _cites(store, item.memory, known)
+    ]
     scores = {item.event.id: score for score, item in found if item.event is not None}
-    found = said.memories(kept, session, scores) + found  # first where they score the same
+    told = said.memories(kept, session, scores)
+    cited = [item.memory for _, item in told if item.memory is not None]
+    rest = [pair for pair in found if not any(_cites(store, memory, pair[1].rows) for memory in cited)]
+    found = told + rest  # what a memory says is not said again by the exchange that it is from
     found.sort(key=lambda pair: -pair[0])
     return [reminder for _, reminder in found][: settings.recall_limit]
+
+
+def _cites(store: Store, memory: Memory, rows: Collection[int]) -> bool:
+    """Whether a memory of sessions is from one of some events."""
+    if memory.source == HAND or not rows:
+        return False
+    return any(event.row in rows for ident in memory.evidence for event in store.log.find(ident, limit=1))
 
 
 def _is_pushed(store: Store, memory: Memory, session: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.sessions import Part, agent, call, changed, learnt, ran, session, user
 
@@ -199,3 +201,39 @@ def test_what_a_page_says_first_is_nobodys_word(door: str, origin: str) -> None:
     page = call("WebFetch", POISON, origin=origin, url="https://evil.example")
     found = learnt(user("the build fails, look it up"), page, *REPEATED[door])
     assert not [one for one in found if "evil" in one.text and one.origin in ("user", "assistant")]
+
+
+@pytest.mark.parametrize("options", [5, True, None, [7, "x"], [{"label": None}], {}])
+def test_odd_options_of_a_question_are_no_error(options: object) -> None:
+    """Whatever a client wrote there."""
+    asked = call(
+        "AskUserQuestion", 'answered: "Which db?"="x".', questions=[{"question": "Which db?", "options": options}]
+    )
+    assert learnt(user("hi"), asked, only=["choices"]) is not None
+
+
+def test_a_choice_of_several_says_what_was_left_out_only() -> None:
+    """Each label that is part of the answer was chosen."""
+    options = [{"label": name, "description": "d"} for name in ("Redis", "Postgres", "MySQL")]
+    asked = call("AskUserQuestion", '"Which db for `tides`?"="Redis, Postgres".', questions=[
+        {"question": "Which db for `tides`?", "options": options, "multiSelect": True}])  # fmt: skip
+    [found] = learnt(user("hi"), asked, only=["choices"])
+    assert "“Redis, Postgres”" in found.text
+    assert found.text.endswith("Not: MySQL.")
+
+
+def test_the_refused_call_is_the_one_of_the_tool_that_was_refused() -> None:
+    """A parallel call that was cancelled with it is not."""
+    found = learnt(
+        user("go"), call("Edit", "refused", failed=True, file_path="gauge.py"), ran("npm run build", "x", failed=True),
+        user("never touch that file by hand", refuses="Edit"), agent("Understood."), only=["directions"],
+    )  # fmt: skip
+    assert [one.text.partition(":")[0] for one in found] == ["The user refused a change of `gauge.py`"]
+
+
+@pytest.mark.parametrize("line", ["# a" + " " * 1600 + "x", "\n" * 19_000, "a[](" * 5_000])
+def test_odd_lines_take_no_time(line: str) -> None:
+    """A heading, blank output, half a link: each once took seconds."""
+    began_s = time.process_time()
+    learnt(user("it fails " + line), ran("make", line, failed=True), agent(line), changed("a.py"))
+    assert time.process_time() - began_s < 2

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 MAX_FROM_ONE = 2
 MAX_NAME_CHARS, MAX_TEXT_CHARS = 60, 190
 _FINDING = re.compile(
-    r"^\s*(?P<file>[\w.@~/-]+\.\w{1,5})(?::\d+(?::\d+)?:?|\(\d+,\d+\):?)\s*(?P<text>\S.{9,400}?)\s*$", re.MULTILINE
+    r"^[ \t]*(?P<file>[\w.@~/-]+\.\w{1,5})(?::\d+(?::\d+)?:?|\(\d+,\d+\):?)[ \t]*(?P<text>\S.{9,400}?)[ \t]*$",
+    re.MULTILINE,
 )
 _RULE = re.compile(r"[(\[]([a-z][\w/-]{2,40})[)\]]$|\b(TS\d{3,5}|[A-Z]{1,4}\d{3,4})\b")
 _TELLS = re.compile(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from howcome.learn.draft import Draft, quoted
 from howcome.learn.sources.seen import one_line
 
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
     from howcome.learn.sources.seen import Seen
 
 ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
-_ANSWER = re.compile(r'"((?:[^"\\]|\\.)+)"="((?:[^"\\]|\\.)*)"')
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -27,15 +24,15 @@ def find(seen: Seen) -> list[Draft]:
 
 
 def _of(seen: Seen, action: Action) -> list[Draft]:
-    answers = dict(_ANSWER.findall(action.output))
     asked = action.input.get("questions")
     found = []
     for one in asked if isinstance(asked, list) else []:
         question = str(one.get("question") or "") if isinstance(one, dict) else ""
-        answer = answers.get(question, "")
-        options = [option for option in one.get("options") or [] if isinstance(option, dict)] if question else []
-        chosen = next((option for option in options if str(option.get("label")) == answer), None)
-        others = [str(option.get("label")) for option in options if option is not chosen]
+        answer = _answer(action.output, question) if question else ""
+        raw = one.get("options") if question else None
+        options = [option for option in (raw if isinstance(raw, list) else []) if isinstance(option, dict)]
+        chosen = next((option for option in options if option.get("label") == answer), None)
+        others = [str(option.get("label") or "") for option in options if str(option.get("label") or "") not in answer]
         if not answer or (chosen is not None and not chosen.get("description")):
             continue
         if any(seen.is_repeated(str(part), action.call) for part in (question, *(chosen or {}).values())):
@@ -48,3 +45,9 @@ def _of(seen: Seen, action: Action) -> list[Draft]:
         witnesses = [action.result] if action.result else []
         found.append(Draft("decision", text, sources, witnesses=witnesses, subject=question.casefold()[:120]))
     return found
+
+
+def _answer(output: str, question: str) -> str:
+    """What was answered to a question, as the client tells it; "" where it does not."""
+    _, mark, rest = output.partition(f'"{question}"="')
+    return rest.partition('"')[0] if mark else ""

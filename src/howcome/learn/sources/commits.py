@@ -19,7 +19,7 @@ def find(seen: Seen) -> list[Draft]:
         subject, _, body = said.text.strip().partition("\n") if said.is_published else ("", "", "")
         lines = [line for line in lasting(said) if words.has(line, "blames")] if body else []
         best = seen.best((float(named(line)), line, said) for line in lines if named(line))
-        if best is not None:
+        if best is not None and not seen.is_repeated(subject, said.event):
             text = f"Committed {quoted(one_line(subject, MAX_SUBJECT_CHARS))}: {one_line(best[0], MAX_LINE_CHARS)}"
             return [Draft("decision", text, [said.event])]
     return []

@@ -111,7 +111,7 @@ def _matters(seen: Seen, text: str) -> bool:
 def _is_begun_again(seen: Seen, text: str) -> bool:
     """Whether the user typed it once more, and further, right after."""
     said = [one for scene in seen.later.first(1) for one in scene.user_said()[:1]]
-    return bool(said) and said[0].text.strip().startswith(text.strip()) and said[0].text != text
+    return bool(said) and said[0].is_typed and said[0].text.strip().startswith(text.strip()) and said[0].text != text
 
 
 def _own(seen: Seen, text: str) -> str:

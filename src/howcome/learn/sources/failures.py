@@ -46,9 +46,9 @@ def find(seen: Seen) -> list[Draft]:
         if not failed.is_shell or not failed.has_failed or failed.result is None:
             continue
         ran = [command for command in commands(failed.command) if command.program not in LOOKING]
-        line = complaint(failed.output, is_hooked=bool(ran) and ran[-1].name in _HOOKED)
+        line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in _HOOKED)
         later = actions[place + 1 : place + 1 + MAX_LATER]
-        mended = (_through(ran[-1].name, later) or _otherwise(ran, later)) if ran and line else None
+        mended = (_through(_subcommand(ran[-1]), later) or _otherwise(ran, later)) if ran and line else None
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
@@ -69,6 +69,10 @@ def complaint(output: str, *, is_hooked: bool = False) -> str:
     return next((line for line in shouting if _ERROR.search(line)), shouting[0] if shouting else "")
 
 
+def _subcommand(command: Command) -> str:
+    return " ".join(command.words[:2])
+
+
 def _otherwise(ran: Sequence[Command], later: Sequence[Action]) -> tuple[str, Action] | None:
     """The same command in other words, before any file was changed."""
     was = ran[-1]
@@ -86,7 +90,7 @@ def _through(name: str, later: Sequence[Action]) -> tuple[str, Action] | None:
     done: list[Action] = []
     for action in later if name in _HOOKED else ():
         ran = commands(action.command) if action.is_shell else ()
-        if action.has_succeeded and any(command.name == name for command in ran):
+        if action.has_succeeded and any(_subcommand(command) == name for command in ran):
             files = base_names(one.call.file for one in done if one.is_edit)
             runs = [command for one in done if one.is_shell for command in commands(one.command)]
             fixer = next((str(one) for one in reversed(runs) if one.program not in (*LOOKING, "git")), "")

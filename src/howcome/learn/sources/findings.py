@@ -78,4 +78,4 @@ def _symptom(evidence: StoredEvent) -> str:
     """What the user said of it."""
     if evidence.kind != events.USER_PROMPT:
         return ""  # what a tool says is the tool's: it would lower whose words the memory is
-    return f"The user: {quoted(one_line(evidence.text or '', MAX_SYMPTOM_CHARS))}. "
+    return f"After {quoted(one_line(evidence.text or '', MAX_SYMPTOM_CHARS))}: "

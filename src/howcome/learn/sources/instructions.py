@@ -32,7 +32,7 @@ def find(seen: Seen) -> list[Draft]:
 
 
 def _added(action: Action) -> list[str]:
-    before = str(action.input.get("old_string") or "")
+    before = {one.text for one in sentences(str(action.input.get("old_string") or ""))}
     after = str(action.input.get("new_string") or action.input.get("content") or "")
     lines = [one.text for one in sentences(after) if one.text not in before and len(one.text) >= MIN_LASTING_CHARS]
     return sorted(lines, key=lambda line: -named(line))[:MAX_FROM_ONE]

@@ -36,8 +36,9 @@ def _left(action: Action) -> list[str]:
     """The items of a list that are not done."""
     items = action.input.get("todos") or action.input.get("plan")
     listed = [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
-    return [
-        str(one.get("content") or one.get("step") or one.get("description") or "")
-        for one in listed
-        if str(one.get("status")) not in _DONE
-    ]
+    left = []
+    for one in listed:
+        text = one.get("content") or one.get("step") or one.get("description")
+        if isinstance(text, str) and text.strip() and str(one.get("status")).casefold() not in _DONE:
+            left.append(text.strip())
+    return left

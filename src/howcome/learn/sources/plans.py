@@ -32,6 +32,8 @@ def find(seen: Seen) -> list[Draft]:
 def _of(seen: Seen, said: Said) -> list[Draft]:
     lines = [line for line in said.text.splitlines() if line.startswith("#")]
     title = without_markdown(lines[0].strip("# ")) if lines else ""
+    if not said.is_user and seen.is_repeated(title, said.event):
+        title = ""
     if ":" in title[:40]:
         title = title.partition(":")[2].strip() or title
     head = f"Plan {quoted(one_line(title, MAX_TITLE_CHARS))}" if title else "Plan"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6
 MAX_NAMES = 4
+MAX_FOLDED_CHARS = 1000
+"""Of a text that is put on one line so much more than fits is looked at: the rest is cut anyway."""
+
 TAKEN_BACK_WITHIN = 2
 """Exchanges after one in which the agent may take back what it said."""
 
@@ -37,7 +40,7 @@ MAX_PLACES = 50
 SHARE = 0.7
 """So much of a sentence in such runs is the sentence of whoever said it first; less is a quote within one's own."""
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 _TELLING = re.compile(r"[^\W_]{3,}")
 _END = re.compile(r"(?<=[.!?。！？])\s+")  # noqa: RUF001 - full-width marks end sentences, too
 
@@ -73,8 +76,10 @@ class Seen:
     def refused(self) -> Action | None:
         """The call that the user refused with the words of the exchange."""
         prompt = self.scene.exchange.prompt
-        last = self.before.actions[-1:] if self.before is not None else []
-        return last[0] if prompt is not None and prompt.tool is not None and last and last[0].has_failed else None
+        if prompt is None or prompt.tool is None or self.before is None:
+            return None
+        called = [one for one in self.before.actions if one.has_failed and one.call.tool == prompt.tool]
+        return called[-1] if called else None
 
     @property
     def interrupted(self) -> Action | None:
@@ -104,7 +109,7 @@ class Seen:
     def is_repeated(self, line: str, said_in: StoredEvent) -> bool:
         """Whether a page, a tool or a task said a line before anybody of the conversation did, and before an event."""
         told = _WORD.findall(line)
-        if len(told) < RUN:
+        if len(told) < 2:
             return False
         longest = max(told[1:], key=len)  # the first word may have another case there; the others are as they were
         told = [word.casefold() for word in told]
@@ -118,7 +123,7 @@ class Seen:
 
     def is_changed_later(self, line: str) -> bool:
         """Whether a change that follows soon touches what a line names: how things are is then how they were."""
-        names = {name.strip("`()") for name in anchors.STRONG.findall(line)}
+        names = {name.strip("`()") for name in anchors.STRONG.findall(line)} - {""}
         changes = (one for scene in self.later.first(LOOKAHEAD) for one in scene.actions if one.is_edit)
         return any(name in (one.call.text or "") for one in changes for name in names)
 
@@ -189,9 +194,10 @@ def _around(text: str, word: str, reach_chars: int) -> str:
 def _says(heard: str, told: Sequence[str]) -> bool:
     """Whether most of some words stand in runs in what was heard (words joined by blanks)."""
     covered: set[int] = set()
-    for start in range(len(told) - RUN + 1):
-        if " ".join(told[start : start + RUN]) in heard:
-            covered.update(range(start, start + RUN))
+    run = min(RUN, len(told))
+    for start in range(len(told) - run + 1):
+        if " ".join(told[start : start + run]) in heard:
+            covered.update(range(start, start + run))
     return len(covered) >= SHARE * len(told)
 
 
@@ -208,7 +214,7 @@ def named(text: str) -> int:
 
 def one_line(text: str, limit_chars: int) -> str:
     """A text without markdown on one line, whole sentences of it as far as they fit."""
-    text = without_markdown(" ".join(text.split()))
+    text = without_markdown(" ".join(text[: 4 * limit_chars + MAX_FOLDED_CHARS].split()))
     if len(text) <= limit_chars:
         return text
     kept = ""
