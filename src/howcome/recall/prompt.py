@@ -71,9 +71,11 @@ def recall(
     ]
     scores = {item.event.id: score for score, item in found if item.event is not None}
     told = said.memories(kept, session, scores)
-    cited = [item.memory for _, item in told if item.memory is not None]
+    before = store.injections.memories_known(session)
+    cited = [item.memory for item in kept if item.memory.row in before]
+    cited += [item.memory for _, item in told if item.memory is not None]
     rest = [pair for pair in found if not any(_cites(store, memory, pair[1].rows) for memory in cited)]
-    found = told + rest  # what a memory says is not said again by the exchange that it is from
+    found = told + rest  # what a memory says, or has said, is not said again by the exchange that it is from
     found.sort(key=lambda pair: -pair[0])
     return [reminder for _, reminder in found][: settings.recall_limit]
 
