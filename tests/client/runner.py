@@ -110,6 +110,7 @@ class Client:
         path = ["/usr/local/bin", "/usr/bin", "/bin"] + ([str(Path(node).parent)] if node else [])
         return {
             "HOME": str(self.home),
+            "HOWCOME_DISTILLER": "off",  # a memory that is learnt meanwhile, or not yet, would change what is told
             "PATH": os.pathsep.join(dict.fromkeys(path)),
             "SHELL": "/bin/bash",
             "TERM": "dumb",
