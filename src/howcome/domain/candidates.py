@@ -13,21 +13,13 @@ if TYPE_CHECKING:
 MIN_TEXT_CHARS = 20
 MAX_TEXT_CHARS = memories.MAX_TEXT_CHARS
 
-NOISE, TOO_SHORT, TOO_LONG, NOT_TECHNICAL = "noise", "too_short", "too_long", "not_technical"
-NOT_SELF_CONTAINED, NO_REASON, NO_FIX = "not_self_contained", "no_reason", "no_fix"
-SECRET, QUESTION, HYPOTHETICAL, QUOTED, RECORDING = "secret", "question", "hypothetical", "quoted", "recording"
-PERSONAL, ONE_OFF, REPEATED, UNSURE = "personal", "one_off", "repeated", "unsure"
-REASONS = (
-    NOISE, TOO_SHORT, TOO_LONG, NOT_TECHNICAL, NOT_SELF_CONTAINED, NO_REASON, NO_FIX, SECRET, QUESTION, HYPOTHETICAL,
-    QUOTED, RECORDING, PERSONAL, ONE_OFF, REPEATED, UNSURE,
-)  # fmt: skip
+TOO_SHORT, TOO_LONG, SECRET, REPEATED = "too_short", "too_long", "secret", "repeated"
+OTHER_PROJECT = "other_project"
+REASONS = (TOO_SHORT, TOO_LONG, SECRET, REPEATED, OTHER_PROJECT)
 """Why something that was said became no memory.
 
-noise: thanks, a yes, a greeting; not_technical: nothing in it that a project has (a file, a name, a setting);
-not_self_contained: it hangs on a "this" that nothing nearby names; no_reason: a choice without its why; no_fix: a
-failure that nobody is seen to mend; recording: it tells of the work or of taking notes, not of what was learned;
-personal: it is somebody's words about somebody, and nothing is left without them; one_off: an order for now, no rule;
-repeated: the same exchange says it already; unsure: whoever said it doubted it.
+secret: there is one in it, or was; repeated: the same exchange says it already; other_project: what bears it out was
+said in several projects.
 """
 
 WISH = "wish: "
@@ -58,10 +50,9 @@ class Candidate:
         ts_ms: When it was said, UTC milliseconds.
         subject: A normalised key of what it is about, "" where no rule knows it: a later candidate of the same type
             and subject takes its place.
-        said: The words it was made from.
     """
 
-    __slots__ = ("evidence", "origin", "said", "source", "subject", "text", "ts_ms", "type")
+    __slots__ = ("evidence", "origin", "source", "subject", "text", "ts_ms", "type")
 
     def __init__(
         self,
@@ -72,11 +63,10 @@ class Candidate:
         ts_ms: int,
         *,
         subject: str = "",
-        said: str = "",
     ) -> None:
         self.type, self.text, self.origin, self.ts_ms = type, text, origin, ts_ms
         self.evidence = tuple(dict.fromkeys(evidence))[: memories.MAX_EVIDENCE]
-        self.subject, self.said, self.source = subject, said, ""
+        self.subject, self.source = subject, ""
 
     def __repr__(self) -> str:
         """Type and text."""

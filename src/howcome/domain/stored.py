@@ -65,6 +65,7 @@ class StoredEvent:
         "text",
         "text_chars",
         "tool",
+        "tool_use_id",
         "ts_ms",
     )  # fmt: skip
 
@@ -79,6 +80,7 @@ class StoredEvent:
         self.ts_ms: int | None = values["ts_ms"]  # type: ignore[assignment]
         self.order_ms: int = values["order_ms"]  # type: ignore[assignment]
         self.tool: str | None = values["tool"]  # type: ignore[assignment]
+        self.tool_use_id: str | None = values.get("tool_use_id")  # type: ignore[assignment]
         self.file: str | None = values["file"]  # type: ignore[assignment]
         self.branch: str | None = values["branch"]  # type: ignore[assignment]
         self.agent_id: str | None = values["agent_id"]  # type: ignore[assignment]

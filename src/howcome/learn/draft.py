@@ -48,7 +48,7 @@ class Draft:
         cited = [event.id for event in (*self.sources, *self.witnesses)][:MAX_CITED]
         origin = candidates.least_trusted(event.origin for event in self.sources)
         ts_ms = max((event.ts_ms or event.order_ms for event in self.sources), default=0)
-        return Candidate(self.type, self.text, cited, origin, ts_ms, subject=self.subject, said=self.text)
+        return Candidate(self.type, self.text, cited, origin, ts_ms, subject=self.subject)
 
 
 def quoted(text: str) -> str:

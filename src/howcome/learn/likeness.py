@@ -24,7 +24,7 @@ RELATED = 0.80
 _TOKEN = re.compile(r"[\w./#-]+(?:'t)?", re.UNICODE)
 _NUMBER = re.compile(r"v?\d[\d.,:_/-]*(?:[a-z%]{1,3})?")
 _NEGATIONS = frozenset("not no never without cannot neither nor".split())
-_SWITCHES = {"enabled": "disabled", "disabled": "enabled", "on": "off", "off": "on", "allowed": "forbidden",
+_SWITCHES = {"enabled": "disabled", "disabled": "enabled", "allowed": "forbidden",
              "forbidden": "allowed", "required": "optional", "optional": "required"}  # fmt: skip
 _CHOICE = re.compile(r"\b(?:over|instead of|rather than)\b|, not\b")
 _AFTER_CHOICE = re.compile(r"[,;:.]\s|\b(?:for|because|as|since|in)\b")

@@ -10,6 +10,7 @@ import time
 from hashlib import blake2b
 
 from howcome.domain import memories
+from howcome.domain.candidates import OTHER_PROJECT
 from howcome.domain.memories import normalized
 from howcome.domain.reconciliation import NewCandidate, Taught
 from howcome.domain.stored import Scope
@@ -177,7 +178,7 @@ class Distillation:
         found: list[NewCandidate] = []
         for candidate in distilled.candidates:
             root = _project_of(candidate, roots) if roots else home
-            reason = admit(candidate, self._redactor) if root else "not_self_contained"
+            reason = admit(candidate, self._redactor) if root else OTHER_PROJECT
             if reason or root is None:
                 report.reject(reason)
                 continue

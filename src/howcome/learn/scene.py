@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 
 from howcome.domain import events
 from howcome.learn.sentences import Sentence, sentences
@@ -30,6 +31,8 @@ EDITORS = frozenset((
 ))  # fmt: skip
 
 PLANNERS = frozenset(("exitplanmode", "exit_plan_mode"))
+ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
+"""Tools that show a plan, and tools that ask the user, of every agent."""
 
 _PUBLISHED = ("git commit", "gh pr create", "gh pr edit", "glab mr create")
 _MESSAGE = ("-m", "-am", "--message", "--body", "-b")
@@ -247,7 +250,7 @@ def _written(action: Action) -> list[Said]:
     if not any(word in command for word in ("commit", " pr ", " mr ")):
         return []
     published = [one for one in commands(command) if one.name.startswith(_PUBLISHED)]
-    found = [text for one in published for text in one.given or one.option(*_MESSAGE)]
+    found = [text for one in published for text in one.given or ["\n\n".join(one.option(*_MESSAGE))] if text]
     return [Said(action.call, action.place, text=_TRAILER.sub("", _unwrapped(text)), is_final=True) for text in found]
 
 
@@ -270,13 +273,11 @@ def _last_call(all_events: Sequence[StoredEvent]) -> int:
 
 
 def _answer(waiting: list[Action] | None, result: StoredEvent, place: int) -> None:
-    """Gives a result to the oldest call of its tool that waits for one, first of all to one about the same file."""
+    """Gives a result to its call: the one with its id, else the oldest about the same file, else the oldest."""
     if not waiting:
         return
-    chosen = waiting[0]
-    if len(waiting) == 1 or chosen.call.file == result.file:
-        del waiting[0]
-    else:
-        chosen = next((action for action in waiting if action.call.file == result.file), chosen)
-        waiting.remove(chosen)
+    by_id = (action for action in waiting if result.tool_use_id and action.call.tool_use_id == result.tool_use_id)
+    by_file = (action for action in waiting if action.call.file == result.file)
+    chosen = next(chain(by_id, by_file, waiting))
+    waiting.remove(chosen)
     chosen.answer(result, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 
 TYPE_CHECKING = False
@@ -13,7 +14,18 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 8_000
 """What is longer is a script with data in it: it is not read."""
 
-_SHOWN = frozenset(("word", "string", "raw_string", "number", "concatenation", "simple_expansion", "expansion"))
+LOOKING = frozenset(
+    ("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test", "export")
+)
+"""Programs that look for something: that they find nothing is no failure."""
+
+_SHOWN = frozenset((
+    "word", "string", "raw_string", "ansi_c_string", "number", "concatenation", "simple_expansion", "expansion",
+))  # fmt: skip
+
+_RUN = "$(…)"
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Command:
@@ -37,8 +49,10 @@ class Command:
     @property
     def name(self) -> str:
         """The program with the plain words before its first option or path: `git commit`, `npm run lint`."""
-        plain = [self.program]
-        for word in self.words[1:4]:
+        plain, rest = [self.program], self.words[1:]
+        while self.program == "git" and rest[:1] in (("-C",), ("-c",)):
+            rest = rest[2:]
+        for word in rest[:3]:
             if not word.replace("-", "").replace(":", "").replace("_", "").isalnum() or word.startswith("-"):
                 break
             plain.append(word)
@@ -98,14 +112,23 @@ def _command(node: Node, source: bytes) -> Command | None:
 def _word(node: Node, source: bytes) -> str:
     if node.type == "raw_string":
         return _text(node, source)[1:-1]
+    if node.type == "ansi_c_string":
+        return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), _text(node, source)[2:-1])
     if node.type == "string":
-        parts = [
-            "$(…)" if child.type == "command_substitution" else _text(child, source) for child in node.named_children
-        ]
-        return "".join(parts).replace('\\"', '"').replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
+        return re.sub(r'\\(["`$\\])', r"\1", _inside(node, source))
     if node.type in ("command_name", "concatenation") and node.named_children:
         return "".join(_word(child, source) for child in node.named_children)
-    return "$(…)" if node.type == "command_substitution" else _text(node, source)
+    return _RUN if node.type == "command_substitution" else _text(node, source)
+
+
+def _inside(node: Node, source: bytes) -> str:
+    """What stands in double quotes, its line breaks with it: the parser names only the words between them."""
+    parts, start = [], node.start_byte + 1
+    for child in node.named_children:
+        if child.type == "command_substitution":
+            parts += [source[start : child.start_byte], _RUN.encode()]
+            start = child.end_byte
+    return b"".join((*parts, source[start : node.end_byte - 1])).decode("utf-8", "replace")
 
 
 def _bodies(root: Node) -> Iterator[Node]:

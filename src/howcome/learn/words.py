@@ -20,6 +20,7 @@ left to do (open). A prompt of nothing but chores asks for a step of the day."""
 
 
 MAX_WORD_CHARS = 80
+"""No word of a list is longer: of a text so much of its beginning is looked at."""
 
 
 @cache

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from howcome.log.database import Database
 
 _EVENT_SELECT = (
-    "SELECT e.id, e.key, e.kind, e.origin, s.name, s.client, p.root, e.ts_ms, e.order_ms, e.tool, e.file, e.branch,"
-    " e.agent_id, e.failed, e.exit_code, e.text_chars, e.excerpt, {payload} FROM events e"
-    " JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id"
+    "SELECT e.id, e.key, e.kind, e.origin, s.name, s.client, p.root, e.ts_ms, e.order_ms, e.tool,"
+    " e.tool_use_id, e.file, e.branch, e.agent_id, e.failed, e.exit_code, e.text_chars, e.excerpt, {payload}"
+    " FROM events e JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id"
 )
 _SOURCE_COLUMNS = (
     "id", "path", "client", "generation", "offset", "head_bytes", "head_digest", "tail_digest", "size_bytes",
@@ -73,6 +73,7 @@ class _KeptEvent(StoredEvent):
             self.ts_ms,
             self.order_ms,
             self.tool,
+            self.tool_use_id,
             self.file,
             self.branch,
             self.agent_id,

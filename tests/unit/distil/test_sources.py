@@ -237,3 +237,52 @@ def test_odd_lines_take_no_time(line: str) -> None:
     began_s = time.process_time()
     learnt(user("it fails " + line), ran("make", line, failed=True), agent(line), changed("a.py"))
     assert time.process_time() - began_s < 2
+
+
+def test_what_says_itself_that_it_is_open_is_not_said_to_be_open_twice() -> None:
+    """A label of the text is enough."""
+    found = learnt(user("mend it"), agent("Mended. Open point: `poll()` of the buoy still waits for a lock."))
+
+    assert [one.text for one in found] == ["Open point: `poll()` of the buoy still waits for a lock."]
+
+
+def test_a_result_belongs_to_the_call_that_it_names() -> None:
+    """Calls made at once may end in another order."""
+    slow, fast = ran("gh pr diff 3 --stat", "unknown flag: --stat", failed=True), ran("gh pr view 3", "title: Tides")
+    for number, (begun, ended) in enumerate((slow, fast)):
+        begun["tool_use_id"] = ended["tool_use_id"] = f"call-{number}"
+    asked = [user("show it"), slow[0], fast[0], fast[1], slow[1], ran("gh pr diff 3 --name-only", "a.py")]
+
+    found = learnt(*asked, only=["failures"])
+
+    assert [one.text.partition(" failed")[0] for one in found] == ["`gh pr diff 3 --stat`"]
+
+
+def test_every_paragraph_of_a_commit_counts() -> None:
+    """Git puts several messages below each other."""
+    message = "git commit -m 'Read tides in UTC' -m 'Readings shifted because `parse_tide()` took local time.'"
+
+    found = learnt(user("commit"), ran(message, "[main 1]"))
+
+    assert "Committed “Read tides in UTC”" in found[0].text
+    assert "`parse_tide()` took local time" in found[0].text
+
+
+def test_questions_are_known_by_their_mark_and_their_words_counted_in_any_script() -> None:
+    """Full-width marks, words without blanks."""
+    asked = user("潮汐命令从哪里读取时区设置？`HARBOUR_TZ` 吗？")  # noqa: RUF001 - as people write it
+    answer = agent("潮汐命令从 `HARBOUR_TZ` 读取时区, because containers set no local `TZ` of their own.")
+
+    found = learnt(user("hi"), agent("Hello."), asked, ran("cat zone.py"), answer, only=["answers"])
+
+    assert len(found) == 1
+
+
+def test_an_answer_that_was_chosen_is_learnt_once() -> None:
+    """As the choice, not as a direction beside it."""
+    chosen = call("AskUserQuestion", 'answered: "Which queue for `tides`?"="NATS".', **ASKED)
+    typed = user("NATS for `tides`, it runs on the buoy without a broker", refuses="AskUserQuestion")
+
+    found = learnt(user("set up the queue"), chosen, typed, agent("Set up."))
+
+    assert [one.source for one in found] == ["choices"]

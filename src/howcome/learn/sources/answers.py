@@ -6,7 +6,7 @@ import re
 
 from howcome.learn import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import lasting, named, one_line, stems
+from howcome.learn.sources.seen import count_words, is_question, lasting, named, one_line, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def find(seen: Seen) -> list[Draft]:
 
 def _asked(seen: Seen) -> list[Draft]:
     said = seen.words
-    if said is None or not said.is_typed or "?" not in said.text or len(said.text.split()) < MIN_WORDS:
+    if said is None or not said.is_typed or not is_question(said.text) or count_words(said.text) < MIN_WORDS:
         return []
     final = [one for one in seen.replies if one.is_final]
     if not final or seen.scene.edited:
@@ -51,9 +51,9 @@ def _asked(seen: Seen) -> list[Draft]:
 
 def _confirmed(seen: Seen) -> list[Draft]:
     said, answered = seen.words, seen.answered
-    if said is None or answered is None or len(said.text.split()) > MAX_YES_WORDS:
+    if said is None or answered is None or count_words(said.text) > MAX_YES_WORDS:
         return []
-    if not words.begins(said.text, "confirms") or "?" in answered.text[-200:]:
+    if not words.begins(said.text, "confirms") or is_question(answered.text[-200:]):
         return []  # a yes to what the agent asks to do is none to a cause
     told = [line for line in lasting(answered) if named(line) and words.has(line, "causes")]
     best = seen.best((words.has(line, "blames") - 0.01 * place, line, answered) for place, line in enumerate(told))

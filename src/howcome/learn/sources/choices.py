@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from howcome.learn.draft import Draft, quoted
+from howcome.learn.scene import ASKING
 from howcome.learn.sources.seen import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.learn.scene import Action
     from howcome.learn.sources.seen import Seen
-
-ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
 
 
 def find(seen: Seen) -> list[Draft]:

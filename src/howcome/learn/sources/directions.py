@@ -14,11 +14,10 @@ from howcome.domain.candidates import WISH
 from howcome.domain.text import STOP_WORDS
 from howcome.learn import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.scene import PLANNERS
+from howcome.learn.scene import ASKING, PLANNERS
 from howcome.learn.sentences import sentences
 from howcome.learn.shell import commands
-from howcome.learn.sources.choices import ASKING
-from howcome.learn.sources.seen import base_names, lasting, named, one_line, replies_of, stems
+from howcome.learn.sources.seen import base_names, count_words, is_question, lasting, named, one_line, replies_of, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ _COMMAND = re.compile(r"\s*(?:/[\w:-]+(?:\s|$)|!\s)")
 """What is typed to a command of the client or the shell is no word to the agent."""
 
 _WISHED = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff]+")
-_QUESTION = re.compile(r"[?？]")  # noqa: RUF001 - as people write it
-_WORD = re.compile(r"[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -55,6 +52,7 @@ def find(seen: Seen) -> list[Draft]:
         said is None
         or not said.is_typed
         or _COMMAND.match(said.text)
+        or ((said.event.tool or "").lower() in ASKING and seen.refused is None)
         or not _matters(seen, said.text)
         or _is_begun_again(seen, said.text)
     ):
@@ -81,7 +79,7 @@ def find(seen: Seen) -> list[Draft]:
     if witness is not None:
         witnesses.append(witness)
     whole = f"{head}. {then}" if then else head
-    is_telling = named(text) or words.has(text, "reasons") or len(_WORD.findall(text)) >= TELLING_WORDS
+    is_telling = named(text) or words.has(text, "reasons") or count_words(text) >= TELLING_WORDS
     if refused is None and not is_telling:
         return []
     return [Draft("decision", whole, [said.event], witnesses=witnesses, subject=_wish(text))]
@@ -95,15 +93,14 @@ def _wish(text: str) -> str:
 
 
 def _matters(seen: Seen, text: str) -> bool:
-    count = len(_WORD.findall(text))
+    count = count_words(text)
     if seen.refused is not None and count >= MIN_REFUSAL_WORDS:
         return True
-    if not _WORD.search(words.without(text, "chores")):
+    if not count_words(words.without(text, "chores")):
         return False
     if count < (MIN_NAMING_WORDS if named(text) else MIN_WORDS):
         return False
-    is_question = _QUESTION.search(text) is not None
-    if is_question and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
+    if is_question(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
         return False
     return not (seen.before is None and count < MIN_TASK_WORDS)
 
@@ -137,10 +134,10 @@ def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[
     answered = seen.answered
     for place, sentence in enumerate(answered.sentences if answered is not None else ()):
         line = sentence.text.rstrip(":")
-        if answered is None or len(line.split()) < MIN_CONTEXT_WORDS:
+        if answered is None or count_words(line) < MIN_CONTEXT_WORDS:
             continue
-        weight = 2.0 * len(wanted & stems(line)) + 0.5 * bool(named(line)) + (1.5 if line.endswith("?") else 0.0)
-        weight -= 0.01 * place + (1.0 if words.begins(line, "narrates") and not line.endswith("?") else 0.0)
+        weight = 2.0 * len(wanted & stems(line)) + 0.5 * bool(named(line)) + (1.5 if is_question(line) else 0.0)
+        weight -= 0.01 * place + (1.0 if words.begins(line, "narrates") and not is_question(line) else 0.0)
         weight -= 1.0 if len(line) > limit_chars else 0.0
         if weight > MIN_CONTEXT_WEIGHT:
             yield weight, line, answered

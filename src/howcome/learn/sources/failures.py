@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from howcome.learn.draft import Draft
-from howcome.learn.shell import commands
+from howcome.learn.shell import LOOKING, commands
 from howcome.learn.sources.seen import base_names, one_line
 
 TYPE_CHECKING = False
@@ -22,11 +22,6 @@ MAX_LATER = 12
 MAX_OUTPUT_CHARS = 8_000
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
 _HOOKED = ("git commit", "git push")
-LOOKING = frozenset(
-    ("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test", "export")
-)
-"""Who looks for something and finds nothing has not failed."""
-
 _LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
 _SHOUTS = re.compile(
     r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
@@ -70,7 +65,7 @@ def complaint(output: str, *, is_hooked: bool = False) -> str:
 
 
 def _subcommand(command: Command) -> str:
-    return " ".join(command.words[:2])
+    return " ".join(command.name.split()[:2])
 
 
 def _otherwise(ran: Sequence[Command], later: Sequence[Action]) -> tuple[str, Action] | None:

@@ -29,7 +29,8 @@ def find(seen: Seen) -> list[Draft]:
     best = seen.best((float(named(line)), line, said) for said, line in told if words.has(line, "open") and named(line))
     if best is None:
         return []
-    return [Draft("context", f"Left open: {one_line(best[0], MAX_TEXT_CHARS)}", [best[1].event])]
+    head = "" if words.begins(best[0], "open") else "Left open: "
+    return [Draft("context", f"{head}{one_line(best[0], MAX_TEXT_CHARS)}", [best[1].event])]
 
 
 def _left(action: Action) -> list[str]:

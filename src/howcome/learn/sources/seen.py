@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from itertools import chain
 
 from howcome.domain import events
@@ -36,11 +37,17 @@ MAX_RETRACTION_CHARS, SHARED_STEMS = 700, 2
 RUN = 5
 """So many words in a row are hardly chance."""
 
-MAX_PLACES = 50
+MAX_PLACES = 400
+"""Of a word in one text so many places are looked at."""
+
 SHARE = 0.7
 """So much of a sentence in such runs is the sentence of whoever said it first; less is a quote within one's own."""
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+_SIGNS = r"\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
+_COUNTED = re.compile(rf"[{_SIGNS}]{{1,2}}|[^\W\d_{_SIGNS}]+")
+_LATER = sys.maxsize
+_QUESTION = re.compile(r"[?？]")  # noqa: RUF001 - as people write it
 _TELLING = re.compile(r"[^\W_]{3,}")
 _END = re.compile(r"(?<=[.!?。！？])\s+")  # noqa: RUF001 - full-width marks end sentences, too
 
@@ -54,12 +61,13 @@ class Seen:
         later: Those after it, as far as one may look.
     """
 
-    __slots__ = ("_earlier", "before", "later", "scene")
+    __slots__ = ("_earlier", "_retractions", "before", "later", "scene")
 
     def __init__(self, exchange: Exchange, earlier: Sequence[Exchange], later: Sequence[Exchange]) -> None:
         self.scene, self._earlier = scene_of(exchange), earlier
         self.before = scene_of(earlier[-1]) if earlier else None
         self.later = _Later(later)
+        self._retractions: list[tuple[int, set[str]]] | None = None
 
     @property
     def words(self) -> Said | None:
@@ -129,13 +137,14 @@ class Seen:
 
     def is_taken_back(self, line: str, said: Said) -> bool:
         """Whether the agent says soon after that it was wrong about the same things."""
-        rest = (one for one in self.replies if one.place > said.place)
-        later = (one for scene in self.later.first(TAKEN_BACK_WITHIN) for one in replies_of(scene))
+        if self._retractions is None:
+            later = (one for scene in self.later.first(TAKEN_BACK_WITHIN) for one in replies_of(scene))
+            told = [(one.place, one.text) for one in self.replies] + [(_LATER, one.text) for one in later]
+            self._retractions = [
+                (place, stems(text[:MAX_RETRACTION_CHARS])) for place, text in told if words.begins(text, "retracts")
+            ]
         wanted = stems(line)
-        return any(
-            words.begins(one.text, "retracts") and len(wanted & stems(one.text[:MAX_RETRACTION_CHARS])) >= SHARED_STEMS
-            for one in chain(rest, later)
-        )
+        return any(place > said.place and len(wanted & about) >= SHARED_STEMS for place, about in self._retractions)
 
 
 class _Later:
@@ -199,6 +208,16 @@ def _says(heard: str, told: Sequence[str]) -> bool:
         if " ".join(told[start : start + run]) in heard:
             covered.update(range(start, start + run))
     return len(covered) >= SHARE * len(told)
+
+
+def count_words(text: str) -> int:
+    """How many words a text has, numbers and names' underscores left out; two signs of Chinese or Japanese are one."""
+    return len(_COUNTED.findall(text))
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks something anywhere."""
+    return _QUESTION.search(text) is not None
 
 
 def stems(text: str) -> set[str]:
