@@ -28,7 +28,7 @@ def main() -> None:
         environment = {**os.environ, "HOWCOME_HOME": home}
         step("1. Read the transcripts of two agents about one invented project")
         run(["import", str(SAMPLES / "claude-code"), str(SAMPLES / "codex")], environment)
-        step("2. What the sessions taught, distilled by rules: no model is asked")
+        step("2. What the sessions taught: no model is asked")
         run(["distil"], environment)
         run(["memories", "--project", PROJECT], environment)
         step("3. Ask")

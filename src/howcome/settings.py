@@ -51,7 +51,7 @@ _EMBEDDING = "Search by meaning: `off`, `minilm`, `fastembed`, `http`; `auto`: m
 SECOND_OPINIONS = ("off", "kingfisher")
 _SECOND_OPINION = "Another scanner for secrets that looks at what `import` stores: `off`, `kingfisher`."
 DISTILLERS = ("rules", "llm", "off")
-_DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (the language model beside them), or `off`."
+_DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (a language model as well), or `off`."
 LANGUAGE_MODELS = ("off", "http", "anthropic", "claude", "command")
 _LANGUAGE_MODEL = (
     "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program),"

@@ -15,7 +15,7 @@ MOST_REASONS = 3
 def check_batches(machine: Machine) -> list[Finding]:
     """Batches that wait do so for a budget, a switch or a pause; those that a model failed at wait for somebody."""
     if machine.settings.distiller == "llm" and machine.settings.llm == "off":
-        what = "distiller is llm, and llm is off: only the rules distil"
+        what = "distiller is llm, and llm is off: memories are made without a model"
         return [Finding("warning", "distilling", what, edit(os.path.join(machine.home, CONFIG_NAME)))]
     if machine.app is None:
         return []
@@ -28,7 +28,7 @@ def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
         reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
-        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what the rules say of them stays"
+        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what was learnt of them without a model stays"
         return [Finding("note" if counts["given_up"] == counts["dead"] else "warning", "distilling", what, _RETRY)]
     return []
 

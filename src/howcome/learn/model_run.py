@@ -1,7 +1,7 @@
-"""Distilling by a language model, beside the rules: batches are closed, then a model is asked for each.
+"""Distilling by a language model, beside the sources: batches are closed, then a model is asked for each.
 
 The newest session comes first, and of a session its first batch: the next one is shown what was learnt from it. The
-rules distil everything, whatever becomes of a model; it is shown what they made of a session, and says what else is
+sources distil everything, whatever becomes of a model; it is shown what they made of a session, and says what else is
 worth knowing, what is better said otherwise, and what is not worth keeping. A batch waits until a model was asked with
 success: over its budget, paused or killed it goes on waiting. What a model fails at is put aside, and waits until
 somebody asks for it again.

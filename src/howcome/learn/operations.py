@@ -188,7 +188,7 @@ def _is_telling(text: str, words: set[str]) -> bool:
 
 
 class Weighing:
-    """Weighs proposals against what is known, as candidates of the rules are weighed.
+    """Weighs proposals against what is known, as candidates of the sources are weighed.
 
     Args:
         key: The store's.
