@@ -28,7 +28,7 @@ def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
         reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
-        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what was learnt of them without a model stays"
+        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what was learnt without it stays"
         return [Finding("note" if counts["given_up"] == counts["dead"] else "warning", "distilling", what, _RETRY)]
     return []
 

@@ -183,8 +183,8 @@ class SqliteCandidates:
         rows = self._db.rows(
             "SELECT memory_key, min(source), count(DISTINCT session_id), max((SELECT count(DISTINCT o.project_id)"
             " FROM candidates o WHERE o.subject = c.subject AND c.subject LIKE ?2 || '%'))"
-            " FROM candidates c WHERE hex(memory_key) IN (SELECT value FROM json_each(?1)) GROUP BY memory_key",
-            (json.dumps([key.hex().upper() for key in keys]), WISH),
+            " FROM candidates c WHERE memory_key IN (SELECT unhex(value) FROM json_each(?1)) GROUP BY memory_key",
+            (json.dumps([key.hex() for key in keys]), WISH),
         )
         return {key: Told(source, sessions, projects) for key, source, sessions, projects in rows}
 

@@ -18,7 +18,7 @@ from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope, StoredEvent
@@ -66,25 +66,24 @@ def recall(
     good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
     known = store.injections.events_known(session)
     found = said.events(good, known)
-    kept = [
-        item for item in kept if item.strength >= RECALL_SHARE * strongest and not _cites(store, item.memory, known)
-    ]
+    kept = [item for item in kept if item.strength >= RECALL_SHARE * strongest]
+    cited = {item.memory.row: _cited(store, item.memory) for item in kept} if known or found else {}
+    kept = [item for item in kept if known.isdisjoint(cited.get(item.memory.row, ()))]
     scores = {item.event.id: score for score, item in found if item.event is not None}
     told = said.memories(kept, session, scores)
     before = store.injections.memories_known(session)
-    cited = [item.memory for item in kept if item.memory.row in before]
-    cited += [item.memory for _, item in told if item.memory is not None]
-    rest = [pair for pair in found if not any(_cites(store, memory, pair[1].rows) for memory in cited)]
+    before.update(item.memory.row for _, item in told if item.memory is not None)
+    answered = {row for item in kept if item.memory.row in before for row in cited.get(item.memory.row, ())}
+    rest = [pair for pair in found if answered.isdisjoint(pair[1].rows)]
     found = told + rest  # what a memory says, or has said, is not said again by the exchange that it is from
     found.sort(key=lambda pair: -pair[0])
     return [reminder for _, reminder in found][: settings.recall_limit]
 
 
-def _cites(store: Store, memory: Memory, rows: Collection[int]) -> bool:
-    """Whether a memory of sessions is from one of some events."""
-    if memory.source == HAND or not rows:
-        return False
-    return any(event.row in rows for ident in memory.evidence for event in store.log.find(ident, limit=1))
+def _cited(store: Store, memory: Memory) -> set[int]:
+    """The rows of the events that a memory of sessions is from."""
+    evidence = () if memory.source == HAND else memory.evidence
+    return {event.row for ident in evidence for event in store.log.find(ident, limit=1)}
 
 
 def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
