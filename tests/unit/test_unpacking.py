@@ -19,7 +19,8 @@ def packed(text: str) -> bytes:
 
 def kept(payload: bytes | str | None, *, with_text: bool = True) -> _KeptEvent:
     """An event as a query gives it."""
-    row = (1, b"k" * 16, 0, 0, "s", "claude-code", "/p", 1, 1, None, None, None, None, 0, None, 9, "excerpt", payload)
+    nothing = (None,) * 5
+    row = (1, b"k" * 16, 0, 0, "s", "claude-code", "/p", 1, 1, *nothing, 0, None, 9, "excerpt", payload)
     return _KeptEvent(row, with_text=with_text)
 
 

@@ -7,7 +7,7 @@ import re
 from itertools import chain
 
 from howcome.domain import events
-from howcome.learn.sentences import Sentence, sentences
+from howcome.domain.sentences import Sentence, sentences
 from howcome.learn.shell import commands
 
 TYPE_CHECKING = False

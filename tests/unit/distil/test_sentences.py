@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.learn.sentences import sentences, split, without_markdown
+from howcome.domain.sentences import sentences, split, without_markdown
 
 
 def texts(text: str, **options: bool) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from howcome.domain.events import squeeze
+from howcome.domain.sentences import Sentence, without_markdown
 from howcome.learn import anchors
 from howcome.learn.scene import Said, Scene
-from howcome.learn.sentences import Sentence, without_markdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from howcome.domain.sentences import Sentence
     from howcome.learn.scene import Action, Said, Scene
-    from howcome.learn.sentences import Sentence
 
 MAX_FILES = 3
 MAX_WHAT_CHARS = 170

@@ -9,8 +9,8 @@ from howcome.learn import anchors, rewriting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from howcome.domain.sentences import Sentence
     from howcome.learn.scene import Said, Scene
-    from howcome.learn.sentences import Sentence
 
 MAX_WHY_CHARS = 230
 LEAST_WEIGHT = 3.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from howcome.learn import words
+from howcome.domain import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.sources.seen import count_words, is_question, lasting, named, one_line, stems
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.learn import words
+from howcome.domain import words
 from howcome.learn.draft import Draft, quoted
 from howcome.learn.sources.seen import lasting, named, one_line
 

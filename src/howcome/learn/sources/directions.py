@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain import words
 from howcome.domain.candidates import WISH
+from howcome.domain.sentences import sentences
 from howcome.domain.text import STOP_WORDS
-from howcome.learn import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.scene import ASKING, PLANNERS
-from howcome.learn.sentences import sentences
 from howcome.learn.shell import commands
 from howcome.learn.sources.seen import base_names, count_words, is_question, lasting, named, one_line, replies_of, stems
 

@@ -5,8 +5,7 @@ No guess, nothing that the agent takes back soon after; of an exchange the last 
 
 from __future__ import annotations
 
-from howcome.domain import events
-from howcome.learn import words
+from howcome.domain import events, words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.sources.seen import base_names, lasting, named, one_line
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain.sentences import sentences
 from howcome.learn.draft import Draft
-from howcome.learn.sentences import sentences
 from howcome.learn.sources.seen import MIN_LASTING_CHARS, base_names, named, one_line
 
 TYPE_CHECKING = False

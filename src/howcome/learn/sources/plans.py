@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from howcome.learn import words
+from howcome.domain import words
+from howcome.domain.sentences import without_markdown
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sentences import without_markdown
 from howcome.learn.sources.seen import lasting, named, one_line
 
 TYPE_CHECKING = False

@@ -6,21 +6,21 @@ import re
 import sys
 from itertools import chain
 
-from howcome.domain import events
+from howcome.domain import events, words
+from howcome.domain.sentences import without_markdown
 from howcome.domain.text import STOP_WORDS
-from howcome.learn import anchors, words
+from howcome.learn import anchors
 from howcome.learn.base import LOOKAHEAD
 from howcome.learn.scene import Scene, scene_of
-from howcome.learn.sentences import without_markdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from howcome.domain.sentences import Sentence
     from howcome.domain.stored import StoredEvent
     from howcome.learn.base import Exchange
     from howcome.learn.scene import Action, Said
-    from howcome.learn.sentences import Sentence
 
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6

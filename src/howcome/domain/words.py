@@ -1,4 +1,4 @@
-"""Words by which texts are told apart, from data files by language (`words/*.toml`): all languages hold at once.
+"""Words by which texts are told apart, from data files by language (`words/*.txt`): all languages hold at once.
 
 Each file has the same lists (`LISTS`); a language is added by adding a file. docs/changing.md tells the format.
 """
@@ -6,17 +6,18 @@ Each file has the same lists (`LISTS`); a language is added by adding a file. do
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from importlib.resources import files
 
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "chores", "dangles", "passes",
+    "recalls", "asking",
 )  # fmt: skip
 """A sentence that begins with one of these tells what is done next (narrates), hangs on the one before it (dangles), or
 is of the day (passes); who says one of these is not sure (guesses), names why something is as it is (causes; blames are
 the surest), gives a reason (reasons), says yes (confirms), takes back what was said before (retracts), or names what is
-left to do (open). A prompt of nothing but chores asks for a step of the day."""
+left to do (open). A prompt of nothing but chores asks for a step of the day. Who asks about the past says one of
+these (recalls), and others that say nothing of its subject (asking)."""
 
 
 MAX_WORD_CHARS = 80
@@ -24,12 +25,24 @@ MAX_WORD_CHARS = 80
 
 
 @cache
-def _pattern(*names: str) -> re.Pattern[str]:
-    found: list[str] = []
+def _lists() -> dict[str, list[str]]:
+    """The lists of all languages together. Lines are `name: word | a phrase | …`, indented ones go on."""
+    found: dict[str, list[str]] = {name: [] for name in LISTS}
     for file in sorted(files(__package__).joinpath("words").iterdir(), key=lambda path: path.name):
-        if file.name.endswith(".toml"):
-            lists = tomllib.loads(file.read_text(encoding="utf-8"))
-            found += [word for name in names for word in lists[name]]
+        if file.name.endswith(".txt"):
+            name = ""
+            for line in file.read_text(encoding="utf-8").splitlines():
+                if line.startswith("#"):
+                    continue
+                head, _, told = ("", "", line) if line.startswith(" ") else line.partition(":")
+                name = head or name
+                found[name] += [word.strip() for word in told.split("|") if word.strip()]
+    return found
+
+
+@cache
+def _pattern(*names: str) -> re.Pattern[str]:
+    found = [word for name in names for word in _lists()[name]]
     words = "|".join(
         re.escape(word).replace(r"\ ", r"\s+") for word in sorted(found, key=lambda word: (-len(word), word))
     )
