@@ -57,6 +57,12 @@ _LANGUAGE_MODEL = (
     "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program),"
     " `command` (any program: the prompt on standard input, the answer on standard output)."
 )
+BITES, CONTEXT, OFF = "bites", "context", "off"
+INJECT = (BITES, CONTEXT, OFF)
+_INJECT = (
+    "What a prompt may get: `bites` (at most three dated sentences), `context` (whole excerpts), or `off`; in the"
+    " environment for one session."
+)
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
 RERANKED = 20
@@ -71,8 +77,10 @@ FIELDS = (
     Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
     Field("second_opinion", "off", _SECOND_OPINION, choices=SECOND_OPINIONS),
     Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
-    Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
-    Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
+    Field("inject", BITES, _INJECT, choices=INJECT),
+    Field("briefing_tokens", 600, "Tokens that the briefing of a new session may have at most; 0: none.", 0, 2000),
+    Field("recall_limit", 3, "Sentences, or excerpts, that a prompt may get at most.", 0, 10),
+    Field("recall_chars", 4000, "Characters that a prompt may get at most, of excerpts.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
     Field("prompt_deadline_ms", 1200, "A prompt hook ends by then, with or without an answer.", 50, 20000),
     Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
@@ -115,6 +123,8 @@ class Settings:
     redact_personal: bool
     second_opinion: str
     transcript_folders: tuple[str, ...]
+    inject: str
+    briefing_tokens: int
     recall_limit: int
     recall_chars: int
     recall_threshold: float

@@ -282,7 +282,7 @@ def test_a_question_asked_often_leaves_room_for_its_answer(make_app: Callable[..
     for number in range(3):
         asked = Claude(session=f"22222222-0000-4000-8000-00000000000{number}")
         write(tmp_path / "t" / f"b{number}.jsonl", asked.user(prompt), asked.text("UTC."))
-    app = make_app()
+    app = make_app(HOWCOME_INJECT="context")
     take_in(app, tmp_path / "t")
     found = recall(app, prompt, cwd=decided.cwd)
     assert "hour twice in autumn" in words_of(found)
@@ -298,7 +298,7 @@ def test_a_fork_is_not_told_what_it_copied(make_app: Callable[..., App], tmp_pat
     ]
     folder = tmp_path / "t"
     write(folder / "origin.jsonl", *spoken)
-    app = make_app()
+    app = make_app(HOWCOME_INJECT="context")
     take_in(app, folder / "origin.jsonl")
     copies = [{**record, "sessionId": "fork"} for record in spoken]
     write(folder / "fork.jsonl", *copies)
@@ -323,7 +323,8 @@ def test_a_prompt_that_only_points_finds_the_history_of_the_names_before_it(
         tmp_path, talk.user("the new gauge has a column too"),
         talk.text("I would call `executescript` in `migrate.py` next to `apply_one`, that is the shortest way."),
     )  # fmt: skip
-    assert "executescript" in words_of(recall(samples, prompt, tail=tail))
+    told = words_of(recall(samples, prompt, tail=tail))
+    assert "apply_one" in told or "executescript" in told
     assert recall(samples, prompt) == []
 
 
@@ -345,7 +346,7 @@ def two_projects(make_app: Callable[..., App], tmp_path: Path) -> App:
             talk.user(f"Should {name} keep zebra readings in redis?"),
             talk.text(answer),
         )
-    app = make_app()
+    app = make_app(HOWCOME_INJECT="context")
     take_in(app, tmp_path / "t")
     return app
 
