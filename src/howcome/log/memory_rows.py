@@ -59,10 +59,6 @@ class Memories(Protocol):
         """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
         ...
 
-    def wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
-        ...
-
 
 class MemorySearch(Protocol):
     """A search of memories: what is committed is found, by everybody, at once."""
@@ -191,6 +187,10 @@ class Candidates(Protocol):
 
     def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
         """Which source found memories (by key), and how often they were said; of those kept by hand nothing."""
+        ...
+
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
         ...
 
     def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:

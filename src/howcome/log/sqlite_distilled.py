@@ -188,6 +188,14 @@ class SqliteCandidates:
         )
         return {key: Told(source, sessions, projects) for key, source, sessions, projects in rows}
 
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
+        sql = (
+            "SELECT c.text FROM candidates c JOIN memories m ON m.key = c.memory_key AND m.text != c.text"
+            " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
+        )
+        return [text for (text,) in self._db.rows(sql, (row,))]
+
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
         where = "" if scope.is_everything else " AND project_id = ?2"

@@ -125,14 +125,6 @@ class SqliteMemories:
         sql = "SELECT ts_ms, event FROM memory_said WHERE memory_id = ? ORDER BY ts_ms, event"
         return list(self._db.rows(sql, (row,)))
 
-    def wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
-        sql = (
-            "SELECT c.text FROM candidates c JOIN memories m ON m.key = c.memory_key AND m.text != c.text"
-            " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
-        )
-        return [text for (text,) in self._db.rows(sql, (row,))]
-
 
 if TYPE_CHECKING:
     _: type[Memories] = SqliteMemories
