@@ -51,6 +51,10 @@ class Memories(Protocol):
         """Pins a memory, or (None) lets it go."""
         ...
 
+    def set_also(self, row: int, roots: Iterable[str], left: Iterable[str], now_ms: int) -> None:
+        """A memory holds in these other projects from now on, and in some no longer; all by their roots."""
+        ...
+
     def record_access(self, rows: Iterable[int], now_ms: int) -> None:
         """Counts that memories were read on purpose."""
         ...
