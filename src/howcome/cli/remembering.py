@@ -37,7 +37,7 @@ def _open(*, create: bool = False) -> App:
     return open_app(read_settings(os.environ), create=create)
 
 
-def _open_to_keep(text: str, project: str | None, agent: str | None, evidence: tuple[str, ...]) -> App:
+def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, evidence: tuple[str, ...]) -> App:
     """The store; where there is none it is made when the memory can be kept in it.
 
     Raises:
@@ -47,8 +47,10 @@ def _open_to_keep(text: str, project: str | None, agent: str | None, evidence: t
         return _open()
     except StoreMissingError:
         require_first(text, agent=agent, evidence=evidence)
-        if project is not None and not os.path.isdir(os.path.expanduser(project)):
-            said = repr(squeeze(clean_argument(project), 60))
+        for folder in folders:
+            if os.path.isdir(os.path.expanduser(folder)):
+                continue
+            said = repr(squeeze(clean_argument(folder), 60))
             raise UsageError(f"no project is called {said}: nothing is stored; name a folder that is there") from None
         return _open(create=True)
 
@@ -58,6 +60,7 @@ def _open_to_keep(text: str, project: str | None, agent: str | None, evidence: t
 @_TYPE
 @click.option("--global", "is_global", is_flag=True, help="It holds in every project.")
 @click.option("--project", metavar="PROJECT", help="It holds in this project: its folder, or its name.")
+@click.option("--also", metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
 @click.option("--agent", metavar="ID", help="The agent that owns it: no other agent changes or forgets it.")
 @click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
 @_AS_IS
@@ -68,6 +71,7 @@ def remember(
     *,
     is_global: bool,
     project: str | None,
+    also: tuple[str, ...],
     agent: str | None,
     evidence: tuple[str, ...],
     as_is: bool,
@@ -85,16 +89,24 @@ def remember(
     Examples:
       howcome remember --type decision "Deduplicate by upsert: a cache is lost at a restart."
       howcome remember --global "Commit messages are imperative, without a prefix."
+      howcome remember --also ../api "Readings are sent in UTC, with milliseconds."
       git log -1 --format=%B | howcome remember --evidence ev-3f9a -
     """
     if is_global and project is not None:
         raise click.UsageError("choose one of --global and --project")
+    if is_global and also:
+        raise click.UsageError("choose one of --global and --also: what is global holds in every project")
     said = memory_text(text)
     given = worded(said, as_is=as_is)
-    with _open_to_keep(given, project, agent, evidence) as app:
+    with _open_to_keep(given, (*([project] if project is not None else ()), *also), agent, evidence) as app:
         root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
-            given, type=type or words.DEFAULT_TYPE, project=root, agent=agent, evidence=evidence
+            given,
+            type=type or words.DEFAULT_TYPE,
+            project=root,
+            also=[root_of(app, folder) for folder in also],
+            agent=agent,
+            evidence=evidence,
         )
         has_history = root is None or bool(app.events.recent_sessions(app.projects.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
@@ -105,8 +117,8 @@ def remember(
     echo(memory.id if is_new else _known(memory, given))
     for line in _beside(memory, said) if is_new else ():
         echo(line, err=True)
-    if project is not None:
-        echo(f"in {memory.project}{'' if has_history else ': no session of it is stored yet'}", err=True)
+    if project is not None or also:
+        echo(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}", err=True)
     if redacted:
         echo(_redacted(redacted), err=True)
 
@@ -135,6 +147,8 @@ def _redacted(rules: list[str]) -> str:
 @click.argument("text", nargs=-1)
 @_TYPE
 @_STATUS
+@click.option("--also", metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
+@click.option("--not-in", metavar="DIR", multiple=True, help="It does not hold in DIR's project any more.")
 @_OWNER
 @_AS_IS
 @_JSON
@@ -143,29 +157,41 @@ def update(
     text: tuple[str, ...],
     type: str | None,
     status: str | None,
+    also: tuple[str, ...],
+    not_in: tuple[str, ...],
     agent: str | None,
     *,
     as_is: bool,
     as_json: bool,
 ) -> None:
-    """Give the memory ID another TEXT (`-`: standard input), type or status.
+    """Give the memory ID another TEXT (`-`: standard input), type, status, or other projects.
 
-    Another text or type is a new memory that supersedes the old one; a status is set in place. TEXT is treated as
-    `howcome remember` does.
+    Another text or type is a new memory that supersedes the old one and holds where that did; all else is set in place.
+    TEXT is treated as `howcome remember` does.
 
     \b
     Examples:
       howcome update mem-3f9a "The queue is gone: one table with a lease."
       howcome update mem-3f9a --status resolved
+      howcome update mem-3f9a --also ../api --not-in ../web
     """
     new = worded(memory_text(text), as_is=as_is) if text else None
     with _open() as app:
         old = app.memories.get(clean_argument(memory_id))
         memory = app.memories.update(
-            old.key.hex(), text=new, type=type, status=status, agent=agent, is_person=agent is None
+            old.key.hex(),
+            text=new,
+            type=type,
+            status=status,
+            agent=agent,
+            is_person=agent is None,
+            also=[root_of(app, folder) for folder in also],
+            not_in=[root_of(app, folder) for folder in not_in],
         )
     supersedes = memory.supersedes == old.row
     line = f"{memory.id} supersedes {old.id}" if supersedes else f"{memory.id} is {memory.status}"
+    if memory.roots != old.roots:
+        line = f"{line if supersedes else memory.id} holds in {', '.join(memory.roots)}"
     if not supersedes and memory.row != old.row:
         line = f"known already: {memory.id}; {old.id} stays as it is"
     if as_json:
