@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.batches import START_MS, Transcript
 from tests.builders import Claude, write
+from tests.noting import NotingDistiller
 from tests.processes import answer_of, ask, hook, payload, run
 from tests.unit.test_identity import make
 
@@ -18,9 +20,12 @@ from howcome.app import App, open_app
 from howcome.domain.distil_batches import is_free
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
+from howcome.learn.run import Distillation
 from howcome.mcp.session import Session
+from howcome.memory.remember import Memories
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 
 TEXT = "Giraffe fodder is ordered from the zebra farm"
 PROMPT = "where is the giraffe fodder ordered, at the zebra farm?"
@@ -223,6 +228,33 @@ def test_it_is_no_stranger_in_any_of_them(app: App, folders: dict[str, Path]) ->
         return round(hit.score, 6)
 
     assert score("quay") == score("dike") > score("lock")
+
+
+def test_what_a_session_taught_and_is_shared_stays_what_it_is(store_folder: Path) -> None:
+    """Whatever is distilled in either repository; said there, too, it is one memory, and taken out there are two."""
+    store = SqliteStore(str(store_folder))
+    people, clock = Memories(store, lambda: START_MS + 10**6), lambda: START_MS
+
+    def told(folder: str, *texts: str, version: int = 1) -> list[str]:
+        talk = Transcript(store, f"/t/{folder}-{version}.jsonl", session=f"{folder}-{version}", cwd=f"/home/{folder}")
+        talk.say(*texts)
+        Distillation(store, NotingDistiller(), clock).run()
+        scope = Scope.project(store.projects.of_root(f"/home/{folder}"))
+        return sorted(memory.id for memory in store.memories.select(scope, MemoryFilter(), 9))
+
+    pinned = "KEEP decision: gauge times are kept in UTC by every service"
+    [ident] = told("quay", "why?", pinned)
+    assert told("dike", "and here?", "KEEP decision: cranes are painted yellow") != [ident]
+    people.update(ident, also=["/home/dike"])
+    assert len(told("dike", "why?", pinned, version=2)) == 2
+    assert told("quay", "what else?", "nothing", version=2) == [ident]
+    assert people.get(ident).also == ["/home/dike"]
+    people.update(ident, not_in=["/home/dike"])
+    there = told("dike", "what else?", "nothing", version=3)
+    assert len(there) == 2
+    assert ident not in there
+    assert told("quay", "what else?", "nothing", version=3) == [ident]
+    store.close()
 
 
 # -- an agent's tools --------------------------------------------------------------------------------------------------
