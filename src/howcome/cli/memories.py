@@ -211,6 +211,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     evidence = evidence_view(app.events.cited(memory.evidence))
     lines = [memory_line(memory_view(memory)), *(f"  {line}" for line in memory.text.splitlines())]
     lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
+    lines += [f"  also in      {root}" for root in memory.also]
     lines += [f"  replaced     {memory_line(memory_view(other))}" for other in chain[:place]]
     lines += [f"  replaced by  {memory_line(memory_view(other))}" for other in chain[place + 1 :]]
     lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]

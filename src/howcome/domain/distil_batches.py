@@ -109,7 +109,7 @@ class Applied:
 def is_free(memory: Memory) -> bool:
     """Whether a model may take a memory away: a distiller made it, and nobody did anything to it since.
 
-    What somebody keeps, pinned, resolved or owns is theirs.
+    What somebody keeps, pinned, resolved, owns or put into several projects is theirs.
     """
     is_ours = memory.source != HAND and memory.agent is None and memory.project is not None
-    return memory.is_live and is_ours and memory.pinned_ms is None and memory.status_ms is None
+    return memory.is_live and is_ours and not memory.also and memory.pinned_ms is None and memory.status_ms is None

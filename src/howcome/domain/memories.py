@@ -33,6 +33,9 @@ MAX_TEXT_CHARS = 8000
 
 MAX_AGENT_CHARS = 120
 MAX_EVIDENCE = 50
+MAX_ALSO = 50
+"""Of more projects than that it is said that it holds everywhere."""
+
 SUMMARY_CHARS = 160
 
 
@@ -42,7 +45,7 @@ class Memory:
     Attributes:
         row: The store's row id.
         key: 16 bytes that no other memory has; the beginning of it is the id.
-        project: Root of its project; None: it holds everywhere.
+        project: Root of its project; None: it holds everywhere. `also`: roots of the other projects that it holds in.
         agent: Who owns it, if somebody does: only the owner forgets it.
         origin: Whose words it is (domain.events.ORIGINS).
         supersedes: Row of the memory that this one took the place of; `superseded_by`: of the one that took its.
@@ -58,8 +61,8 @@ class Memory:
     """
 
     __slots__ = (
-        "access_count", "agent", "contradicts", "created_ms", "deleted_ms", "evidence", "is_outside", "key", "origin",
-        "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
+        "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "is_outside", "key",
+        "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
         "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
     )  # fmt: skip
 
@@ -89,12 +92,18 @@ class Memory:
         self.evidence = list(evidence)
         self.is_outside = bool(values.get("is_outside"))
         others: list[str] = values.get("contradicts") or []  # type: ignore[assignment]
+        self.also: list[str] = values.get("also") or []  # type: ignore[assignment]
         self.contradicts = [memory_id(bytes.fromhex(key)) for key in others] if self.is_live else []
 
     @property
     def id(self) -> str:
         """The short id that people and agents see; any unique prefix of it finds the memory too."""
         return memory_id(self.key)
+
+    @property
+    def roots(self) -> list[str]:
+        """The roots of all projects that it holds in, its own first; none where it holds everywhere."""
+        return [] if self.project is None else [self.project, *self.also]
 
     @property
     def cited(self) -> str:
@@ -142,7 +151,7 @@ class Claims:
 
 
 class NewMemory:
-    """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere.
+    """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere; `also` are others'.
 
     `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces;
     `said` is every time (UTC ms, event id) it was said. A copy of another store's comes as it is there: perhaps
@@ -152,9 +161,9 @@ class NewMemory:
     """
 
     __slots__ = (
-        "agent", "claims", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin", "pinned_ms",
-        "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject", "supersedes",
-        "text", "type", "wrong_ms",
+        "agent", "also", "claims", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin",
+        "pinned_ms", "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject",
+        "supersedes", "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
@@ -182,6 +191,7 @@ class NewMemory:
         wrong_ms: int | None = None,
         claims: Claims | None = None,
         replaces: int | None = None,
+        also: Sequence[str] = (),
     ) -> None:
         self.key, self.digest, self.type, self.text, self.project = key, digest, type, text, project
         self.agent, self.origin, self.status, self.created_ms = agent, origin, status, created_ms
@@ -189,7 +199,7 @@ class NewMemory:
         self.is_copy, self.deleted_ms, self.purged_ms = is_copy, deleted_ms, purged_ms
         self.source, self.subject, self.said = source, subject, tuple(said)
         self.pinned_ms, self.status_ms, self.wrong_ms = pinned_ms, status_ms, wrong_ms
-        self.claims, self.replaces = claims, replaces
+        self.claims, self.replaces, self.also = claims, replaces, tuple(also)
         self.same_as: int | None = None
 
 

@@ -51,16 +51,16 @@ class Memories(Protocol):
         """Pins a memory, or (None) lets it go."""
         ...
 
+    def set_also(self, row: int, roots: Iterable[str], left: Iterable[str], now_ms: int) -> None:
+        """A memory holds in these other projects from now on, and in some no longer; all by their roots."""
+        ...
+
     def record_access(self, rows: Iterable[int], now_ms: int) -> None:
         """Counts that memories were read on purpose."""
         ...
 
     def said(self, row: int) -> list[tuple[int, str]]:
         """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
-        ...
-
-    def wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
         ...
 
 
@@ -191,6 +191,10 @@ class Candidates(Protocol):
 
     def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
         """Which source found memories (by key), and how often they were said; of those kept by hand nothing."""
+        ...
+
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
         ...
 
     def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:

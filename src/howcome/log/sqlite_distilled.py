@@ -10,7 +10,7 @@ from howcome.domain.memories import RULES, MemoryFilter
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
 from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.sqlite_projects import SqliteProjects
 
 TYPE_CHECKING = False
@@ -43,9 +43,9 @@ TOUCHED = (
     "(access_count > 0 OR deleted_ms IS NOT NULL OR purged_ms IS NOT NULL OR pinned_ms IS NOT NULL"  # noqa: S608 - fixed text
     " OR status_ms IS NOT NULL OR EXISTS (SELECT 1 FROM memory_injections WHERE memory_id = memories.id)"
     " OR EXISTS (SELECT 1 FROM memory_reviews WHERE settled_ms IS NOT NULL AND memories.id IN (older, newer))"
-    f" OR EXISTS ({_BY_HAND}))"
+    f" OR EXISTS ({_BY_HAND}) OR EXISTS (SELECT 1 FROM memory_projects WHERE memory_id = memories.id))"
 )
-"""Somebody read, was told, forgot, changed, pinned or settled something about a memory."""
+"""Somebody read, was told, forgot, changed, pinned or settled something about a memory, or said where else it holds."""
 
 
 class SqliteCandidates:
@@ -188,9 +188,17 @@ class SqliteCandidates:
         )
         return {key: Told(source, sessions, projects) for key, source, sessions, projects in rows}
 
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
+        sql = (
+            "SELECT c.text FROM candidates c JOIN memories m ON m.key = c.memory_key AND m.text != c.text"
+            " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
+        )
+        return [text for (text,) in self._db.rows(sql, (row,))]
+
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
-        where = "" if scope.is_everything else " AND project_id = ?2"
+        where = "" if scope.is_everything else f" AND {HOLDS.format('memories', '?2')}"
         sql = f"SELECT id FROM memories WHERE {LIVE} AND source = ?1{where}"  # noqa: S608 - fixed text
         rows = self._db.rows(sql, (source, *([] if scope.is_everything else [scope.project_id])))
         return sorted(self._memories.by_row([row for (row,) in rows]).values(), key=lambda memory: memory.key)

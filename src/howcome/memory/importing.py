@@ -152,6 +152,7 @@ class MemoryImport:
             type=_word(fields, "type", memories.TYPES),
             text=_text(fields, "text") if purged_ms is None else "",
             project=_project(fields),
+            also=_also(fields) if purged_ms is None else (),
             agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
             origin=_word(fields, "origin", events.ORIGINS),
             status=_word(fields, "status", memories.STATUSES),
@@ -213,6 +214,16 @@ def _project(fields: Mapping[str, object]) -> str | None:
     if not root.startswith("/") or len(root) > MAX_PATH_CHARS or not root.isprintable():
         raise UsageError("project is not the path of a folder")
     return root
+
+
+def _also(fields: Mapping[str, object]) -> list[str]:
+    """The roots of other projects, as they are."""
+    value = fields.get("also")
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > memories.MAX_ALSO:
+        raise UsageError(f"also is not a list of at most {memories.MAX_ALSO} folders")
+    return [root for each in value if (root := _project({"project": each}))]
 
 
 def _word(fields: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> str:
