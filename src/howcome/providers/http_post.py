@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import time
 import urllib.error
@@ -22,6 +23,9 @@ CONNECT_LIMIT_S = 10.0
 """Who is there takes a connection at once; the answer may take all the time that there is."""
 
 Headers: TypeAlias = Message | Mapping[str, str]
+_CONTEXT = re.compile(r"context (?:size|length|window)|prompt is too long", re.IGNORECASE)
+"""How endpoints say that a question is longer than the model can read (llama.cpp; OpenAI, vLLM; Anthropic)."""
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -31,6 +35,10 @@ class RefusedError(ProviderError):
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+
+
+class TooLongError(RefusedError):
+    """The question is longer than the model's context: in another form it would be, too."""
 
 
 class TryLaterError(ProviderError):
@@ -178,7 +186,7 @@ class Endpoint:
             return "no reason given"
         if self._key:
             text = text.replace(self._key, "(key)")
-        return in_one_line(text)
+        return in_one_line(_reason_in(text))
 
 
 def status_error(status: int, headers: Headers, said: str, shown: str, setting: str, key_setting: str) -> ProviderError:
@@ -196,10 +204,24 @@ def status_error(status: int, headers: Headers, said: str, shown: str, setting: 
         target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
         return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
     if status in (408, 425, 429) or status >= 500:
-        return TryLaterError(f"{shown} fails with {status}", _wait_s(headers.get("Retry-After")))
+        reason = f": {said}" if said and not said.startswith(("<", "{")) else ""  # no page, and nothing in JSON
+        return TryLaterError(f"{shown} fails with {status}{reason}", _wait_s(headers.get("Retry-After")))
+    if status in (400, 413) and _CONTEXT.search(said):
+        return TooLongError(f"{shown} refuses with {status}: {said}; the model needs a larger context", status)
     is_key = status in (401, 403)
     step = f"check the key ({key_setting})" if is_key else f"check {setting}_url and what belongs to it"
     return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
+
+
+def _reason_in(text: str) -> str:
+    """The sentence in an error's JSON (OpenAI's form and its kin), or all of it where there is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    for name in ("error", "message"):
+        found = found.get(name, found) if isinstance(found, dict) else found
+    return found if isinstance(found, str) and found.strip() else text
 
 
 def in_one_line(text: str) -> str:
