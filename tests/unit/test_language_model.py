@@ -134,6 +134,10 @@ FAILING: dict[str, tuple[Answer, str]] = {
     ),
     "a gateway's page": ({"status": 502, "body": b"<html>Bad Gateway</html>"}, "fails with 502$"),
     "silence": ({"close": True}, "does not answer"),
+    "half an answer": (
+        {"headers": {"Content-Length": "9999", "Connection": "close"}},
+        r"does not answer \(.* ended in mid-answer\)$",
+    ),
     "hanging": ({"hang_s": 60}, "does not answer"),
     "dripping": ({"drip_s": 0.3}, "does not answer"),
     "a page": ({"body": b"<html>hello</html>"}, "not answer as a language model; check llm_url"),

@@ -18,7 +18,7 @@ from howcome.errors import ProviderError
 
 MAX_ANSWER_BYTES = 32 << 20
 CLOSE_S = 0.05
-MAX_SHOWN_CHARS, CHUNK_BYTES = 200, 1 << 16
+MAX_SHOWN_CHARS, CHUNK_BYTES, MAX_LENGTH_DIGITS = 200, 1 << 16, 19
 CONNECT_LIMIT_S = 10.0
 """Who is there takes a connection at once; the answer may take all the time that there is."""
 
@@ -172,6 +172,8 @@ class Endpoint:
                 raise RefusedError(f"{what}; check {self._setting}_url")
             if time.monotonic() > deadline:
                 raise TimeoutError("the answer takes too long")
+        if size_bytes < _promised_bytes(answer.headers):  # `read1` takes an early end for the end
+            raise ConnectionResetError("the connection ended in mid-answer")
         return b"".join(parts)
 
     def _failure(self, error: urllib.error.HTTPError, deadline: float) -> ProviderError:
@@ -211,6 +213,12 @@ def status_error(status: int, headers: Headers, said: str, shown: str, setting: 
     is_key = status in (401, 403)
     step = f"check the key ({key_setting})" if is_key else f"check {setting}_url and what belongs to it"
     return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
+
+
+def _promised_bytes(headers: Headers) -> int:
+    """How long an answer is by its own word; 0 when it does not say, or comes in chunks, which tell their end."""
+    said = "" if headers.get("Transfer-Encoding") else headers.get("Content-Length", "").strip()
+    return int(said) if said.isascii() and said.isdigit() and len(said) < MAX_LENGTH_DIGITS else 0
 
 
 def _reason_in(text: str) -> str:
