@@ -29,7 +29,7 @@ _Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
 _OF_MODEL = (
     "asked", "done", "dead", "waiting", "added", "updated", "forgotten", "duplicates", "contradictions", "rejected",
-    "problem",
+    "problem", "pause_s",
 )  # fmt: skip
 _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it may spend (docs/reference.md)"
 _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules turns it on)"
@@ -129,14 +129,20 @@ def _model_lines(report: ModelReport | None) -> list[str]:
         lines.append("not done: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items())))
     if report.contradictions:
         lines.append(f"{counted(report.contradictions, 'pair')} to look at: `howcome memories --review`")
+    why = report.problem + _paused(report.pause_s)
     if report.waiting:
-        why = f": {report.problem}" if report.problem else ""
-        lines.append(f"{counted(report.waiting, 'batch', 'batches')} wait{why}")
-    elif report.problem:
-        lines.append(report.problem)
+        waiting = "1 batch waits" if report.waiting == 1 else f"{report.waiting} batches wait"
+        lines.append(f"{waiting}: {why}" if why else waiting)
+    elif why:
+        lines.append(why)
     if report.dead:
         lines.append(f"it failed at {counted(report.dead, 'batch', 'batches')}: `howcome distil --retry` asks again")
     return lines
+
+
+def _paused(seconds: int) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if seconds else ""
 
 
 def _lines(report: DistilReport, scope: Scope) -> list[str]:
