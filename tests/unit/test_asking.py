@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.recall.asking import MAX_WORDS, asked_of_past
+from howcome.recall.asking import MAX_WORDS, asked_of_past, is_chore
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,10 @@ def test_a_question_about_the_past_is_asked_by_its_subject(prompt: str, about: s
 def test_other_prompts_are_no_questions_about_the_past(prompt: str) -> None:
     """Nor is a long task that speaks of it."""
     assert asked_of_past(prompt) == ""
+
+
+def test_a_chore_is_nothing_but_chores() -> None:
+    """One word of a subject makes it none."""
+    assert is_chore("commit this, push and open a draft PR")
+    assert is_chore("bitte committe das und pushe")
+    assert not is_chore("commit the tide tables and push")

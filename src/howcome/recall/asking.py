@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from howcome.domain import words
 
+MAX_CHORE_CHARS = 300
 MAX_WORDS = 40
 """A longer prompt gives a task; that it speaks of the past is no question about it."""
+
+
+def is_chore(prompt: str) -> bool:
+    """Whether a prompt asks for a step of the day and nothing else: "commit this and push it"."""
+    return not any(character.isalnum() for character in words.without(prompt[:MAX_CHORE_CHARS], "chores"))
 
 
 def asked_of_past(prompt: str) -> str:

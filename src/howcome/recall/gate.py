@@ -30,7 +30,7 @@ MAX_HOURS = 72
 without age at all, more blocks were noise."""
 
 HOUR_MS = 3_600_000
-SPEAK, BESIDE_SHARE = 0.26, 0.9
+SPEAK, BESIDE_SHARE = 0.26, 0.93
 """From SPEAK on exchanges are said: the best one, and those that have so much of what it has."""
 
 MEMORIES_BESIDE = 1

@@ -10,10 +10,10 @@ from howcome.domain import events
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.errors import ProviderError, StoreError
-from howcome.recall.asking import asked_of_past
+from howcome.recall.asking import asked_of_past, is_chore
 from howcome.recall.bites import Bites, of_memory
 from howcome.recall.blocks import Blocks
-from howcome.recall.gate import MEMORIES_BESIDE, SURE_MEMORY, worth_saying
+from howcome.recall.gate import MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
@@ -59,6 +59,8 @@ def recall(
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+    if settings.inject != CONTEXT and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
+        return []
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     kept = _memories(store, situation, vectors, now_ms)
     kept = [
