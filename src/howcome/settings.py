@@ -55,9 +55,9 @@ _DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (a la
 _SOURCES_OFF = "Sources of memories that are not asked; `howcome distil --help` names them."
 SOURCES_OFF = (
     "directions", "choices", "plans", "instructions", "answers", "findings", "failures", "checks", "commits",
-    "open_ends",
+    "open_ends", "client_memories",
 )  # fmt: skip
-"""The names of `learn/sources`."""
+"""The names of `learn/sources` and of `learn/in_step`."""
 
 LANGUAGE_MODELS = ("off", "http", "anthropic", "claude", "command")
 _LANGUAGE_MODEL = (

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.errors import SettingsError
+from howcome.learn.in_step import CLIENT_MEMORIES
 from howcome.learn.sources import SOURCES
 from howcome.settings import CONFIG_NAME, FIELDS, SOURCES_OFF, Settings, home_folder, read_settings
 
@@ -95,9 +96,9 @@ def test_a_whole_number_stays_whole(field: object, tmp_path: Path) -> None:
 
 def test_sources_are_turned_off_by_their_names(tmp_path: Path) -> None:
     """By those that there are and no others; they are no folders."""
-    assert tuple(SOURCES) == SOURCES_OFF
-    config = 'sources_off = ["plans", "commits"]\n'
-    assert read(tmp_path, config).sources_off == ("plans", "commits")
+    assert (*SOURCES, CLIENT_MEMORIES) == SOURCES_OFF
+    config = 'sources_off = ["plans", "client_memories"]\n'
+    assert read(tmp_path, config).sources_off == ("plans", "client_memories")
     several = os.pathsep.join(("plans", "checks"))
     assert read(tmp_path, config, HOWCOME_SOURCES_OFF=several).sources_off == ("plans", "checks")
     with pytest.raises(SettingsError, match=r"expected some of directions, .*, not 'plan'"):

@@ -87,7 +87,7 @@ def _in_order(found: Sequence[Memory]) -> Iterator[Memory]:
 def _life(store: Store, memory: Memory) -> dict[str, object]:
     """What a distiller and people added to it; nothing where there is nothing."""
     added: dict[str, object] = {"pinned_ms": memory.pinned_ms, "status_ms": memory.status_ms}
-    added["wrong_ms"] = memory.wrong_ms
+    added |= {"wrong_ms": memory.wrong_ms, "gone_ms": memory.gone_ms}
     added["subject"] = memory.subject or None
     if memory.source != HAND:
         added |= {"source": memory.source, "said": store.memories.said(memory.row)}
