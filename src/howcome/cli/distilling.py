@@ -22,6 +22,7 @@ from howcome.settings import read_settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.cli.progress import tqdm
+    from howcome.domain.reconciliation import Steps
     from howcome.learn.model_run import ModelReport
     from howcome.learn.run import DistilReport
 
@@ -49,7 +50,8 @@ def distil(
     commands that failed and what then worked. No model is asked, unless the setting `distiller` is llm.
 
     The sources (`sources_off` turns them off): directions, choices, plans, instructions, findings, answers, failures,
-    checks, commits, open_ends.
+    checks, commits, open_ends; and client_memories: what Claude Code wrote into memory files of its own. These, and
+    lines of instruction files, go with their files.
 
     Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does
     the same in the background. With --sample, memories are shown with all that bears them out, to be judged.
@@ -66,17 +68,24 @@ def distil(
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
+        of_files = app.learn.in_step().run(scope)
         by_model = _ask_model(app, scope, since_ms, is_retry=retry, quiet=as_json)
         chosen = _sample(app, scope, sample, seed) if sample else []
     if as_json:
         values: dict[str, object] = {name: getattr(report, name) for name in _COUNTS}
+        if not of_files.is_empty:
+            values["in_step"] = of_files.counts()
         if by_model is not None:
             values["model"] = {name: getattr(by_model, name) for name in _OF_MODEL}
         if sample:
             values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
         echo(json_line(values))
         return
-    for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
+    for line in [
+        *_lines(report, scope, of_files),
+        *_model_lines(by_model),
+        *(line for one in chosen for line in _sampled(*one)),
+    ]:
         echo(line)
 
 
@@ -145,16 +154,18 @@ def _paused(seconds: int) -> str:
     return f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if seconds else ""
 
 
-def _lines(report: DistilReport, scope: Scope) -> list[str]:
+def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
     """What people read of a run."""
     if is_unknown(scope):
         return [UNKNOWN]
+    changed = ", ".join(f"{number} {name}" for name, number in of_files.counts().items() if number)
+    by_files = [f"memories of files that changed: {changed}"] if changed else []
     if not (report.sessions or report.added or report.updated or report.removed or report.contradictions):
-        return ["Nothing new to distil."]
+        return by_files or ["Nothing new to distil."]
     memories = counted(report.added, "memory", "memories")
     sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
     said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
-    lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated"]
+    lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated", *by_files]
     for count, why in (
         (report.folded, "another one says the same"),
         (report.removed - report.folded, "no session bears that out any more"),

@@ -16,9 +16,10 @@ TYPES = ("decision", "failure", "pattern", "dependency", "context", "discovery")
 """Every type of memory, in the order of their numbers in the store (append only)."""
 
 DEFAULT_TYPE = "context"
-HAND, RULES, LLM = "hand", "rules", "llm"
-SOURCES = (HAND, RULES, LLM)
-"""Where a memory comes from: somebody kept it, or a distiller of that name found it in what was said."""
+HAND, RULES, LLM, CLIENT = "hand", "rules", "llm", "client"
+SOURCES = (HAND, RULES, LLM, CLIENT)
+"""Where a memory comes from: somebody kept it, a distiller of that name found it in what was said, or a client wrote it
+into a file of its own."""
 
 LEVELS = ("short-term", "long-term", "shared")
 """How far a memory reaches: a situation, a project's knowledge, everybody's (see `Memory.level`)."""
@@ -55,13 +56,15 @@ class Memory:
         pinned_ms: When somebody pinned it: it does not fade. `status_ms`: when somebody set its status.
         wrong_ms: When somebody called it wrong: nothing distilled that says the same becomes a memory again.
         contradicts: Ids of the live memories that it may contradict, as long as it lives and nobody has settled it.
-        source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "".
+        gone_ms: When the file that it is from no longer said it.
+        source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "" (of CLIENT the file).
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
         is_outside: Whether a file brought it and nobody has accepted it yet.
     """
 
     __slots__ = (
-        "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "is_outside", "key",
+        "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_outside",
+        "key",
         "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
         "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
     )  # fmt: skip
@@ -87,6 +90,7 @@ class Memory:
         self.pinned_ms: int | None = values["pinned_ms"]  # type: ignore[assignment]
         self.status_ms: int | None = values["status_ms"]  # type: ignore[assignment]
         self.wrong_ms: int | None = values.get("wrong_ms")  # type: ignore[assignment]
+        self.gone_ms: int | None = values.get("gone_ms")  # type: ignore[assignment]
         self.supersedes_id = _id_of(values["supersedes_key"])
         self.superseded_by_id = _id_of(values["superseded_by_key"])
         self.evidence = list(evidence)
@@ -115,6 +119,11 @@ class Memory:
     def is_live(self) -> bool:
         """Whether it is searched and said: neither forgotten nor superseded nor purged."""
         return self.deleted_ms is None and self.superseded_by is None and self.purged_ms is None
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether it was forgotten because its file no longer says it, by nobody."""
+        return self.gone_ms is not None and self.deleted_ms == self.gone_ms
 
     @property
     def level(self) -> str:
@@ -161,7 +170,8 @@ class NewMemory:
     """
 
     __slots__ = (
-        "agent", "also", "claims", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin",
+        "agent", "also", "claims", "created_ms", "deleted_ms", "digest", "evidence", "gone_ms", "is_copy", "key",
+        "origin",
         "pinned_ms", "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject",
         "supersedes", "text", "type", "wrong_ms",
     )  # fmt: skip
@@ -189,6 +199,7 @@ class NewMemory:
         pinned_ms: int | None = None,
         status_ms: int | None = None,
         wrong_ms: int | None = None,
+        gone_ms: int | None = None,
         claims: Claims | None = None,
         replaces: int | None = None,
         also: Sequence[str] = (),
@@ -199,7 +210,7 @@ class NewMemory:
         self.is_copy, self.deleted_ms, self.purged_ms = is_copy, deleted_ms, purged_ms
         self.source, self.subject, self.said = source, subject, tuple(said)
         self.pinned_ms, self.status_ms, self.wrong_ms = pinned_ms, status_ms, wrong_ms
-        self.claims, self.replaces, self.also = claims, replaces, tuple(also)
+        self.gone_ms, self.claims, self.replaces, self.also = gone_ms, claims, replaces, tuple(also)
         self.same_as: int | None = None
 
 

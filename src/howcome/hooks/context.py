@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.domain.memories import HAND
 from howcome.domain.stored import Reminder
 from howcome.present.render import BITES_HEADING, BRIEFING_HEADING, Rendered, block, entry, joined, line, said
-from howcome.present.views import contradiction_of, reminder_view
+from howcome.present.views import contradiction_of, reminder_view, source_of
 from howcome.recall.bites import bite_lines
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ def _entry(view: View) -> Rendered:
     day = (view["ts"] or "undated")[:10]
     if view.get("kind") == "memory":
         by_hand = view["source"] == HAND
-        kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, distilled {view['cited']}".rstrip()
+        kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, {source_of(view)} {view['cited']}".rstrip()
         head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, contradiction_of(view))))
         return entry(head, view["passages"][0][1], mark="\n")
     place = f", branch {view['branch']}" if view["branch"] else ""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory, Review
-    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Taught, Told
+    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Steps, Taught, Told
     from howcome.domain.stored import Filter, Scope
 
 
@@ -207,6 +207,22 @@ class Candidates(Protocol):
 
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
+        ...
+
+
+class InStep(Protocol):
+    """Memories of files, which are kept in step with what these say."""
+
+    def stamp(self) -> tuple[int, ...]:
+        """Another one after each change of a memory."""
+        ...
+
+    def found_by(self, source: str) -> dict[int, list[str]]:
+        """Distilled memories (rows) that a source found, each in all its wordings; none where another one did, too."""
+        ...
+
+    def apply(self, stamp: tuple[int, ...], steps: Steps, now_ms: int) -> bool:
+        """Does all that, in one transaction; False when a memory has changed since the stamp was taken."""
         ...
 
 

@@ -37,12 +37,12 @@ ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
     "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
-    "wrong_ms", "supersedes_key", "superseded_by_key", "is_outside", "contradicts", "also",
+    "wrong_ms", "gone_ms", "supersedes_key", "superseded_by_key", "is_outside", "contradicts", "also",
 )  # fmt: skip
 SELECT = (
     "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
     " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
-    " m.status_ms, m.wrong_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
+    " m.status_ms, m.wrong_ms, m.gone_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
     f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')}, {CONTRADICTS},"
     f" {_ALSO},"
     " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"

@@ -59,8 +59,8 @@ class MemoryWriter:
             return self._said_again(known, new), False
         self._db.execute(
             "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
-            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms, wrong_ms)"
-            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms, wrong_ms, gone_ms)"
+            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 new.key,
                 new.digest,
@@ -79,6 +79,7 @@ class MemoryWriter:
                 new.pinned_ms,
                 new.status_ms,
                 new.wrong_ms,
+                new.gone_ms,
             ),
         )
         row = self._db.last_id()

@@ -136,7 +136,8 @@ class MemoryImport:
         if sibling is not None and sibling.is_outside and sibling.superseded_by is None:
             new.supersedes = sibling.row
         new.origin, new.source, new.subject, new.said = events.ORIGIN_EXTERNAL, memories.HAND, "", ()
-        new.pinned_ms, new.wrong_ms, new.created_ms = None, None, min(new.created_ms, now_ms)
+        new.pinned_ms, new.wrong_ms, new.gone_ms = None, None, None
+        new.created_ms = min(new.created_ms, now_ms)
         new.evidence = tuple(event for event in new.evidence if len(event) >= len(ID_PREFIX) + ID_HEX_CHARS)
 
     def _new(self, key: bytes, fields: Mapping[str, object]) -> NewMemory:
@@ -168,6 +169,7 @@ class MemoryImport:
             pinned_ms=_time(fields, "pinned_ms"),
             status_ms=_time(fields, "status_ms"),
             wrong_ms=_time(fields, "wrong_ms"),
+            gone_ms=_time(fields, "gone_ms"),
         )
 
 

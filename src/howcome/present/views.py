@@ -6,7 +6,7 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 from __future__ import annotations
 
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, cut, squeeze
-from howcome.domain.memories import HAND, RESOLVED
+from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
 
@@ -25,6 +25,7 @@ EVIDENCE_CHARS = 4000
 """Of a longer event the beginning is shown: `howcome show` has all of it."""
 
 MAX_PLACE_CHARS = 200
+MAX_FILE_CHARS = 80
 _SHORT_TIME = 16
 
 
@@ -145,13 +146,20 @@ def memory_head(view: View) -> str:
     owner = f"  owner {view['agent']}" if view["agent"] else ""
     state = "" if view["state"] == "live" else f"  {view['state']}"
     state += "  pinned" if view["pinned"] else ""
-    state += "" if view["source"] == HAND else "  distilled"
+    state += f"  {source}" if (source := source_of(view)) else ""
     state += "  from outside, not reviewed" if view["is_outside"] else ""
     state += f"  {contradiction}" if (contradiction := contradiction_of(view)) else ""
     where = (
         squeeze(", ".join([view["project"], *view["also"]]), MAX_PLACE_CHARS) if view["project"] else "every project"
     )
     return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}  {view['status']}{state}{owner}  {where}"
+
+
+def source_of(view: View) -> str:
+    """Where a memory comes from: of a client's file its name; '' when somebody kept it."""
+    if view["source"] == CLIENT:
+        return f"from the agent's file {squeeze(view['subject'].rpartition('/')[2], MAX_FILE_CHARS)}".rstrip()
+    return "" if view["source"] == HAND else "distilled"
 
 
 def contradiction_of(view: View) -> str:
@@ -166,7 +174,7 @@ def memory_line(view: View) -> str:
     marks = ["wrong" if view["is_wrong"] else view["state"]] if view["state"] != "live" else []
     marks += ["resolved"] if view["status"] == RESOLVED else []
     marks += ["pinned"] if view["pinned"] else []
-    marks += ["distilled"] if view["source"] != HAND else []
+    marks += [source] if (source := source_of(view)) else []
     marks += ["from outside"] if view["is_outside"] else []
     marks += [f"of {view['agent']}"] if view["agent"] else []
     marks += [contradiction] if (contradiction := contradiction_of(view)) else []
