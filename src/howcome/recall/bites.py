@@ -29,6 +29,9 @@ ANSWERS = 2
 MIN_NEW_TERMS = 2
 """A sentence that has fewer words which the prompt has not says nothing new."""
 
+MIN_SHARE = 0.12
+"""A sentence that has less of the weight of the prompt's terms is about something else."""
+
 MIN_CHARS = 20
 TELLING_TERMS = 12
 """A long prompt is asked by its heaviest terms: so many say what it is about."""
@@ -75,7 +78,8 @@ class Bites:
     def __init__(self, store: Store, situation: Situation) -> None:
         self._store = store
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
-        if len(situation.terms) <= POINTING_TERMS and situation.recent is not None:
+        self._least_share = MIN_SHARE if len(situation.terms) > POINTING_TERMS else 0.0
+        if not self._least_share and situation.recent is not None:
             self._weights |= dict.fromkeys(entities(situation.recent()), 1.0)
         self._said: set[str] = set()
 
@@ -85,10 +89,15 @@ class Bites:
         if any(turn.row in known for turn in turns):
             return None
         for turn, sentence in by_weight(turns, self._weights):
-            if sentence.casefold() not in self._said and self._is_new(sentence):
+            if sentence.casefold() not in self._said and self._is_about_it(sentence) and self._is_new(sentence):
                 self._said.add(sentence.casefold())
                 return Reminder(turn, chance, [(turn.origin, sentence)], [one.row for one in turns])
         return None
+
+    def _is_about_it(self, sentence: str) -> bool:
+        """Whether it shares enough of what the prompt is about, and does not tell what is done next."""
+        shared = share_of(sentence.lower(), self._weights)
+        return shared >= self._least_share and not words.begins(sentence, "narrates")
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it has words that the prompt has not."""
@@ -108,10 +117,9 @@ class Bites:
 
 def by_weight(turns: Iterable[StoredEvent], weights: Mapping[str, float]) -> list[tuple[StoredEvent, str]]:
     """The sentences of some turns, those first that say most about the terms of a prompt, with who said them."""
-    full = sum(sorted(weights.values(), reverse=True)[:TELLING_TERMS]) or 1.0
     turns = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
     told = [
-        (_weight(one.text, weights, full) + FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT), turn, one.text)
+        (_weight(one.text, weights) + FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT), turn, one.text)
         for turn in turns
         for one in sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT)
         if len(one.text) >= MIN_CHARS
@@ -119,13 +127,18 @@ def by_weight(turns: Iterable[StoredEvent], weights: Mapping[str, float]) -> lis
     return [(turn, text) for _, turn, text in sorted(told, key=lambda one: -one[0])]
 
 
-def _weight(sentence: str, weights: Mapping[str, float], full: float) -> float:
+def share_of(said: str, weights: Mapping[str, float]) -> float:
+    """How much of the weight of a prompt's terms a text in lower case has, from 0 to 1."""
+    full = sum(sorted(weights.values(), reverse=True)[:TELLING_TERMS]) or 1.0
+    return min(1.0, sum(weight for term, weight in weights.items() if term in said) / full)
+
+
+def _weight(sentence: str, weights: Mapping[str, float]) -> float:
     said = sentence.lower()
-    shared = sum(weight for term, weight in weights.items() if term in said)
     names = len(set(coined_names(sentence))) + sentence.count("`") // 2
     passing = NARRATION * words.begins(said, "narrates") + QUESTION * ("?" in said) + HEAD * said.endswith(":")
     passing += FRAGMENT * (len(said.split()) < MIN_WORDS)
-    return min(1.0, shared / full) + NAME_WEIGHT * min(MAX_NAMES, names) - passing
+    return share_of(said, weights) + NAME_WEIGHT * min(MAX_NAMES, names) - passing
 
 
 def of_memory(text: str) -> str:
