@@ -504,6 +504,9 @@ class ToyInjections:
         copied = [self._disk.members.get(row, {}) for row in ToySessions(self._disk, ToyLog(self._disk)).named(session)]
         return {row for name, row in self._disk.injected if name == session}.union(*copied)
 
+    def forget(self, session: str) -> None:
+        self._disk.injected = [pair for pair in self._disk.injected if pair[0] != session]
+
     def memories_known(self, session: str) -> set[int]:
         del session
         return set()

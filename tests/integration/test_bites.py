@@ -163,3 +163,34 @@ def test_a_folder_without_judged_prompts_is_refused(tmp_path: Path) -> None:
     done = run("eval", "--speak", str(tmp_path))
     assert done.returncode != 0
     assert "judged_prompts.jsonl" in done.stderr
+
+
+def compacted(path: Path, event: str, **fields: str) -> str:
+    """What a hook of a compaction writes."""
+    data = payload(event, path, "running", **{**HOOK_FIELDS[event], "cwd": CWD, **fields})
+    return hook(event, data).stdout.decode()
+
+
+@pytest.mark.usefixtures("decided")
+def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) -> None:
+    """Commands with what became of them, files, words; and what was said may be said again."""
+    talk = Claude("running", cwd=CWD)
+    path = write(
+        tmp_path / "running.jsonl",
+        talk.user("make the poller retry, and never wake the buoy twice"),
+        talk.call("Edit", "toolu_1", file_path="quay/poller.py", old_string="a", new_string="b"),
+        talk.result("toolu_1", "ok"),
+        talk.call("Bash", "toolu_2", command="pytest tests/test_poller.py"),
+        talk.result("toolu_2", "1 failed", is_error=True),
+        talk.text("One test still fails."),
+    )
+    question = "What did we decide about the retry limit of the poller?"
+    assert "five times" in said(path, question, "running")
+    assert "five times" not in said(path, question, "running")
+    for answer in (compacted(path, "PreCompact"), begun(path, "running", source="compact")):
+        assert answer.startswith("<howcome-memory")
+        assert "quay/poller.py" in answer
+        assert "`pytest tests/test_poller.py` failed" in answer
+        assert "never wake the buoy twice" in answer
+        assert len(answer) <= 4 * 1000
+    assert "five times" in said(path, question, "running")

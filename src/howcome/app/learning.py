@@ -49,6 +49,14 @@ class Learning:
         places, off = Places(self._settings.exclude), self._settings.sources_off
         return InStep(self._store, now_ms, off, places.is_excluded, seen)
 
+    def manifest(self, session: str, limit_tokens: int) -> list[str]:
+        """What the window of a session (the client's id) holds that a summary loses; see `learn.manifest`."""
+        from howcome.learn.manifest import manifest
+
+        rows = self._store.sessions.named(session)
+        told = [event for row in rows for event in self._store.log.session(row, with_text=True)]
+        return manifest(told, limit_tokens)
+
     def batches(self) -> ModelDistillation:
         """What asks a language model for memories, a batch at a time; see `learn.opening.open_batches`."""
         from howcome.learn.opening import open_batches

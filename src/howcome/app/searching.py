@@ -74,6 +74,10 @@ class Searching:
 
         return Briefing(self._store, self._projects.scope_of(cwd), now_ms()).lines(branch, limit_tokens)
 
+    def forget_said(self, session: str) -> None:
+        """Lets everything be said to a session again: its window no longer holds it."""
+        self._store.injections.forget(session)
+
     def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""
         from howcome.recall.prompt import record_said

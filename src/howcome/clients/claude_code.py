@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from howcome.clients.base import Client, History, Wiring
-from howcome.clients.hook import CAPTURE, CATCH_UP, INGEST, PROMPT, RECALL, START, Hook
+from howcome.clients.hook import CAPTURE, CATCH_UP, FLUSH, INGEST, PROMPT, RECALL, START, Hook, as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HOOKS = {
     "SessionStart": Hook(CATCH_UP, START, timeout=20),
     "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5),
-    "PreCompact": Hook(CAPTURE, INGEST, timeout=20),
+    "PreCompact": Hook(FLUSH, INGEST, timeout=20, shape=as_text),
     "Stop": Hook(CAPTURE, INGEST, timeout=20),
     "SubagentStop": Hook(CAPTURE, INGEST, timeout=20),
     "SessionEnd": Hook(CAPTURE, START, timeout=20),  # without one in the settings, all SessionEnd hooks share 1.5 s

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     Shape = Callable[[str, str], str]
     """An event and what is to be said → what the hook writes."""
 
-RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL = (
-    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool",
+RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH = (
+    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool", "flush",
 )  # fmt: skip
 """Who answers an event, by their names in `hooks/handlers`."""
 
@@ -77,6 +77,11 @@ def as_context(event: str, context: str) -> str:
 def always_json(event: str, context: str) -> str:
     """The same, but an empty object for nothing."""
     return as_context(event, context) or "{}"
+
+
+def as_text(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature
+    """The context as it stands, where an event's plain output is read."""
+    return context
 
 
 def nothing(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature

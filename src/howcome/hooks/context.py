@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 from howcome.domain.memories import HAND
 from howcome.domain.stored import Reminder
-from howcome.present.render import BITES_HEADING, BRIEFING_HEADING, Rendered, block, entry, joined, line, said
+from howcome.present.render import (
+    BITES_HEADING,
+    BRIEFING_HEADING,
+    MANIFEST_HEADING,
+    Rendered,
+    block,
+    entry,
+    joined,
+    line,
+    said,
+)
 from howcome.present.views import contradiction_of, reminder_view, source_of
 from howcome.recall.bites import bite_lines
 
@@ -57,6 +69,11 @@ def render_briefing(lines: Sequence[tuple[str, Memory | None]]) -> tuple[str, li
     parts = [line("", text) for text, _ in lines]
     reminders = [Reminder(None, 1.0, [(memory.type, memory.text)], [memory.row], memory) for memory in told]
     return block(parts, _nonce(told[0].key), BRIEFING_HEADING), reminders
+
+
+def render_manifest(lines: Sequence[str]) -> str:
+    """What a compacted window held; '' for nothing. It is said once, so its nonce may be another each time."""
+    return block([line("", text) for text in lines], os.urandom(4).hex(), MANIFEST_HEADING) if lines else ""
 
 
 def _nonce(key: bytes) -> str:

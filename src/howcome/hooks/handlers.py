@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Handler = Callable[["Asked"], "Reply"]
 
 MIN_PROMPT_CHARS = 4
+COMPACTED = "compact"
+MANIFEST_TOKENS = 900
 NEW_WINDOWS = ("", "startup", "clear")
 """How a session begins whose window holds nothing yet; an agent that does not say so begins one."""
 
@@ -200,8 +202,13 @@ def catch_up(asked: Asked) -> Reply:
 
 
 def begin(asked: Asked) -> Reply:
-    """A session begins: as `catch_up`, then what earlier sessions left behind, where the window is new."""
+    """A session begins: as `catch_up`, then what earlier sessions left behind, where the window is new.
+
+    After a compaction, what its summary loses.
+    """
     catch_up(asked)
+    if asked.text("source") == COMPACTED:
+        return _manifest(asked, is_new=True)
     settings = asked.settings
     if settings.inject == OFF or not settings.briefing_tokens or asked.text("source") not in NEW_WINDOWS:
         return Reply()
@@ -214,6 +221,27 @@ def begin(asked: Asked) -> Reply:
     cwd = asked.text("cwd")
     context, said = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
     return Reply(context, app, asked.text("session_id"), said, "SessionStart")
+
+
+def flush(asked: Asked) -> Reply:
+    """A window is about to be compacted: what it holds into the store, and what was active to the summariser."""
+    capture(asked)
+    return _manifest(asked, is_new=False)
+
+
+def _manifest(asked: Asked, *, is_new: bool) -> Reply:
+    """What the summary of a compacted window loses; a window that is new may be told again what the old one was."""
+    from howcome.app import open_for_recall
+    from howcome.hooks.context import render_manifest
+
+    is_off = asked.settings.inject == OFF or not asked.settings.briefing_tokens
+    app = None if is_off else open_for_recall(asked.settings, asked.deadline)
+    if app is None:
+        return Reply()
+    session = asked.text("session_id")
+    if is_new:
+        app.search.forget_said(session)
+    return Reply(render_manifest(app.learn.manifest(session, MANIFEST_TOKENS)), app)
 
 
 def _with_time_to_index(asked: Asked) -> float:
@@ -249,5 +277,6 @@ def take_spool(asked: Asked) -> Reply:
 HANDLERS: dict[str, Handler] = {
     hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
     hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
+    hook.FLUSH: flush,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

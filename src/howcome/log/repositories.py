@@ -171,6 +171,10 @@ class Injections(Protocol):
         """Events that a session holds already: said to it, or copied with the session that it is a fork of."""
         ...
 
+    def forget(self, session: str) -> None:
+        """Forgets what was said to a session."""
+        ...
+
     def memories_known(self, session: str) -> set[int]:
         """Memories that were said to a session."""
         ...

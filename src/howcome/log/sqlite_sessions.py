@@ -176,6 +176,12 @@ class SqliteInjections:
             sql = "INSERT INTO memory_injections (session, memory_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)"
             self._db.executemany(sql, [(session, row, Kept(hook), score, now_ms) for row, score in said])
 
+    def forget(self, session: str) -> None:
+        """Forgets what was said to a session."""
+        with self._db.transaction():
+            self._db.execute("DELETE FROM injections WHERE session = ?", (session,))
+            self._db.execute("DELETE FROM memory_injections WHERE session = ?", (session,))
+
     def memories_known(self, session: str) -> set[int]:
         """Rows of memories that were said to a session."""
         sql = "SELECT memory_id FROM memory_injections WHERE session = ?"

@@ -8,6 +8,8 @@ from howcome.learn.sources.seen import lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from howcome.learn.scene import Action
     from howcome.learn.sources.seen import Seen
 
@@ -21,7 +23,7 @@ def find(seen: Seen) -> list[Draft]:
     if seen.later:
         return []
     lists = [action for action in seen.scene.actions if action.tool in _LISTS]
-    left = [one for one in _left(lists[-1]) if not seen.is_repeated(one, lists[-1].call)] if lists else []
+    left = [one for one in todos_left(lists) if not seen.is_repeated(one, lists[-1].call)]
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
@@ -33,8 +35,12 @@ def find(seen: Seen) -> list[Draft]:
     return [Draft("context", f"{head}{one_line(best[0], MAX_TEXT_CHARS)}", [best[1].event])]
 
 
-def _left(action: Action) -> list[str]:
-    """The items of a list that are not done."""
+def todos_left(actions: Sequence[Action]) -> list[str]:
+    """The items that are not done of the last list among some calls."""
+    lists = [action for action in actions if action.tool in _LISTS]
+    if not lists:
+        return []
+    action = lists[-1]
     items = action.input.get("todos") or action.input.get("plan")
     listed = [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
     left = []

@@ -1,0 +1,67 @@
+"""The manifest of a window that is compacted: what its summary loses, so that the work goes on where it stood.
+
+The commands with what became of them, the files that were changed, what is unfinished, and the user's last words, all
+of the session itself. Summaries keep the story and drop exactly these.
+"""
+
+from __future__ import annotations
+
+from howcome.domain import events
+from howcome.domain.text import tokens
+from howcome.learn.base import stream_of
+from howcome.learn.scene import scene_of
+from howcome.learn.sources.open_ends import todos_left
+from howcome.learn.sources.seen import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.scene import Action, Scene
+
+LAST_EVENTS = 3000
+"""Of a long session so many events, the last, are looked at: some days of work."""
+
+COMMANDS, FILES, WORDS, TODOS = 12, 20, 5, 10
+MAX_COMMAND_CHARS, MAX_WORDS_CHARS, MAX_TODO_CHARS = 120, 160, 100
+
+
+def manifest(told: Sequence[StoredEvent], limit_tokens: int) -> list[str]:
+    """The lines of the manifest of a session (with texts), the most needed first, within a limit."""
+    recent = [event for event in told if event.agent_id is None][-LAST_EVENTS:]
+    scenes = [scene_of(exchange) for exchange in stream_of(recent)]
+    actions = [action for scene in scenes for action in scene.actions]
+    lines: list[str] = []
+    for line in _lines(scenes, actions):
+        limit_tokens -= tokens(line) + 1
+        if limit_tokens < 0:
+            break
+        lines.append(line)
+    return lines
+
+
+def _lines(scenes: Sequence[Scene], actions: Sequence[Action]) -> Iterator[str]:
+    left = [one_line(item, MAX_TODO_CHARS) for item in todos_left(actions)]
+    if left:
+        yield f"Unfinished: {'; '.join(left[:TODOS])}"
+    files = [action.call.file for action in reversed(actions) if action.is_edit and action.call.file]
+    if files:
+        yield f"Changed files, the last first: {', '.join(list(dict.fromkeys(files))[:FILES])}"
+    words = [said for scene in scenes for said in scene.user_said() if said.event.kind == events.USER_PROMPT]
+    for said in words[: -WORDS - 1 : -1]:
+        yield f"[{said.event.id}] user: {one_line(said.text, MAX_WORDS_CHARS)}"
+    ran: dict[str, Action] = {}
+    for action in reversed(actions):
+        if action.command and action.result is not None:
+            ran.setdefault(action.command, action)
+    for action in list(ran.values())[:COMMANDS]:
+        yield f"[{action.call.id}] `{one_line(action.command, MAX_COMMAND_CHARS)}` {_became(action)}"
+
+
+def _became(action: Action) -> str:
+    """What became of a command."""
+    if not action.has_failed:
+        return "worked"
+    code = action.result.exit_code if action.result is not None else None
+    return f"failed with {code}" if code else "failed"
