@@ -89,6 +89,15 @@ def test_a_memory_is_kept_once(shell: Shell) -> None:
     assert ident in shell("search", "why no cache for duplicates").stdout
 
 
+def test_the_opposite_is_not_known_already(shell: Shell) -> None:
+    """The same words in another order, or with another small word, are another memory."""
+    on, turned = shell.remember("The response cache is on in staging"), "The response cache is off in staging"
+    assert shell.remember(turned) != on
+    shell.remember("Staging depends on production credentials")
+    shell.remember("Production depends on staging credentials")
+    assert len(shell.listed()) == 4
+
+
 def test_standard_input_is_a_text(shell: Shell) -> None:
     """`-`, with line breaks and every character; it is shown as it was said, without what moves a terminal."""
     ident = shell("remember", "-", data="Die Möwe 🕊\nsagt \x1b[31mnein\x00\n".encode()).stdout.strip()

@@ -156,6 +156,21 @@ def test_an_update_takes_the_place_of_what_was_shown(store: SqliteStore) -> None
     assert store.memories.by_row([rule.row])[rule.row].superseded_by == new.row
 
 
+def test_an_update_may_say_it_in_nearly_the_same_words(store: SqliteStore) -> None:
+    """What turns the memory's sense round, or puts it better, is not the memory said again."""
+    transcript = Transcript(store)
+    transcript.say(QUESTION, WAIT)
+    distil(store, operation("ADD", WAIT))
+    for text in (
+        "The poller of tides waits between its reads for 30s.",
+        "Between its reads the poller of tides waits for 30s.",
+    ):
+        transcript.number += 3000
+        transcript.say(QUESTION, text)
+        assert distil(store, operation("UPDATE", text, memory=1)).updated == 1
+        assert live(store) == [text]
+
+
 def test_a_batch_is_done_once(store: SqliteStore) -> None:
     """Whoever comes second changes nothing, whatever the model said to them; nor does it fail any more."""
     Transcript(store).say(QUESTION, WAIT)

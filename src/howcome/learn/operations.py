@@ -287,6 +287,8 @@ class Weighing:
         for change, new in ours:
             same = new.key if new.key in rows else plan.same.get(new.key)
             change.same = None if same is None else rows.get(same)
+            if change.op == UPDATE and change.same == change.target and new.key not in rows:
+                change.same = None  # other words for what it is about are what is wanted
             if change.op == ADD and same is None and heads.get(new.key) != new.key:
                 self._reject(REPEATED)
                 repeated.append(change)

@@ -15,7 +15,7 @@ from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
 from howcome.domain.text import STOP_WORDS
-from howcome.learn.likeness import SAME, Reversals, Statement, WordPairs, difference, reverses
+from howcome.learn.likeness import Reversals, Statement, WordPairs, difference, is_same, reverses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,19 +333,17 @@ def _is_reviewed(one: _Group, other: _Group) -> bool:
 
 def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -> bool:
     if older.is_wrong:  # whatever it is called, and with a word more or less: better too little is learnt than that
-        one, other = older.statement.signature, newer.statement.signature
-        return one == other or (max(cosine, shared) >= SAME and one[1:] == other[1:])
+        return is_same(older.statement, newer.statement, max(cosine, shared))
     is_wish = older.subject.startswith(WISH) and newer.subject.startswith(WISH)
     if older.subject and newer.subject and older.subject != newer.subject and not is_wish:
         return False
-    one, other = older.statement.signature, newer.statement.signature
     if older.is_users and newer.is_users and _gist(older) != _gist(newer):
         return False  # "turn it on" and "turn it off", "tabs to spaces" and "spaces to tabs"
     if older.type != newer.type and not (older.kept or newer.kept):
         # A distiller means its types (who keeps something by hand mostly does not choose one): in other words it is
         # another thing. The very same words are one thing, called differently by where they stood; but a task is none.
-        return one == other and memories.DEFAULT_TYPE not in {older.type, newer.type}
-    return one == other or (cosine >= SAME and one[1:] == other[1:])
+        return is_same(older.statement, newer.statement) and memories.DEFAULT_TYPE not in {older.type, newer.type}
+    return is_same(older.statement, newer.statement, cosine)
 
 
 def _gist(group: _Group) -> list[str]:
