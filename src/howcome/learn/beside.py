@@ -46,7 +46,8 @@ def beside(new: NewMemory, kept: Sequence[Memory], meaning: Meaning | None) -> B
 def _plan(new: NewMemory, kept: Sequence[Memory], near: dict[bytes, float]) -> Plan:
     kind = memories.TYPES[0] if new.type == memories.DEFAULT_TYPE else new.type  # nobody chose it: it may contradict
     one = StoredCandidate(new.key, kind, new.text, origin=new.origin, ts_ms=new.created_ms, subject=new.subject)
-    return reconcile(Known(0, [one], kept=kept), lambda key: near.items() if key == new.key else ())
+    known = Known(0, [one], kept=kept, is_everywhere=new.project is None)
+    return reconcile(known, lambda key: near.items() if key == new.key else ())
 
 
 def _may_matter(said: Statement, text: str) -> bool:

@@ -272,14 +272,21 @@ class _Reconciliation:
         return max(group.last_ms for group in self._members[key]), first_ms, key
 
     def _outlives(self, newer: bytes, older: bytes) -> bool:
-        """Whether one may take another's place: a person's word goes only for a later one of a person's."""
-        if self._when(newer) <= self._when(older):
+        """Whether one may take another's place: a person's word goes only for a later one of a person's.
+
+        What holds everywhere does not go for an exception in one project.
+        """
+        if self._when(newer) <= self._when(older) or (self._is_everywhere(older) and not self._is_everywhere(newer)):
             return False
         theirs, ours = (max(group.user_ms for group in self._members[key]) for key in (older, newer))
         if max(theirs, ours) >= 0:
             return ours > theirs
         is_owned = any(group.kept is not None and group.kept.agent is not None for group in self._members[older])
         return not is_owned and self._trust(newer) >= self._trust(older)
+
+    def _is_everywhere(self, key: bytes) -> bool:
+        kept = [group.kept for group in self._members[key] if group.kept is not None]
+        return any(one.project is None for one in kept) or (not kept and self._known.is_everywhere)
 
     def _trust(self, key: bytes) -> int:
         groups = self._members[key]

@@ -177,6 +177,16 @@ def test_the_other_way_round_holds_for_what_is_kept_by_hand() -> None:
         assert chain(plan_of(said(RQ, 20, origin="user"), kept=[kept(CELERY, created_ms=15, **fields)])) == []
 
 
+def test_what_holds_everywhere_does_not_go_for_one_project() -> None:
+    """An exception is put up; only what holds everywhere, too, takes its place. The other way is free."""
+    wide = kept(CELERY, created_ms=15, project=None)
+    plan = plan_of(said(RQ, 20, origin="user"), kept=[wide])
+    assert (chain(plan), [reason for *_, reason in reviews(plan)]) == ([], ["choice"])
+    everywhere = reconcile(Known(1, [said(RQ, 20, origin="user")], kept=[wide], is_everywhere=True))
+    assert chain(everywhere) == [(wide.key, key_of(RQ, "decision"))]
+    assert chain(plan_of(said(RQ, 10, origin="user"), kept=[wide])) == [(key_of(RQ, "decision"), wide.key)]
+
+
 def test_what_is_said_again_after_it_was_turned_round_is_the_last_word() -> None:
     """What somebody kept stands for what was said before that, not for what was said after it."""
     hand = kept(CELERY, "context", created_ms=15, superseded_by=2)
