@@ -90,6 +90,7 @@ class _Reconciliation:
             or memory.superseded_by in by_hand
             or (memory.superseded_by is not None and memory.key not in said)
         }
+        self._live = {memory.key for memory in known.kept if memory.is_live}
         self._taking = {
             one.key for one in known.kept if one.supersedes and (one.supersedes in by_hand or one.row in by_hand)
         }
@@ -223,7 +224,8 @@ class _Reconciliation:
             last = chain[-1]
             free = [one for one in chain if one.key not in self._pinned]
             for older, newer in pairwise(free):
-                newer.supersedes = older.key
+                if not (newer.key in self._dead and older.key in self._live):  # somebody brought the older one back
+                    newer.supersedes = older.key
             for pinned in (one for one in chain[:-1] if one.key in self._pinned):
                 self._review(pinned.key, last.key, "subject")
             if about in fixed and _kept_ms(fixed[about]) < last.last_ms:

@@ -15,6 +15,7 @@ from howcome.domain.reconciliation import Beside
 from howcome.domain.stored import Scope
 from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
+from howcome.memory.chains import give_back, give_back_by_hand, instead, walked
 from howcome.memory.export import exported
 from howcome.memory.importing import MemoryImport
 from howcome.memory.reports import ImportReport, PurgeReport
@@ -120,7 +121,7 @@ class Memories:
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
         status = status if status is None else _known("status", status, memories.STATUSES)
         if text is None and type is None:
             if status is None:
@@ -149,7 +150,7 @@ class Memories:
     def forget(
         self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
     ) -> Memory:
-        """Takes a memory out of every search; `restore` brings it back.
+        """Takes a memory out of every search; `restore` brings it back. What was kept by hand gets back its place.
 
         With `is_wrong` nothing distilled that says the same, in whatever words, becomes a memory again.
 
@@ -160,23 +161,25 @@ class Memories:
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
             self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
+            give_back_by_hand(self._store, found)
         return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:
-        """Brings a forgotten memory back.
+        """Brings back a memory that was forgotten, or whose place was taken by what is not live any more.
 
         Raises:
             NotFoundError: no such memory, or several.
-            UsageError: it was purged, or one that says the same is live.
+            UsageError: it was purged, what took its place is live, or one that says the same is.
         """
         found = self.get(prefix)
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
+        if not found.is_live and (twin := self._store.memories.live_twin(found.row)) is not None:
+            raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
         if found.deleted_ms is not None:
-            twin = self._store.memories.live_twin(found.row)
-            if twin is not None:
-                raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
             self._store.memories.set_deleted(found.row, None)
+        if found.superseded_by is not None and not give_back(self._store, found) and found.deleted_ms is None:
+            raise UsageError(f"{found.id} is superseded: {instead(self._store, found)}, or forget that first")
         return self._store.memories.by_row([found.row])[found.row]
 
     def purge(self, prefix: str) -> PurgeReport:
@@ -293,15 +296,7 @@ class Memories:
     def chain(self, prefix: str) -> list[Memory]:
         """A memory with all that it superseded and all that superseded it, oldest first."""
         middle = self.get(prefix)
-        return [*self._walk(middle, "supersedes")[::-1], middle, *self._walk(middle, "superseded_by")]
-
-    def _walk(self, memory: Memory, way: str) -> list[Memory]:
-        found: list[Memory] = []
-        row = getattr(memory, way)
-        while row is not None and row not in {memory.row, *(one.row for one in found)}:
-            found += self._store.memories.by_row([row]).values()
-            row = getattr(found[-1], way)
-        return found
+        return [*walked(self._store, middle, "supersedes")[::-1], middle, *walked(self._store, middle, "superseded_by")]
 
     def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
         """Memories of a scope, newest first."""
@@ -327,7 +322,7 @@ class Memories:
         """
         found = self.get(prefix)
         if is_pinned and not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
         if (found.pinned_ms is not None) != is_pinned:
             self._store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
         return self._store.memories.by_row([found.row])[found.row]
@@ -375,12 +370,3 @@ def _known(name: str, value: str, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
     return value
-
-
-def instead(kept: Memories, memory: Memory) -> str:
-    """What can be done in place of what a memory that is not live does not allow."""
-    if memory.state == "forgotten":
-        return f"`howcome restore {memory.id}` brings it back"
-    if memory.state == "purged":
-        return "its text is gone"
-    return f"update {kept.chain(memory.key.hex())[-1].id} instead"

@@ -215,6 +215,16 @@ def test_the_last_word_on_a_subject_takes_the_place_of_those_before() -> None:
     assert not plan.reviews
 
 
+def test_what_somebody_brought_back_is_not_superseded_by_what_is_forgotten() -> None:
+    """Before that it is: to forget the last word brings no earlier one back."""
+    old, new = (said(f"gauge-core 1.2{number} is used", number, "dependency", subject="g") for number in (1, 2))
+    for by, taken in ((2, old.key), (None, None)):
+        older = kept(old.text, old.type, source="rules", superseded_by=by)
+        newer = kept(new.text, new.type, row=2, source="rules", deleted_ms=9)
+        known = Known(1, [old, new], kept=[older, newer], derived=[old.key, new.key], touched=[new.key])
+        assert [one.supersedes for one in reconcile(known).wanted] == [None, taken]
+
+
 def test_what_is_said_again_later_is_the_last_word() -> None:
     """Back to the first version: it takes the place of the second, in no circle."""
     first, second = "gauge-core 1.20 is used", "gauge-core 1.21 is used"
