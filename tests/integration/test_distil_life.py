@@ -463,6 +463,8 @@ def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: 
     shown = run("learnt", "--session", "three").stdout
     assert of_three[0]["id"] in shown
     assert "the agent, 20" in shown
+    assert "in another project" not in shown
+    assert {row["projects"] for row in of_three} == {1}
     assert "the user, 20" in shown
     everything = ask("learnt", "--since", "2020-01-01", "--all-projects")["learnt"]
     assert [row["said_at"] for row in everything] == sorted((row["said_at"] for row in everything), reverse=True)

@@ -112,7 +112,7 @@ def _lines(rows: list[dict[str, object]], *, is_undone: bool) -> list[str]:
         about += f", said in {row['sessions']} sessions: standing" if row["is_standing"] else ""
         about += (
             ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
-            if row["projects"] != 1
+            if int(str(row["projects"])) > 1
             else ""
         )
         again = "" if row["is_new"] else ", said again"

@@ -186,7 +186,7 @@ class SqliteCandidates:
             " FROM candidates c WHERE memory_key IN (SELECT unhex(value) FROM json_each(?1)) GROUP BY memory_key",
             (json.dumps([key.hex() for key in keys]), WISH),
         )
-        return {key: Told(source, sessions, projects) for key, source, sessions, projects in rows}
+        return {key: Told(source, sessions, max(1, projects)) for key, source, sessions, projects in rows}
 
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
