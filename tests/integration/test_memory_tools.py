@@ -126,6 +126,9 @@ def test_wrong_and_never_again_is_one_call(session: Session) -> None:
     assert "nothing that says the same is learnt again" in call(session, "forget", id=ident, never_again=True)
     answer = call(session, "remember", text="Between reads the tide poller waits 30s")
     assert f"{ident} says the same and was called wrong" in answer
+    for more in ({"agent_id": "scout"}, {"scope": "global"}, {"agent_id": "scout", "scope": "global"}):
+        answer = call(session, "remember", text="Between reads the tide poller waits 30s", **more)
+        assert f"{ident} says the same and was called wrong" in answer, more
     assert session.app.memories.add("Between reads the tide poller waits 30s", project=session.folder)[1]
 
 

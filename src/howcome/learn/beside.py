@@ -58,7 +58,12 @@ def _may_matter(said: Statement, text: str) -> bool:
 
 
 def _stands_for(memory: Memory, new: NewMemory) -> bool:
-    """Whether a memory does for a new one: it is the same one's, holds as far, and is trusted as much."""
+    """Whether a memory does for a new one: it is the same one's, holds as far, and is trusted as much.
+
+    What was called wrong is wrong whoever says it.
+    """
+    if memory.wrong_ms is not None:
+        return True
     is_wide = memory.project is None or new.project is not None
     is_trusted = memory.origin in PUSHED_ORIGINS or memory.origin == new.origin
-    return memory.agent == new.agent and is_wide and is_trusted and (memory.is_live or memory.wrong_ms is not None)
+    return memory.agent == new.agent and is_wide and is_trusted and memory.is_live

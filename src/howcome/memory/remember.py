@@ -221,7 +221,7 @@ class Memories:
             UsageError: an agent says again what somebody called wrong.
         """
         new.text = self._clean(new.text)
-        others = self._others(new) if self._beside is not None else []
+        others = [*self._others(new), *self._wrong_elsewhere(new)] if self._beside is not None else []
         beside = self._beside(new, others) if self._beside is not None and others else Beside(None, (), ())
         if beside.same is not None and not beside.same.is_live:
             raise UsageError(f"{beside.same.id} says the same and was called wrong: only a person restores it")
@@ -249,6 +249,15 @@ class Memories:
             for one in found
             if not one.is_outside and one.row != new.supersedes and (one.is_live or one.wrong_ms is not None)
         ]
+
+    def _wrong_elsewhere(self, new: NewMemory) -> list[Memory]:
+        """What was called wrong in any project, where an agent wants something kept in all of them."""
+        if new.project is not None or new.origin == events.ORIGIN_USER:
+            return []
+        found = self._store.memories.select(
+            Scope.everything(), memories.MemoryFilter(with_forgotten=True), MAX_COMPARED
+        )
+        return [one for one in found if one.wrong_ms is not None and one.project is not None and not one.is_outside]
 
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:
