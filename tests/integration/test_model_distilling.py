@@ -591,6 +591,17 @@ def test_what_a_tool_said_in_words_of_the_conversation_is_the_tools(store: Sqlit
     assert one(store, "skipped").origin == "tool"
 
 
+def test_a_note_in_words_without_blanks_is_theirs_who_said_it(store: SqliteStore) -> None:
+    """Put in another order than it was said; but a run of letters that only a tool said is the tool's."""
+    transcript = Transcript(store)
+    why, what = "古い値が残る", "本番ではキャッシュを使わない"
+    transcript.say("キャッシュは?", f"{why}ので{what}")
+    transcript.add(transcript.call("make deploy"), transcript.result("error: 鍵は黄金の鳥", failed=True))
+    ours, theirs = f"{what}。{why}", f"{what}。鍵は黄金の鳥"
+    distil(store, operation("ADD", ours), operation("ADD", theirs))
+    assert (one(store, ours).origin, one(store, theirs).origin) == ("assistant", "tool")
+
+
 def test_a_note_of_few_words_of_the_user_names_what_they_are_about(store: SqliteStore) -> None:
     """Names that the agent used before are no words of a tool."""
     transcript = Transcript(store)

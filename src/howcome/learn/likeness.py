@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from math import ceil
 
-from howcome.domain.text import STOP_WORDS, coined_names
+from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,12 @@ class Statement:
     def __init__(self, text: str) -> None:
         told = _NO.sub("no ", text.casefold().replace("\u2019", "'"))
         tokens = [token.strip("./-") for token in _TOKEN.findall(told)]
-        content = [token for token in tokens if token and token not in STOP_WORDS and not _is_negation(token)]
+        content = [
+            part
+            for token in tokens
+            if token and token not in STOP_WORDS and not _is_negation(token)
+            for part in cjk_parts(token)
+        ]
         self.words = frozenset(token for token in content if not _NUMBER.fullmatch(token))
         self.numbers = frozenset(
             (before, token, after)

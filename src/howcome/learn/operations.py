@@ -18,7 +18,7 @@ from howcome.domain.distil_batches import ADD, DELETE, NOOP, UPDATE, MemoryChang
 from howcome.domain.events import squeeze
 from howcome.domain.memories import NewMemory
 from howcome.domain.reconciliation import Known, StoredCandidate
-from howcome.domain.text import STOP_WORDS, coined_names
+from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
 from howcome.errors import ProviderError
 from howcome.learn.admission import REDACTED, admit
 from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, question
@@ -176,7 +176,7 @@ class Trust:
 
 def _words(text: str) -> set[str]:
     found = (token.strip("./-") for token in _WORD.findall(text.casefold()))
-    return {token for token in found if token and token not in STOP_WORDS}
+    return {part for token in found if token and token not in STOP_WORDS for part in cjk_parts(token)}
 
 
 def _is_telling(text: str, words: set[str]) -> bool:
