@@ -171,6 +171,14 @@ def test_an_update_may_say_it_in_nearly_the_same_words(store: SqliteStore) -> No
         assert live(store) == [text]
 
 
+def test_what_it_says_is_dated_by_the_message_of_that_time(store: SqliteStore) -> None:
+    """The last of those that it cites, though the user's stand first."""
+    Transcript(store).say(QUESTION, WAIT)
+    distil(store, operation("ADD", WAIT, (1, 2)))
+    said = [(ts_ms, store.log.find(event)[0]) for ts_ms, event in store.memories.said(kept(store)[0].row)]
+    assert [(found.ts_ms, found.origin) for _, found in said] == [(said[0][0], "user"), (said[1][0], "assistant")]
+
+
 def test_a_batch_is_done_once(store: SqliteStore) -> None:
     """Whoever comes second changes nothing, whatever the model said to them; nor does it fail any more."""
     Transcript(store).say(QUESTION, WAIT)

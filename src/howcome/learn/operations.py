@@ -79,7 +79,13 @@ class Proposal:
     @property
     def ts_ms(self) -> int:
         """When the last of it was said."""
-        return max(event.ts_ms or event.order_ms for event in self.cited)
+        return self.said[-1][0]
+
+    @property
+    def said(self) -> list[tuple[int, str]]:
+        """When, and in which message: the first that is cited (the user's, if any) and the last."""
+        told = [(event.ts_ms or event.order_ms, event.id) for event in self.cited]
+        return [told[0], max(told)]
 
 
 def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str, int]) -> list[Proposal]:
@@ -268,7 +274,7 @@ class Weighing:
             evidence=[event.id for event in proposal.cited],
             source=memories.LLM,
             subject="" if target is None else target.subject,
-            said=[(proposal.ts_ms, proposal.cited[0].id)],
+            said=proposal.said,
         )
         return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
 
