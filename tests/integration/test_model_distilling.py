@@ -171,6 +171,27 @@ def test_an_update_may_say_it_in_nearly_the_same_words(store: SqliteStore) -> No
         assert live(store) == [text]
 
 
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("0 failed, 12 passed", ""), ("Test failures: 0", ""), ("errors=0, failed: 0", ""),
+        ("0 failed, 1 error", "0 failed, 1 error"), ("failures: 0\nfatal: no such ref", "fatal: no such ref"),
+        ("10 failed, 2 passed", "10 failed"), ("error: 0x80070005", "error: 0x80070005"),
+        ("failed: 0.5 s late", "failed: 0.5"),
+    ],
+)  # fmt: skip
+def test_a_count_of_no_failures_is_none(store: SqliteStore, printed: str, shown: str) -> None:
+    """What a command prints is shown to the model where it speaks of a failure."""
+    transcript = Transcript(store)
+    transcript.say(QUESTION, WAIT)
+    transcript.add(transcript.call("make check"), transcript.result(printed))
+    by_rules(store)
+    with running(Noter(usual=answer())) as chat:
+        ask(store, chat)
+    assert ("Bash prints" in prompt_of(chat)) is bool(shown)
+    assert not shown or f"Bash prints: {shown}" in prompt_of(chat)
+
+
 def test_what_it_says_is_dated_by_the_message_of_that_time(store: SqliteStore) -> None:
     """The last of those that it cites, though the user's stand first."""
     Transcript(store).say(QUESTION, WAIT)
