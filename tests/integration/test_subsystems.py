@@ -74,7 +74,7 @@ def test_events_of_one_part_answer(app: App, root: Path, name: str) -> None:
     assert answers(app, root, "web") == {WEB}
     assert answers(app, root, "nowhere") == set()
     assert answers(app, root, name, session="parts") == {API, ELSEWHERE}
-    assert answers(app, root, name, by_session=True) != set()
+    assert answers(app, root, name, by_session=True) > answers(app, root, "nowhere", by_session=True) == set()
 
 
 def test_memories_are_of_a_part_by_what_they_name_or_what_bears_them_out(app: App, root: Path) -> None:
