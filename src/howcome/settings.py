@@ -52,10 +52,23 @@ SECOND_OPINIONS = ("off", "kingfisher")
 _SECOND_OPINION = "Another scanner for secrets that looks at what `import` stores: `off`, `kingfisher`."
 DISTILLERS = ("rules", "llm", "off")
 _DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (a language model as well), or `off`."
+_SOURCES_OFF = "Sources of memories that are not asked; `howcome distil --help` names them."
+SOURCES_OFF = (
+    "directions", "choices", "plans", "instructions", "answers", "findings", "failures", "checks", "commits",
+    "open_ends", "client_memories",
+)  # fmt: skip
+"""The names of `learn/sources` and of `learn/in_step`."""
+
 LANGUAGE_MODELS = ("off", "http", "anthropic", "claude", "command")
 _LANGUAGE_MODEL = (
     "A language model, which is sent redacted text: `off`, `http` (an endpoint), `anthropic`, `claude` (the program),"
     " `command` (any program: the prompt on standard input, the answer on standard output)."
+)
+BITES, CONTEXT, OFF = "bites", "context", "off"
+INJECT = (BITES, CONTEXT, OFF)
+_INJECT = (
+    "What a prompt may get: `bites` (at most three dated sentences), `context` (whole excerpts), or `off`; in the"
+    " environment for one session."
 )
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
@@ -71,8 +84,10 @@ FIELDS = (
     Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
     Field("second_opinion", "off", _SECOND_OPINION, choices=SECOND_OPINIONS),
     Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
-    Field("recall_limit", 3, "Excerpts that a prompt may get at most.", 0, 10),
-    Field("recall_chars", 4000, "Characters that a prompt may get at most.", 1000, 9000),
+    Field("inject", BITES, _INJECT, choices=INJECT),
+    Field("briefing_tokens", 600, "Tokens that the briefing of a new session may have at most; 0: none.", 0, 2000),
+    Field("recall_limit", 3, "Sentences, or excerpts, that a prompt may get at most.", 0, 10),
+    Field("recall_chars", 4000, "Characters that a prompt may get at most, of excerpts.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
     Field("prompt_deadline_ms", 1200, "A prompt hook ends by then, with or without an answer.", 50, 20000),
     Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
@@ -83,7 +98,7 @@ FIELDS = (
     Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
     Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
     Field("distiller", "rules", _DISTILLER, choices=DISTILLERS),
-    Field("sources_off", (), "Sources of memories that are not asked; `howcome distil --help` names them."),
+    Field("sources_off", (), _SOURCES_OFF, choices=SOURCES_OFF),
     Field("llm", "off", _LANGUAGE_MODEL, choices=LANGUAGE_MODELS),
     Field("llm_url", "", "Endpoint of `http`: `…/v1` (OpenAI, Ollama, llama.cpp, vLLM); of `anthropic`, if another."),
     Field("llm_model", "", "The model's name there; for `claude` and `command` it may be left out."),
@@ -115,6 +130,8 @@ class Settings:
     redact_personal: bool
     second_opinion: str
     transcript_folders: tuple[str, ...]
+    inject: str
+    briefing_tokens: int
     recall_limit: int
     recall_chars: int
     recall_threshold: float
@@ -275,7 +292,7 @@ def check_value(field: Field, value: object, place: str) -> object:
             raise SettingsError(f"{place}: expected true or false")
         return value
     if isinstance(field.default, tuple):
-        return _check_folders(value, place)
+        return _check_names(field, value, place) if field.choices else _check_folders(value, place)
     if isinstance(field.default, str):
         return _check_text(field, value, place)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -295,6 +312,14 @@ def _check_text(field: Field, value: object, place: str) -> str:
     if field.choices and value.strip() not in field.choices:
         raise SettingsError(f"{place}: expected one of {', '.join(field.choices)}, not {value.strip()!r}")
     return value.strip()
+
+
+def _check_names(field: Field, value: object, place: str) -> tuple[str, ...]:
+    names = value if isinstance(value, list | tuple) else (value,)
+    for name in names:
+        if name not in field.choices:
+            raise SettingsError(f"{place}: expected some of {', '.join(field.choices)}, not {name!r}")
+    return tuple(names)
 
 
 def _check_folders(value: object, place: str) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def everything(store: Store) -> list[tuple[object, ...]]:
         (
             memory.key, memory.type, memory.text, memory.origin, memory.status, memory.created_ms, memory.said_ms,
             memory.subject, memory.source, memory.supersedes_id, memory.superseded_by_id, memory.evidence,
-            store.memories.said(memory.row), store.memories.wordings(memory.row),
+            store.memories.said(memory.row), store.candidates.wordings(memory.row),
         )
         for memory in memories(store)
     ]  # fmt: skip

@@ -201,7 +201,7 @@ def test_the_first_is_what_the_second_points_to(store: SqliteStore) -> None:
     distilled(store, PAUSE, SAME, 0.96)
     [memory] = store.memories.select(EVERYTHING, MemoryFilter(), 99)
     assert len(memory.evidence) == len(store.memories.said(memory.row)) == 2
-    assert store.memories.wordings(memory.row) == [SAME]
+    assert store.candidates.wordings(memory.row) == [SAME]
 
 
 # -- what is superseded, erased, faded ---------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_an_erased_memory_leaves_no_byte_and_does_not_come_back(store: SqliteSto
 
     distil(1)
     [memory] = store.memories.select(EVERYTHING, MemoryFilter(), 99)
-    [other] = store.memories.wordings(memory.row)
+    [other] = store.candidates.wordings(memory.row)
     ask("export", tmp_path / "before.jsonl", "--all-projects")
     assert store.purging.files_with(other)
     people = Memories(store, lambda: START_MS + 10**6)

@@ -514,6 +514,22 @@ def test_a_retry_that_succeeds_is_done(store: SqliteStore) -> None:
     assert store.distil_batches.counts()["done"] == 1
 
 
+def test_who_distils_is_told_of_a_pause(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That nobody is asked at the moment, for how long, and what ends it; once it has ended nothing of it is said."""
+    Transcript(store).say(QUESTION, WAIT)
+    with running(Noter({"status": 503}, usual=answer(operation("ADD", WAIT)))) as chat:
+        for name, value in {"HOWCOME_DISTILLER": "llm", **chat.settings}.items():
+            monkeypatch.setenv(name, value)
+        failed, paused = run_command("distil").stdout, run_command("distil").stdout
+        assert 0 < ask_command("distil")["model"]["pause_s"] <= 300
+        retried = ask_command("distil", "--retry")["model"]
+    wanted = r"1 batch waits: .*503.*; left alone for 5 min \(`howcome distil --retry` asks now\)"
+    assert re.search(wanted, failed), failed
+    assert re.search(wanted, paused), paused
+    assert "asked for 0 batches" in paused
+    assert (retried["done"], retried["pause_s"]) == (1, 0)
+
+
 WRONG = (
     "no JSON at all", {"operations": [{"op": "ADD"}]}, answer(operation("MERGE", WAIT)),
     answer(operation("UPDATE", WAIT, memory=1)), answer(operation("ADD", WAIT, ("2",))),  # type: ignore[arg-type]

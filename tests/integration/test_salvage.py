@@ -226,6 +226,20 @@ def test_what_was_forgotten_and_pinned_stays_so(database: Path, store_folder: Pa
     assert rows == [(0, 1, 0), (1, 0, 0)]
 
 
+@pytest.mark.parametrize("table", ["events", "meta"])
+def test_what_holds_in_several_projects_still_does(
+    table: str, database: Path, store_folder: Path, tmp_path: Path
+) -> None:
+    """Also where the store's key is lost: somebody said so, and no transcript does."""
+    (tmp_path / "other" / ".git").mkdir(parents=True)
+    ident = ask("memories")["memories"][0]["id"]
+    ask("update", ident, "--also", tmp_path / "other")
+    scratch(database, leaf_pages(database, table), random.Random(2))
+    assert run("doctor", "--fix", "--yes", "--deep").returncode in (0, 1)
+    assert store_folder.is_dir()
+    assert ask("show", ident)["also"] == [str(tmp_path / "other")]
+
+
 @pytest.mark.parametrize("version", [1, 5])
 def test_an_older_schema_is_salvaged_as_it_is_and_migrated(version: int, store_folder: Path) -> None:
     """By the next who opens it, as any older store."""

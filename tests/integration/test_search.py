@@ -42,6 +42,17 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         yield app
 
 
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The same with what the sessions taught."""
+    home = tmp_path_factory.mktemp("learnt")
+    with open_app(read_settings({"HOWCOME_HOME": str(home), "HOME": str(home)})) as app:
+        take_in(app, SAMPLES)
+        assert app.learn.distillation is not None
+        app.learn.distillation.run()
+        yield app
+
+
 @pytest.fixture
 def make_app(tmp_path: Path) -> Iterator[Callable[..., App]]:
     """Opens a façade over a store of the test's own, with variables as settings."""
@@ -175,14 +186,14 @@ RELATED = {
     "Should the next migration call executescript or run its statements one by one?": "executescript",
     "Why does the hourly level use the median and not the mean?": "ferry wake",
     "Another gauge writes the level with a decimal comma, accept it from all gauges?": "COMMA_GAUGES",
-    "What happens to duplicate rows in production with the new unique key?": "UNIQUE constraint",
+    "What happens to duplicate rows in production with the new unique key?": "clean-up query",
 }
 
 
 @pytest.mark.parametrize(("prompt", "said"), RELATED.items())
-def test_recall_speaks_for_a_related_prompt(samples: App, prompt: str, said: str) -> None:
+def test_recall_speaks_for_a_related_prompt(learnt: App, prompt: str, said: str) -> None:
     """The decision itself is in what the agent is told, within the limits."""
-    found = recall(samples, prompt)
+    found = recall(learnt, prompt)
     assert said in words_of(found)
     assert len(found) <= 3
     assert all(0.15 <= item.score <= 1 for item in found)
@@ -282,7 +293,7 @@ def test_a_question_asked_often_leaves_room_for_its_answer(make_app: Callable[..
     for number in range(3):
         asked = Claude(session=f"22222222-0000-4000-8000-00000000000{number}")
         write(tmp_path / "t" / f"b{number}.jsonl", asked.user(prompt), asked.text("UTC."))
-    app = make_app()
+    app = make_app(HOWCOME_INJECT="context")
     take_in(app, tmp_path / "t")
     found = recall(app, prompt, cwd=decided.cwd)
     assert "hour twice in autumn" in words_of(found)
@@ -298,7 +309,7 @@ def test_a_fork_is_not_told_what_it_copied(make_app: Callable[..., App], tmp_pat
     ]
     folder = tmp_path / "t"
     write(folder / "origin.jsonl", *spoken)
-    app = make_app()
+    app = make_app(HOWCOME_INJECT="context")
     take_in(app, folder / "origin.jsonl")
     copies = [{**record, "sessionId": "fork"} for record in spoken]
     write(folder / "fork.jsonl", *copies)
@@ -323,7 +334,8 @@ def test_a_prompt_that_only_points_finds_the_history_of_the_names_before_it(
         tmp_path, talk.user("the new gauge has a column too"),
         talk.text("I would call `executescript` in `migrate.py` next to `apply_one`, that is the shortest way."),
     )  # fmt: skip
-    assert "executescript" in words_of(recall(samples, prompt, tail=tail))
+    told = words_of(recall(samples, prompt, tail=tail))
+    assert "apply_one" in told or "executescript" in told
     assert recall(samples, prompt) == []
 
 
@@ -345,7 +357,7 @@ def two_projects(make_app: Callable[..., App], tmp_path: Path) -> App:
             talk.user(f"Should {name} keep zebra readings in redis?"),
             talk.text(answer),
         )
-    app = make_app()
+    app = make_app(HOWCOME_INJECT="context")
     take_in(app, tmp_path / "t")
     return app
 

@@ -128,7 +128,16 @@ FAILING: dict[str, tuple[Answer, str]] = {
     "a redirect": ({"status": 302, "headers": {"Location": "http://127.0.0.1:9/"}}, "redirects .* set llm_url"),
     "too many": ({"status": 429, "headers": {"Retry-After": "60"}}, "fails with 429"),
     "an error": ({"status": 500}, "fails with 500"),
+    "loading": (
+        {"status": 503, "value": {"error": {"message": f"Loading model {KEY}", "code": 503}}},
+        r"fails with 503: Loading model \(key\)$",
+    ),
+    "a gateway's page": ({"status": 502, "body": b"<html>Bad Gateway</html>"}, "fails with 502$"),
     "silence": ({"close": True}, "does not answer"),
+    "half an answer": (
+        {"headers": {"Content-Length": "9999", "Connection": "close"}},
+        r"does not answer \(.* ended in mid-answer\)$",
+    ),
     "hanging": ({"hang_s": 60}, "does not answer"),
     "dripping": ({"drip_s": 0.3}, "does not answer"),
     "a page": ({"body": b"<html>hello</html>"}, "not answer as a language model; check llm_url"),

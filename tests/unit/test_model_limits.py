@@ -118,6 +118,52 @@ def test_an_answers_limit_is_sent_and_said(store: SqliteStore, kind: Any) -> Non
     assert [asked["max_tokens"] for asked in server.asked] == [512, 512]
 
 
+def test_an_answer_that_ends_before_its_limit_is_not_told_to_have_reached_it(store: SqliteStore) -> None:
+    """llama.cpp ends it so when its context is full: more tokens in the settings would change nothing."""
+    half: Any = {**said('{"color": "r'), "usage": {"prompt_tokens": 40, "completion_tokens": 100}}
+    half["choices"][0]["finish_reason"] = "length"
+    with running(Chat({"value": half})) as server:
+        with pytest.raises(ProviderError, match=r"after 100 tokens.*512.*a larger context") as raised:
+            metered(store, HttpLanguageModel(server.url("/v1"), "small", most_tokens=512)).complete("which?", SCHEMA)
+        assert len(server.asked) == 1
+    assert "raise" not in str(raised.value)
+    [call] = store.spending.receipts(0)
+    assert (call.outcome, call.call.tokens) == ("bad answer", 140)
+
+
+TOO_LONG: dict[str, object] = {
+    "llama.cpp": {
+        "error": {
+            "code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 3161, "n_ctx": 2048,
+            "message": "request (3161 tokens) exceeds the available context size (2048 tokens), try increasing it",
+        }
+    },
+    "OpenAI": {
+        "error": {
+            "code": "context_length_exceeded",
+            "message": "This model's maximum context length is 2048 tokens. However, your messages resulted in 3161.",
+        }
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("whose", TOO_LONG)
+def test_what_is_longer_than_the_context_is_asked_once_and_said(store: SqliteStore, whose: str) -> None:
+    """Without the form it would be as long; the sentence says what to change, in the endpoint's words and no JSON."""
+    with running(Chat({"status": 400, "value": TOO_LONG[whose]}, usual=RED)) as server:
+        model = metered(store, HttpLanguageModel(server.url("/v1"), "small"))
+        with pytest.raises(ProviderError, match=r"400: [^{]*context [^{]*larger context") as raised:
+            model.complete("which?", SCHEMA)
+        assert len(server.asked) == 1
+        assert "llm_url" not in str(raised.value)
+        assert model.complete("which?", SCHEMA) == RED
+        assert "response_format" in server.asked[-1]
+    assert [(each.outcome, each.call.tokens > 0) for each in store.spending.receipts(0)] == [
+        ("ok", True),
+        ("refused", False),
+    ]
+
+
 def test_a_model_that_knows_another_name_for_the_limit_is_asked_so(store: SqliteStore) -> None:
     """OpenAI's newer ones; the form of the answer is asked for all the same."""
     words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."

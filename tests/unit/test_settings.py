@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.errors import SettingsError
-from howcome.settings import CONFIG_NAME, FIELDS, Settings, home_folder, read_settings
+from howcome.learn.in_step import CLIENT_MEMORIES
+from howcome.learn.sources import SOURCES
+from howcome.settings import CONFIG_NAME, FIELDS, SOURCES_OFF, Settings, home_folder, read_settings
 
 NUMBERS = [field for field in FIELDS if isinstance(field.default, int | float) and not isinstance(field.default, bool)]
 WHOLE = [field for field in NUMBERS if isinstance(field.default, int)]
@@ -90,6 +92,17 @@ def test_a_whole_number_stays_whole(field: object, tmp_path: Path) -> None:
     tmp_path.joinpath(CONFIG_NAME).unlink()
     with pytest.raises(SettingsError, match=field.variable):
         read(tmp_path, **{field.variable: str(half)})
+
+
+def test_sources_are_turned_off_by_their_names(tmp_path: Path) -> None:
+    """By those that there are and no others; they are no folders."""
+    assert (*SOURCES, CLIENT_MEMORIES) == SOURCES_OFF
+    config = 'sources_off = ["plans", "client_memories"]\n'
+    assert read(tmp_path, config).sources_off == ("plans", "client_memories")
+    several = os.pathsep.join(("plans", "checks"))
+    assert read(tmp_path, config, HOWCOME_SOURCES_OFF=several).sources_off == ("plans", "checks")
+    with pytest.raises(SettingsError, match=r"expected some of directions, .*, not 'plan'"):
+        read(tmp_path, 'sources_off = ["plan"]')
 
 
 @pytest.mark.parametrize("line", ['disable = "no"', "disable = 1", 'exclude = "/a"', "exclude = [1]", "exclude = true"])

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
+    from howcome.learn.in_step import InStep, Seen
     from howcome.learn.model_run import ModelDistillation
     from howcome.learn.opening import Estimate
     from howcome.learn.rationale.run import Rationales
@@ -39,6 +40,14 @@ class Learning:
                 self._store, SourceDistiller(self._settings.sources_off), now_ms, self._models.meaning, model
             )
         return self._distillation
+
+    def in_step(self, seen: Seen | None = None) -> InStep:
+        """What keeps memories of files in step with them; `seen` is what a worker saw the last time."""
+        from howcome.ingest.exclusion import Places
+        from howcome.learn.in_step import InStep
+
+        places, off = Places(self._settings.exclude), self._settings.sources_off
+        return InStep(self._store, now_ms, off, places.is_excluded, seen)
 
     def batches(self) -> ModelDistillation:
         """What asks a language model for memories, a batch at a time; see `learn.opening.open_batches`."""

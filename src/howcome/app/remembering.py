@@ -68,7 +68,7 @@ class Remembering(Memories):
 
     def wordings(self, memory: Memory) -> list[str]:
         """In which other words it was said."""
-        return self._store.memories.wordings(memory.row)
+        return self._store.candidates.wordings(memory.row)
 
     def learnt_in(self, session: int) -> list[tuple[Memory, bool]]:
         """What a session (by its row) taught, the newest first, and whether it did so first: else it said it again."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from howcome.app.models import Models
     from howcome.app.projects import Projects
+    from howcome.domain.memories import Memory
     from howcome.domain.stored import Found, Reminder
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
@@ -46,21 +47,32 @@ class Searching:
         """Whether a text has words to search by: not only very common ones."""
         return bool(self._store.index.analyze(text))
 
-    def recall(self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str]) -> list[Reminder]:
-        """What earlier sessions of this project, and memories, say about a prompt; see `recall.prompt`."""
-        from howcome.recall.prompt import recall
+    def recall(
+        self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str], then_ms: int | None = None
+    ) -> list[Reminder]:
+        """What earlier sessions of this project, and memories, say about a prompt; see `recall.prompt`.
+
+        `then_ms`: as it was at that moment (UTC milliseconds), by what had been said before it; None: now.
+        """
+        from howcome.recall.prompt import pushed, recall
 
         is_loaded = self._models.embedder is not None  # a prompt does not wait until one is
         return recall(
             self._store,
             self._settings,
             prompt,
-            scope=self._projects.scope_of(cwd),
+            wanted=pushed(self._store, self._projects.scope_of(cwd), session, then_ms),
             session=session,
             recent=recent,
-            now_ms=now_ms(),
+            now_ms=now_ms() if then_ms is None else then_ms,
             vectors=self._models.vectors if is_loaded else None,
         )
+
+    def briefing(self, cwd: str, branch: str, limit_tokens: int) -> list[tuple[str, Memory | None]]:
+        """What a new session in a folder is told: lines, each with its memory, heads without; see `recall.briefing`."""
+        from howcome.recall.briefing import Briefing
+
+        return Briefing(self._store, self._projects.scope_of(cwd), now_ms()).lines(branch, limit_tokens)
 
     def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""

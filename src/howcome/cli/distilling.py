@@ -22,6 +22,7 @@ from howcome.settings import read_settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.cli.progress import tqdm
+    from howcome.domain.reconciliation import Steps
     from howcome.learn.model_run import ModelReport
     from howcome.learn.run import DistilReport
 
@@ -29,7 +30,7 @@ _Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
 _OF_MODEL = (
     "asked", "done", "dead", "waiting", "added", "updated", "forgotten", "duplicates", "contradictions", "rejected",
-    "problem",
+    "problem", "pause_s",
 )  # fmt: skip
 _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it may spend (docs/reference.md)"
 _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules turns it on)"
@@ -49,7 +50,8 @@ def distil(
     commands that failed and what then worked. No model is asked, unless the setting `distiller` is llm.
 
     The sources (`sources_off` turns them off): directions, choices, plans, instructions, findings, answers, failures,
-    checks, commits, open_ends.
+    checks, commits, open_ends; and client_memories: what Claude Code wrote into memory files of its own. These, and
+    lines of instruction files, go with their files.
 
     Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does
     the same in the background. With --sample, memories are shown with all that bears them out, to be judged.
@@ -66,17 +68,24 @@ def distil(
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
+        of_files = app.learn.in_step().run(scope)
         by_model = _ask_model(app, scope, since_ms, is_retry=retry, quiet=as_json)
         chosen = _sample(app, scope, sample, seed) if sample else []
     if as_json:
         values: dict[str, object] = {name: getattr(report, name) for name in _COUNTS}
+        if not of_files.is_empty:
+            values["in_step"] = of_files.counts()
         if by_model is not None:
             values["model"] = {name: getattr(by_model, name) for name in _OF_MODEL}
         if sample:
             values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
         echo(json_line(values))
         return
-    for line in [*_lines(report, scope), *_model_lines(by_model), *(line for one in chosen for line in _sampled(*one))]:
+    for line in [
+        *_lines(report, scope, of_files),
+        *_model_lines(by_model),
+        *(line for one in chosen for line in _sampled(*one)),
+    ]:
         echo(line)
 
 
@@ -129,26 +138,34 @@ def _model_lines(report: ModelReport | None) -> list[str]:
         lines.append("not done: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items())))
     if report.contradictions:
         lines.append(f"{counted(report.contradictions, 'pair')} to look at: `howcome memories --review`")
+    why = report.problem + _paused(report.pause_s)
     if report.waiting:
-        why = f": {report.problem}" if report.problem else ""
-        lines.append(f"{counted(report.waiting, 'batch', 'batches')} wait{why}")
-    elif report.problem:
-        lines.append(report.problem)
+        waiting = "1 batch waits" if report.waiting == 1 else f"{report.waiting} batches wait"
+        lines.append(f"{waiting}: {why}" if why else waiting)
+    elif why:
+        lines.append(why)
     if report.dead:
         lines.append(f"it failed at {counted(report.dead, 'batch', 'batches')}: `howcome distil --retry` asks again")
     return lines
 
 
-def _lines(report: DistilReport, scope: Scope) -> list[str]:
+def _paused(seconds: int) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if seconds else ""
+
+
+def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
     """What people read of a run."""
     if is_unknown(scope):
         return [UNKNOWN]
+    changed = ", ".join(f"{number} {name}" for name, number in of_files.counts().items() if number)
+    by_files = [f"memories of files that changed: {changed}"] if changed else []
     if not (report.sessions or report.added or report.updated or report.removed or report.contradictions):
-        return ["Nothing new to distil."]
+        return by_files or ["Nothing new to distil."]
     memories = counted(report.added, "memory", "memories")
     sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
     said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
-    lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated"]
+    lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated", *by_files]
     for count, why in (
         (report.folded, "another one says the same"),
         (report.removed - report.folded, "no session bears that out any more"),

@@ -16,6 +16,7 @@ from howcome.evaluate.figures import as_json
 from howcome.evaluate.measurement import Measurement, Plan
 from howcome.evaluate.note_report import NoteReport, measure_notes
 from howcome.evaluate.parts import has_part, with_part
+from howcome.evaluate.speak import SpeakReport, measure_speak
 from howcome.evaluate.tables import as_markdown
 from howcome.present.terminal import echo, echo_text
 from howcome.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
@@ -61,11 +62,12 @@ class RankingSpec(click.ParamType["Ranking"]):
 @click.option("--everywhere", "is_everywhere", is_flag=True, help="With --pooled: there also of all projects at once.")
 @click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
 @click.option("--notes", "with_notes", is_flag=True, help="Distil the sessions; measure memories by readers' notes.")
-@click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes: keep what was imported there, or take it.")
+@click.option("--speak", "with_speech", is_flag=True, help="Ask judged prompts as they were; grade what is said.")
+@click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes, --speak: keep what was imported.")
 @click.option("--only-read", is_flag=True, help="With --notes: leave out the sessions that nobody read.")
-@click.option("--sheet", type=_FILE, metavar="OUT", help="With --notes: write blinded sheets for two readers.")
+@click.option("--sheet", type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers.")
 @click.option("--chunk", type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part.")
-@click.option("--grades", type=_FILE, metavar="IN", multiple=True, help="With --notes: what the readers said.")
+@click.option("--grades", type=_FILE, metavar="IN", multiple=True, help="With --notes, --speak: what readers said.")
 @click.option("--into", type=_FILE, metavar="FILE", help="Write the tables there.")
 @click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
 @click.option("--json", "to_json", is_flag=True, help="Print JSON.")
@@ -80,6 +82,7 @@ def evaluate(
     is_everywhere: bool,
     with_memories: bool,
     with_notes: bool,
+    with_speech: bool,
     keep: Path | None,
     only_read: bool,
     sheet: Path | None,
@@ -94,7 +97,8 @@ def evaluate(
     A set is a folder with questions.jsonl and what is asked: transcripts/ (an agent's own files), sessions.jsonl
     (conversations) or docs.jsonl (single passages); or with LongMemEval's longmemeval*.json; or with secrets.jsonl and
     clean.jsonl. Each .jsonl may be a .jsonl.gz. With --notes, and nothing else, it is a folder with transcripts/,
-    notes.jsonl and perhaps traps.jsonl: what careful readers would note, and what looks so and is wrong.
+    notes.jsonl and perhaps traps.jsonl: what careful readers would note, and what looks so and is wrong. With --speak
+    it is one with transcripts/ and judged_prompts.jsonl: real prompts, and what of the past would help with each.
 
     \b
     questions.jsonl  {"question": "why no redis?", "evidence_sessions": ["s1"]}
@@ -116,6 +120,7 @@ def evaluate(
       howcome eval data/sessions --memories
       howcome eval data/sessions --notes --keep stores --sheet grading/one --chunk 60
       howcome eval data/sessions --notes --keep stores --grades grading/first.jsonl --grades grading/second.jsonl
+      howcome eval data/sessions --speak --sheet lines.jsonl
       howcome eval data/locomo --against trigram=0,strategy=rrf
     """
     if is_everywhere and not is_pooled:
@@ -125,14 +130,20 @@ def evaluate(
         raise click.UsageError(f"{needing[0]} belongs to --notes")
     if into is not None and not _has_part(into, part):
         echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
-    if with_notes:
-        report = measure_notes(
-            paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades
-        )  # fmt: skip
-        _say_notes(report, into, part, to_json=to_json)
+    if with_notes or with_speech:
+        report = (
+            measure_notes(paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades)
+            if with_notes
+            else measure_speak(paths, _progress, keep=keep, sheet=sheet, grades=grades)
+        )
+        _say(report, into, part, to_json=to_json)
         return
-    folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
     plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
+    _measure_questions(paths, plan, into, part, to_json=to_json)
+
+
+def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, part: str, *, to_json: bool) -> None:
+    folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
     measurement = Measurement(plan, _silent if to_json else echo_text, _progress)
     measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
     figures = [*measurement.figures]
@@ -148,7 +159,7 @@ def evaluate(
         echo_text(as_json(configuration, figures))
 
 
-def _say_notes(report: NoteReport, into: Path | None, part: str, *, to_json: bool) -> None:
+def _say(report: NoteReport | SpeakReport, into: Path | None, part: str, *, to_json: bool) -> None:
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())

@@ -24,7 +24,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Memories": {
         "distil": "distilling", "learnt": "learnt", "memories": "memories",
         "remember": "remembering", "update": "remembering", "forget": "remembering", "restore": "remembering",
-        "purge": "remembering", "export": "remembering", "import-memories": "remembering",
+        "purge": "remembering", "export": "carrying", "import-memories": "carrying",
     },
     "Search by meaning": {"model": "model"},
     "Code": {"graph": "graph"},

@@ -31,7 +31,9 @@ _SAYS = {
 @click.command(short_help="List memories, newest first; say why one is there; pin, review.")
 @click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
 @click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
-@click.option("--source", type=click.Choice(words.SOURCES), help="Kept by hand, or distilled by this.")
+@click.option(
+    "--source", type=click.Choice(words.SOURCES), help="Kept by hand, distilled by this, or from the agent's files."
+)
 @click.option("--agent", metavar="ID", help="Only those that this agent owns.")
 @click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
 @click.option("--all-projects", is_flag=True, help="Those of every project.")
@@ -211,6 +213,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
     evidence = evidence_view(app.events.cited(memory.evidence))
     lines = [memory_line(memory_view(memory)), *(f"  {line}" for line in memory.text.splitlines())]
     lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
+    lines += [f"  also in      {root}" for root in memory.also]
     lines += [f"  replaced     {memory_line(memory_view(other))}" for other in chain[:place]]
     lines += [f"  replaced by  {memory_line(memory_view(other))}" for other in chain[place + 1 :]]
     lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]
@@ -223,4 +226,5 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
         "by_model": [{"op": op, "reason": reason, "ts": iso_time(ts_ms)} for op, reason, ts_ms in by_model],
     }  # fmt: skip
     app.memories.count_access([memory])
-    return row, [*lines, "  borne out by", *evidence_lines(evidence)]
+    by_file = f" the file {memory.subject}" if memory.source == words.CLIENT else ""
+    return row, [*lines, f"  borne out by{by_file}", *evidence_lines(evidence)]

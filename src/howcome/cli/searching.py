@@ -228,6 +228,7 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     }  # fmt: skip
     more = [("replaced", memory_line(memory_view(other))) for other in chain[:place]]
     more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
+    more += [("also in", root) for root in memory.also]
     more += [("contradicts", ident) for ident in memory.contradicts]
     more += [
         ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")

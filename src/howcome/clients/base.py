@@ -29,6 +29,10 @@ class History(ABC):
     fields: Mapping[str, tuple[str, ...]] = {}
     """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
 
+    memory_files = ""
+    """Where it keeps memory files of its own, if it does: the folder that holds its projects' folders of transcripts,
+    and the one beside the transcripts (`projects/memory`)."""
+
     @abstractmethod
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         """The folders (or databases) in which transcripts are kept."""

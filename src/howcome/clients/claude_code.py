@@ -76,6 +76,7 @@ _SKILL = "temporal-recall"
 
 class _History(History):
     fields = FIELDS
+    memory_files = "projects/memory"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         return [os.path.join(environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects")]

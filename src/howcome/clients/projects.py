@@ -107,3 +107,17 @@ def _first_line(path: str) -> str:
 def is_inside(path: str, root: str) -> bool:
     """Whether `path` is `root` or below it."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def branch_of(cwd: str) -> str:
+    """The branch that a folder's repository is on; "" outside of one, and where no branch is checked out."""
+    folder = os.path.abspath(cwd or ".")
+    while not os.path.exists(git := os.path.join(folder, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return ""
+    try:
+        if not os.path.isdir(git):
+            git = os.path.join(folder, _first_line(git).removeprefix("gitdir:").strip())
+        return _first_line(os.path.join(git, "HEAD")).partition("refs/heads/")[2]
+    except OSError:
+        return ""

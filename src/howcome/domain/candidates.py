@@ -26,13 +26,18 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
-_WORDS = re.compile(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\. (?:Then|Instead)\b|$)", re.DOTALL)
+_WORDS = re.compile(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\. ((?:Then|Instead)\b.*)|$)", re.DOTALL)
 
 
 def users_words(text: str) -> str:
     """The user's own words in a memory that quotes them beside what they were about; "" in every other."""
+    return words_and_outcome(text)[0]
+
+
+def words_and_outcome(text: str) -> tuple[str, str]:
+    """The user's own words in a memory that quotes them, and what was done then; "" for what it has not."""
     found = _WORDS.match(text)
-    return found[1] if found else ""
+    return (found[1], found[2] or "") if found else ("", "")
 
 
 TRUST = (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL, events.ORIGIN_TASK, events.ORIGIN_ASSISTANT, events.ORIGIN_USER)

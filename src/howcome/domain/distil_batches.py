@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
-from howcome.domain.memories import HAND
+from howcome.domain.memories import LLM, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,8 @@ class Applied:
 def is_free(memory: Memory) -> bool:
     """Whether a model may take a memory away: a distiller made it, and nobody did anything to it since.
 
-    What somebody keeps, pinned, resolved or owns is theirs.
+    What somebody keeps, pinned, resolved, owns or put into several projects is theirs, and what a file says is the
+    file's.
     """
-    is_ours = memory.source != HAND and memory.agent is None and memory.project is not None
-    return memory.is_live and is_ours and memory.pinned_ms is None and memory.status_ms is None
+    is_ours = memory.source in (RULES, LLM) and memory.agent is None and memory.project is not None
+    return memory.is_live and is_ours and not memory.also and memory.pinned_ms is None and memory.status_ms is None

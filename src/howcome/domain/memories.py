@@ -16,9 +16,10 @@ TYPES = ("decision", "failure", "pattern", "dependency", "context", "discovery")
 """Every type of memory, in the order of their numbers in the store (append only)."""
 
 DEFAULT_TYPE = "context"
-HAND, RULES, LLM = "hand", "rules", "llm"
-SOURCES = (HAND, RULES, LLM)
-"""Where a memory comes from: somebody kept it, or a distiller of that name found it in what was said."""
+HAND, RULES, LLM, CLIENT = "hand", "rules", "llm", "client"
+SOURCES = (HAND, RULES, LLM, CLIENT)
+"""Where a memory comes from: somebody kept it, a distiller of that name found it in what was said, or a client wrote it
+into a file of its own."""
 
 LEVELS = ("short-term", "long-term", "shared")
 """How far a memory reaches: a situation, a project's knowledge, everybody's (see `Memory.level`)."""
@@ -33,6 +34,9 @@ MAX_TEXT_CHARS = 8000
 
 MAX_AGENT_CHARS = 120
 MAX_EVIDENCE = 50
+MAX_ALSO = 50
+"""Of more projects than that it is said that it holds everywhere."""
+
 SUMMARY_CHARS = 160
 
 
@@ -42,7 +46,7 @@ class Memory:
     Attributes:
         row: The store's row id.
         key: 16 bytes that no other memory has; the beginning of it is the id.
-        project: Root of its project; None: it holds everywhere.
+        project: Root of its project; None: it holds everywhere. `also`: roots of the other projects that it holds in.
         agent: Who owns it, if somebody does: only the owner forgets it.
         origin: Whose words it is (domain.events.ORIGINS).
         supersedes: Row of the memory that this one took the place of; `superseded_by`: of the one that took its.
@@ -52,14 +56,16 @@ class Memory:
         pinned_ms: When somebody pinned it: it does not fade. `status_ms`: when somebody set its status.
         wrong_ms: When somebody called it wrong: nothing distilled that says the same becomes a memory again.
         contradicts: Ids of the live memories that it may contradict, as long as it lives and nobody has settled it.
-        source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "".
+        gone_ms: When the file that it is from no longer said it.
+        source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "" (of CLIENT the file).
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
         is_outside: Whether a file brought it and nobody has accepted it yet.
     """
 
     __slots__ = (
-        "access_count", "agent", "contradicts", "created_ms", "deleted_ms", "evidence", "is_outside", "key", "origin",
-        "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
+        "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_outside",
+        "key",
+        "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
         "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
     )  # fmt: skip
 
@@ -84,17 +90,24 @@ class Memory:
         self.pinned_ms: int | None = values["pinned_ms"]  # type: ignore[assignment]
         self.status_ms: int | None = values["status_ms"]  # type: ignore[assignment]
         self.wrong_ms: int | None = values.get("wrong_ms")  # type: ignore[assignment]
+        self.gone_ms: int | None = values.get("gone_ms")  # type: ignore[assignment]
         self.supersedes_id = _id_of(values["supersedes_key"])
         self.superseded_by_id = _id_of(values["superseded_by_key"])
         self.evidence = list(evidence)
         self.is_outside = bool(values.get("is_outside"))
         others: list[str] = values.get("contradicts") or []  # type: ignore[assignment]
+        self.also: list[str] = values.get("also") or []  # type: ignore[assignment]
         self.contradicts = [memory_id(bytes.fromhex(key)) for key in others] if self.is_live else []
 
     @property
     def id(self) -> str:
         """The short id that people and agents see; any unique prefix of it finds the memory too."""
         return memory_id(self.key)
+
+    @property
+    def roots(self) -> list[str]:
+        """The roots of all projects that it holds in, its own first; none where it holds everywhere."""
+        return [] if self.project is None else [self.project, *self.also]
 
     @property
     def cited(self) -> str:
@@ -106,6 +119,11 @@ class Memory:
     def is_live(self) -> bool:
         """Whether it is searched and said: neither forgotten nor superseded nor purged."""
         return self.deleted_ms is None and self.superseded_by is None and self.purged_ms is None
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether it was forgotten because its file no longer says it, by nobody."""
+        return self.gone_ms is not None and self.deleted_ms == self.gone_ms
 
     @property
     def level(self) -> str:
@@ -142,7 +160,7 @@ class Claims:
 
 
 class NewMemory:
-    """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere.
+    """A memory ready to be stored: redacted, checked, keyed. `project` is a root, None everywhere; `also` are others'.
 
     `digest` tells equal texts (whatever their case and spacing) of one scope; `supersedes` is the row it replaces;
     `said` is every time (UTC ms, event id) it was said. A copy of another store's comes as it is there: perhaps
@@ -152,9 +170,10 @@ class NewMemory:
     """
 
     __slots__ = (
-        "agent", "claims", "created_ms", "deleted_ms", "digest", "evidence", "is_copy", "key", "origin", "pinned_ms",
-        "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject", "supersedes",
-        "text", "type", "wrong_ms",
+        "agent", "also", "claims", "created_ms", "deleted_ms", "digest", "evidence", "gone_ms", "is_copy", "key",
+        "origin",
+        "pinned_ms", "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject",
+        "supersedes", "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor
@@ -180,8 +199,10 @@ class NewMemory:
         pinned_ms: int | None = None,
         status_ms: int | None = None,
         wrong_ms: int | None = None,
+        gone_ms: int | None = None,
         claims: Claims | None = None,
         replaces: int | None = None,
+        also: Sequence[str] = (),
     ) -> None:
         self.key, self.digest, self.type, self.text, self.project = key, digest, type, text, project
         self.agent, self.origin, self.status, self.created_ms = agent, origin, status, created_ms
@@ -189,7 +210,7 @@ class NewMemory:
         self.is_copy, self.deleted_ms, self.purged_ms = is_copy, deleted_ms, purged_ms
         self.source, self.subject, self.said = source, subject, tuple(said)
         self.pinned_ms, self.status_ms, self.wrong_ms = pinned_ms, status_ms, wrong_ms
-        self.claims, self.replaces = claims, replaces
+        self.gone_ms, self.claims, self.replaces, self.also = gone_ms, claims, replaces, tuple(also)
         self.same_as: int | None = None
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from howcome.domain.candidates import Candidate
-    from howcome.domain.memories import Memory
+    from howcome.domain.memories import Memory, NewMemory
 
 
 class NewCandidate:
@@ -198,6 +198,34 @@ class Beside:
         differs: Sequence[tuple[bytes, bytes, str]],
     ) -> None:
         self.same, self.taken, self.differs = same, list(taken), list(differs)
+
+
+class Steps:
+    """What keeps memories in step with files: new ones, and rows that a file no longer says, or says again.
+
+    `is_whole`: whether nothing is left to look at.
+    """
+
+    __slots__ = ("back", "gone", "is_whole", "new")
+
+    def __init__(self) -> None:
+        self.new: list[NewMemory] = []
+        self.gone: list[int] = []
+        self.back: list[int] = []
+        self.is_whole = True
+
+    def add(self, other: Steps) -> None:
+        """These, too."""
+        self.new, self.gone, self.back = self.new + other.new, self.gone + other.gone, self.back + other.back
+
+    def counts(self) -> dict[str, int]:
+        """How many memories are made, taken away, and brought back."""
+        return {"added": len(self.new), "forgotten": len(self.gone), "restored": len(self.back)}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.new or self.gone or self.back)
 
 
 class Changes:

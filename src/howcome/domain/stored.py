@@ -286,6 +286,25 @@ class Reminder:
     ) -> None:
         self.event, self.score, self.passages, self.rows, self.memory = event, score, passages, rows, memory
 
+    @property
+    def source(self) -> StoredEvent | Memory:
+        """What it is from.
+
+        Raises:
+            ValueError: it is neither of an event nor of a memory.
+        """
+        found = self.event or self.memory
+        if found is None:
+            raise ValueError("a reminder is of an event or of a memory")
+        return found
+
+    @property
+    def said_ms(self) -> int:
+        """When it was said last, UTC milliseconds."""
+        if self.memory is not None:
+            return self.memory.said_ms or self.memory.created_ms
+        return (self.event.ts_ms or self.event.order_ms) if self.event is not None else 0
+
 
 class IndexRow:
     """What a search index needs of one event, but for its search text."""

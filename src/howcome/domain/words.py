@@ -11,13 +11,14 @@ from importlib.resources import files
 
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "chores", "dangles", "passes",
-    "recalls", "asking",
+    "recalls", "asking", "rules",
 )  # fmt: skip
 """A sentence that begins with one of these tells what is done next (narrates), hangs on the one before it (dangles), or
 is of the day (passes); who says one of these is not sure (guesses), names why something is as it is (causes; blames are
 the surest), gives a reason (reasons), says yes (confirms), takes back what was said before (retracts), or names what is
 left to do (open). A prompt of nothing but chores asks for a step of the day. Who asks about the past says one of
-these (recalls), and others that say nothing of its subject (asking)."""
+these (recalls), and others that say nothing of its subject (asking). Who wants something kept to says
+one of rules."""
 
 
 MAX_WORD_CHARS = 80
@@ -62,3 +63,15 @@ def has(text: str, name: str) -> bool:
 def without(text: str, name: str) -> str:
     """A text in lower case, without the words of a list."""
     return _pattern(name).sub(" ", text.lower())
+
+
+def rest_of(text: str, *names: str) -> str:
+    """A text without the words of some lists; what is left keeps its case."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters have no lower case of their length
+        text = lowered
+    kept, end = [], 0
+    for match in _pattern(*names).finditer(lowered):
+        kept.append(text[end : match.start()])
+        end = match.end()
+    return " ".join("".join((*(f"{part} " for part in kept), text[end:])).split())

@@ -78,7 +78,7 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
     notes, traps = read_notes(folder)
     read = {note.session for note in notes}
     with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
-        import_s = _import(folder, read if only_read else None, home, keep, progress)
+        import_s = import_set(folder, read if only_read else None, home, keep, progress)
         pool = Pool(home)
         progress(f"{folder.name}: distilling")
         started_s, started_ms = time.perf_counter(), time.time_ns() // 1_000_000
@@ -123,7 +123,7 @@ def alike(embedder: Embedder | None, texts: Sequence[str]) -> set[tuple[int, int
     return {(int(one), int(other)) for one, other in zip(*pairs, strict=True) if one < other}
 
 
-def _import(folder: Path, read: set[str] | None, home: str, keep: Path | None, progress: Progress) -> float | None:
+def import_set(folder: Path, read: set[str] | None, home: str, keep: Path | None, progress: Progress) -> float | None:
     """Fills the store of `home`; the seconds that reading took, None where a kept store was copied."""
     kept = keep / (folder.name if read is None else f"{folder.name}, read sessions") if keep is not None else None
     if kept is not None and kept.is_dir():

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from howcome.domain.memories import HAND
-from howcome.present.render import Rendered, block, entry, joined, said
-from howcome.present.views import contradiction_of, reminder_view
+from howcome.domain.stored import Reminder
+from howcome.present.render import BITES_HEADING, BRIEFING_HEADING, Rendered, block, entry, joined, line, said
+from howcome.present.views import contradiction_of, reminder_view, source_of
+from howcome.recall.bites import bite_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from howcome.domain.stored import Reminder
+    from howcome.domain.memories import Memory
     from howcome.present.views import View
 
 _WHO = {"user": "user", "assistant": "agent"}
 
 
+MAX_BITES_CHARS = 600
+"""Some 150 tokens for all, with what stands around them."""
+
+
+def render_bites(found: Sequence[Reminder], now_ms: int) -> tuple[str, list[Reminder]]:
+    """One dated line each, and those that are in it; '' for none."""
+    lines = [line(head, text) for head, text in bite_lines(found, now_ms)]
+    nonce = _nonce(found[0].source.key) if found else ""
+    while lines and len(block(lines, nonce, BITES_HEADING)) > MAX_BITES_CHARS:
+        lines.pop()
+    return (block(lines, nonce, BITES_HEADING), list(found[: len(lines)])) if lines else ("", [])
+
+
 def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, list[Reminder]]:
     """The block for a prompt, at most `limit_chars` long, and the reminders that are in it."""
-    first = (found[0].event or found[0].memory) if found else None
-    if first is None:
+    if not found:
         return "", []
-    nonce = first.key.hex()[16:24]  # a keyed hash, or random: nobody who wrote the text could know it
+    nonce = _nonce(found[0].source.key)
     room = limit_chars - len(block((), nonce))
     parts: list[Rendered] = []
     told: list[Reminder] = []
@@ -35,11 +49,26 @@ def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, li
     return (block(parts, nonce), told) if told else ("", [])
 
 
+def render_briefing(lines: Sequence[tuple[str, Memory | None]]) -> tuple[str, list[Reminder]]:
+    """The block that a session begins with, and the memories in it; '' for none."""
+    told = [memory for _, memory in lines if memory is not None]
+    if not told:
+        return "", []
+    parts = [line("", text) for text, _ in lines]
+    reminders = [Reminder(None, 1.0, [(memory.type, memory.text)], [memory.row], memory) for memory in told]
+    return block(parts, _nonce(told[0].key), BRIEFING_HEADING), reminders
+
+
+def _nonce(key: bytes) -> str:
+    """A part of a keyed hash, or of random bytes, that no id shows: nobody who wrote the text could know it."""
+    return key.hex()[16:24]
+
+
 def _entry(view: View) -> Rendered:
     day = (view["ts"] or "undated")[:10]
     if view.get("kind") == "memory":
         by_hand = view["source"] == HAND
-        kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, distilled {view['cited']}".rstrip()
+        kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, {source_of(view)} {view['cited']}".rstrip()
         head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, contradiction_of(view))))
         return entry(head, view["passages"][0][1], mark="\n")
     place = f", branch {view['branch']}" if view["branch"] else ""

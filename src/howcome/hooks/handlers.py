@@ -10,7 +10,9 @@ import time
 
 from howcome.clients import hook
 from howcome.clients.hook import text_of
+from howcome.clients.projects import branch_of
 from howcome.clients.registry import DEFAULT, client_of
+from howcome.settings import BITES, OFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     Handler = Callable[["Asked"], "Reply"]
 
 MIN_PROMPT_CHARS = 4
+NEW_WINDOWS = ("", "startup", "clear")
+"""How a session begins whose window holds nothing yet; an agent that does not say so begins one."""
+
 MEET_S = 0.3
 """How long git may be asked for the first commits of a repository that is new here, when a session begins."""
 
@@ -36,18 +41,23 @@ class Reply:
     A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
     """
 
-    __slots__ = ("_app", "_said", "_session", "context", "text")
+    __slots__ = ("_app", "_hook", "_said", "_session", "context", "text")
 
     def __init__(
-        self, context: str = "", app: App | None = None, session: str = "", said: Sequence[Reminder] = ()
+        self,
+        context: str = "",
+        app: App | None = None,
+        session: str = "",
+        said: Sequence[Reminder] = (),
+        hook: str = "UserPromptSubmit",
     ) -> None:
         self.context, self.text = context, ""
-        self._app, self._session, self._said = app, session, list(said)
+        self._app, self._session, self._said, self._hook = app, session, list(said), hook
 
     def record(self) -> None:
         """Remembers what was said, so that the session is not told twice."""
         if self._app is not None and self._said:
-            self._app.search.record_said(self._session, "UserPromptSubmit", self._said)
+            self._app.search.record_said(self._session, self._hook, self._said)
 
     def close(self) -> None:
         """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
@@ -128,7 +138,7 @@ def recall(asked: Asked) -> Reply:
         return Reply()
     from howcome.app import open_for_recall
     from howcome.clients.roots import is_clients
-    from howcome.hooks.context import render_context
+    from howcome.hooks.context import render_bites, render_context
 
     settings, embedder = asked.settings, asked.embedder
     app = open_for_recall(settings, asked.deadline, None if embedder is None else embedder.for_prompts(settings))
@@ -141,7 +151,9 @@ def recall(asked: Asked) -> Reply:
         return history.recent_text(path) if history and is_read else ""
 
     found = app.search.recall(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
-    context, said = render_context(found, settings.recall_chars)
+    is_brief = settings.inject == BITES
+    now_ms = time.time_ns() // 1_000_000
+    context, said = render_bites(found, now_ms) if is_brief else render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said)
 
 
@@ -187,6 +199,23 @@ def catch_up(asked: Asked) -> Reply:
     return Reply()
 
 
+def begin(asked: Asked) -> Reply:
+    """A session begins: as `catch_up`, then what earlier sessions left behind, where the window is new."""
+    catch_up(asked)
+    settings = asked.settings
+    if settings.inject == OFF or not settings.briefing_tokens or asked.text("source") not in NEW_WINDOWS:
+        return Reply()
+    from howcome.app import open_for_recall
+    from howcome.hooks.context import render_briefing
+
+    app = open_for_recall(settings, asked.deadline)
+    if app is None:
+        return Reply()
+    cwd = asked.text("cwd")
+    context, said = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
+    return Reply(context, app, asked.text("session_id"), said, "SessionStart")
+
+
 def _with_time_to_index(asked: Asked) -> float:
     return asked.deadline - 0.2 * (asked.deadline - time.monotonic())
 
@@ -218,7 +247,7 @@ def take_spool(asked: Asked) -> Reply:
 
 
 HANDLERS: dict[str, Handler] = {
-    hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: catch_up,
+    hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
     hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

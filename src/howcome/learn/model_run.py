@@ -68,6 +68,7 @@ class ModelReport:
         added, updated, forgotten: Memories. `duplicates`: answers that say what is known.
         contradictions: Pairs on the review list. `rejected`: operations that were not done, by reason.
         waiting: Batches that still wait; `problem`: why, '' when they only wait for the next run.
+        pause_s: How long the model is left alone because of it.
         is_whole: Whether it came to its end.
     """
 
@@ -82,6 +83,7 @@ class ModelReport:
     contradictions: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
     problem: str = ""
+    pause_s: int = 0
     is_whole: bool = True
 
 
@@ -145,7 +147,7 @@ class ModelDistillation:
                 if not is_ours:
                     report.problem = "another process is asking the model"
                     break
-                report.problem = self._pause()
+                report.problem, report.pause_s = self._pause()
                 pending = self._store.distil_batches.pending(scope, since_ms)
                 left = {tried[one.row] for one in pending if one.row in tried}
                 waiting = [one for one in pending if one.session not in left]  # what follows waits for what is before
@@ -261,15 +263,19 @@ class ModelDistillation:
     def _leave_alone(self, problem: str, wait_s: float, report: ModelReport) -> None:
         now_ms, pause_ms = self._now_ms(), min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
         self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
-        report.problem = problem
+        report.problem, report.pause_s = problem, pause_ms // 1000
 
-    def _pause(self) -> str:
-        """Why the model is left alone now, '' when it is not: a stop before failures, which it outlasts."""
+    def _pause(self) -> tuple[str, int]:
+        """Why the model is left alone now, and for how many seconds (0 until somebody allows it again); ('', 0) when it
+        is not. A stop comes before failures, which it outlasts.
+        """  # noqa: D205 - one sentence
         if self._store.spending.stopped_ms() is not None:
-            return STOPPED
+            return STOPPED, 0
         now_ms = self._now_ms()
         pause = self._store.model_answers.pause_of(self._known_as, now_ms)
-        return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""
+        if pause is None or pause[0] - now_ms > MAX_PAUSE_MS:
+            return "", 0
+        return pause[1], (pause[0] - now_ms + 999) // 1000
 
 
 def _is_about(error: ProviderError) -> bool:

@@ -97,7 +97,7 @@ class _Reconciliation:
         self._related: list[tuple[_Group, _Group]] = []
         self._turned: list[tuple[_Group, _Group]] = []
         self._members: dict[bytes, list[_Group]] = {}
-        self._pinned = {memory.key for memory in known.kept if memory.pinned_ms is not None}
+        self._pinned = {one.key for one in known.kept if one.pinned_ms is not None or one.also}  # gone here, gone there
 
     def plan(self) -> Plan:
         """Groups, then what says the same, then what takes the place of what."""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory, Review
-    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Taught, Told
+    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Steps, Taught, Told
     from howcome.domain.stored import Filter, Scope
 
 
@@ -51,16 +51,16 @@ class Memories(Protocol):
         """Pins a memory, or (None) lets it go."""
         ...
 
+    def set_also(self, row: int, roots: Iterable[str], left: Iterable[str], now_ms: int) -> None:
+        """A memory holds in these other projects from now on, and in some no longer; all by their roots."""
+        ...
+
     def record_access(self, rows: Iterable[int], now_ms: int) -> None:
         """Counts that memories were read on purpose."""
         ...
 
     def said(self, row: int) -> list[tuple[int, str]]:
         """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
-        ...
-
-    def wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
         ...
 
 
@@ -197,6 +197,10 @@ class Candidates(Protocol):
         """Which source found memories (by key), and how often they were said; of those kept by hand nothing."""
         ...
 
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
+        ...
+
     def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
         """Makes a project's distilled memories what a plan says, in one transaction; None when something has changed.
 
@@ -207,6 +211,22 @@ class Candidates(Protocol):
 
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
+        ...
+
+
+class InStep(Protocol):
+    """Memories of files, which are kept in step with what these say."""
+
+    def stamp(self) -> tuple[int, ...]:
+        """Another one after each change of a memory."""
+        ...
+
+    def found_by(self, source: str) -> dict[int, list[str]]:
+        """Distilled memories (rows) that a source found, each in all its wordings; none where another one did, too."""
+        ...
+
+    def apply(self, stamp: tuple[int, ...], steps: Steps, now_ms: int) -> bool:
+        """Does all that, in one transaction; False when a memory has changed since the stamp was taken."""
         ...
 
 

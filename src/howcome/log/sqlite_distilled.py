@@ -6,11 +6,12 @@ import json
 
 from howcome.domain import events
 from howcome.domain.candidates import WISH
-from howcome.domain.memories import RULES, MemoryFilter
+from howcome.domain.memories import CLIENT, RULES, MemoryFilter
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
 from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_writing import MemoryWriter
 from howcome.log.sqlite_projects import SqliteProjects
 
 TYPE_CHECKING = False
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Taught
+    from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught
     from howcome.log.database import Database
-    from howcome.log.memory_rows import Candidates, MemoryVectors
+    from howcome.log.memory_rows import Candidates, InStep, MemoryVectors
 
 MAX_KNOWN = 1_000_000
 _DUE = (
@@ -43,9 +44,9 @@ TOUCHED = (
     "(access_count > 0 OR deleted_ms IS NOT NULL OR purged_ms IS NOT NULL OR pinned_ms IS NOT NULL"  # noqa: S608 - fixed text
     " OR status_ms IS NOT NULL OR EXISTS (SELECT 1 FROM memory_injections WHERE memory_id = memories.id)"
     " OR EXISTS (SELECT 1 FROM memory_reviews WHERE settled_ms IS NOT NULL AND memories.id IN (older, newer))"
-    f" OR EXISTS ({_BY_HAND}))"
+    f" OR EXISTS ({_BY_HAND}) OR EXISTS (SELECT 1 FROM memory_projects WHERE memory_id = memories.id))"
 )
-"""Somebody read, was told, forgot, changed, pinned or settled something about a memory."""
+"""Somebody read, was told, forgot, changed, pinned or settled something about a memory, or said where else it holds."""
 
 
 class SqliteCandidates:
@@ -156,7 +157,8 @@ class SqliteCandidates:
         ]
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
         found = self._memories.select(Scope.project(project_id), wanted, MAX_KNOWN, oldest_first=True)
-        kept = [memory for memory in found if not memory.is_outside]
+        let_go = {one.row for one in found if one.source == CLIENT and one.is_let_go}  # nobody meant it
+        kept = [memory for memory in found if not (memory.is_outside or memory.row in let_go)]
         touched = self._db.rows(f"SELECT key FROM memories WHERE project_id = ? AND {TOUCHED}", (project_id,))  # noqa: S608 - fixed text
         return Known(project_id, candidates, kept, touched={key for (key,) in touched}, stamp=stamp)
 
@@ -188,12 +190,59 @@ class SqliteCandidates:
         )
         return {key: Told(source, sessions, max(1, projects)) for key, source, sessions, projects in rows}
 
+    def wordings(self, row: int) -> list[str]:
+        """The other words in which sessions said what a memory says, in order."""
+        sql = (
+            "SELECT c.text FROM candidates c JOIN memories m ON m.key = c.memory_key AND m.text != c.text"
+            " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
+        )
+        return [text for (text,) in self._db.rows(sql, (row,))]
+
     def sample(self, scope: Scope, source: str) -> list[Memory]:
         """All live memories of a scope that come from a distiller, in the order of their keys."""
-        where = "" if scope.is_everything else " AND project_id = ?2"
+        where = "" if scope.is_everything else f" AND {HOLDS.format('memories', '?2')}"
         sql = f"SELECT id FROM memories WHERE {LIVE} AND source = ?1{where}"  # noqa: S608 - fixed text
         rows = self._db.rows(sql, (source, *([] if scope.is_everything else [scope.project_id])))
         return sorted(self._memories.by_row([row for (row,) in rows]).values(), key=lambda memory: memory.key)
+
+
+class SqliteInStep:
+    """See `log.memory_rows.InStep`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db, self._writer = db, MemoryWriter(db)
+
+    def stamp(self) -> tuple[int, ...]:
+        """Another one after each change of a memory."""
+        return tuple(self._db.row("SELECT coalesce(max(change), 0), count(*), coalesce(max(id), 0) FROM memories"))
+
+    def found_by(self, source: str) -> dict[int, list[str]]:
+        """Distilled memories (rows) that a source found, each in all its wordings; none where another one did, too."""
+        rows = self._db.rows(
+            "SELECT m.id, iif(min(c.source) = max(c.source), json_group_array(DISTINCT c.text), '[]') FROM memories m"
+            " JOIN candidates c ON c.memory_key = m.key WHERE m.source = ? AND m.superseded_by IS NULL"
+            " AND m.purged_ms IS NULL GROUP BY m.id HAVING sum(c.source = ?) > 0",
+            (RULES, source),
+        )
+        return {row: json.loads(texts) for row, texts in rows}
+
+    def apply(self, stamp: tuple[int, ...], steps: Steps, now_ms: int) -> bool:
+        """Does all that, in one transaction; False when a memory has changed since the stamp was taken."""
+        with self._db.transaction():
+            if self.stamp() != stamp:
+                return False
+            for row in steps.gone:
+                self._writer.change(row, "deleted_ms = ?, gone_ms = ?", now_ms, now_ms)
+            for row in steps.back:
+                self._writer.change(row, "deleted_ms = NULL, gone_ms = NULL")
+            for new in steps.new:
+                self._writer.add(new)
+            self._db.execute(  # what sessions say, too, may be a memory by itself again, or be none any more
+                "INSERT OR IGNORE INTO unreconciled SELECT project_id FROM memories"
+                " WHERE project_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+                (json.dumps([*steps.gone, *steps.back]),),
+            )
+        return True
 
 
 class SqliteMemoryVectors:
@@ -245,3 +294,4 @@ def _candidate_row(new: NewCandidate, ids: Mapping[str, int | None]) -> tuple[ob
 
 if TYPE_CHECKING:
     _: tuple[type[Candidates], type[MemoryVectors]] = SqliteCandidates, SqliteMemoryVectors
+    _in_step: type[InStep] = SqliteInStep

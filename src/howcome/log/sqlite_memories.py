@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain import memories
-from howcome.log.sqlite_memory_rows import OUTSIDE, SELECT, memories_by_row, memory_of
+from howcome.log.sqlite_memory_rows import HOLDS, OUTSIDE, SELECT, memories_by_row, memory_of
 from howcome.log.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
@@ -51,6 +51,11 @@ class SqliteMemories:
         with self._db.transaction():
             self._writer.change(row, "pinned_ms = ?", pinned_ms)
 
+    def set_also(self, row: int, roots: Iterable[str], left: Iterable[str], now_ms: int) -> None:
+        """A memory holds in these other projects from now on, and in some no longer; all by their roots."""
+        with self._db.transaction():
+            self._writer.hold(row, roots, left, now_ms)
+
     def record_access(self, rows: Iterable[int], now_ms: int) -> None:
         """Counts that memories were read on purpose."""
         with self._db.transaction():
@@ -76,7 +81,8 @@ class SqliteMemories:
     def live_twin(self, row: int) -> Memory | None:
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
         found = self._db.row(
-            "SELECT o.id FROM memories m JOIN memories o ON o.digest = m.digest AND o.project_id IS m.project_id"  # noqa: S608 - fixed text
+            "SELECT o.id FROM memories m JOIN memories o ON o.digest = m.digest"  # noqa: S608 - fixed text
+            f" AND (o.project_id IS m.project_id OR {HOLDS.format('o', 'm.project_id')})"
             " AND o.agent IS m.agent AND o.id != m.id WHERE m.id = ? AND o.deleted_ms IS NULL"
             f" AND o.superseded_by IS NULL AND o.purged_ms IS NULL AND NOT {OUTSIDE.format('o')} LIMIT 1",
             (row,),
@@ -90,11 +96,11 @@ class SqliteMemories:
         if wanted.is_global_only:
             clauses.append("m.project_id IS NULL")
         elif wanted.is_own_only:
-            clauses.append("m.project_id = ?")
-            values.append(scope.project_id)
+            clauses.append(HOLDS.format("m", "?"))
+            values += [scope.project_id] * 2
         elif not scope.is_everything:
-            clauses.append("(m.project_id IS NULL OR m.project_id = ?)")
-            values.append(scope.project_id)
+            clauses.append(f"(m.project_id IS NULL OR {HOLDS.format('m', '?')})")
+            values += [scope.project_id] * 2
         for column in ("type", "agent", "status", "source"):
             if getattr(wanted, column) is not None:
                 clauses.append(f"m.{column} = ?")
@@ -124,14 +130,6 @@ class SqliteMemories:
         """Every time (UTC ms, event id) a memory was said, in order."""
         sql = "SELECT ts_ms, event FROM memory_said WHERE memory_id = ? ORDER BY ts_ms, event"
         return list(self._db.rows(sql, (row,)))
-
-    def wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
-        sql = (
-            "SELECT c.text FROM candidates c JOIN memories m ON m.key = c.memory_key AND m.text != c.text"
-            " WHERE m.id = ? GROUP BY c.text ORDER BY min(c.ts_ms), c.text"
-        )
-        return [text for (text,) in self._db.rows(sql, (row,))]
 
 
 if TYPE_CHECKING:

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 OUTSIDE = "EXISTS (SELECT 1 FROM memory_reviews WHERE newer = {}.id AND reason = 'imported' AND settled_ms IS NULL)"
 """A file brought a memory, and nobody has accepted it."""
 
+HOLDS = "({0}.project_id = {1} OR {0}.id IN (SELECT memory_id FROM memory_projects WHERE project_id = {1}))"
+"""A memory ({0}) holds in a project ({1}): it is its own, or one of the others."""
+
+_ALSO = (
+    "(SELECT json_group_array(a.root ORDER BY a.root) FROM memory_projects s JOIN projects a ON a.id = s.project_id"
+    " WHERE s.memory_id = m.id AND s.project_id != m.project_id)"
+)
 CONTRADICTS = (
     "(SELECT json_group_array(lower(hex(o.key)) ORDER BY o.id) FROM memory_reviews r JOIN memories o"
     " ON o.id = iif(r.older = m.id, r.newer, r.older) AND o.id != m.id WHERE (r.older = m.id OR r.newer = m.id)"
@@ -30,13 +37,14 @@ ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
     "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
-    "wrong_ms", "supersedes_key", "superseded_by_key", "is_outside", "contradicts",
+    "wrong_ms", "gone_ms", "supersedes_key", "superseded_by_key", "is_outside", "contradicts", "also",
 )  # fmt: skip
 SELECT = (
     "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
     " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
-    " m.status_ms, m.wrong_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
+    " m.status_ms, m.wrong_ms, m.gone_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
     f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')}, {CONTRADICTS},"
+    f" {_ALSO},"
     " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
     " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
     " FROM memory_evidence e WHERE e.memory_id = m.id)"
@@ -53,6 +61,7 @@ def memories_by_row(db: Database, rows: Iterable[int]) -> dict[int, Memory]:
 def memory_of(row: Sequence[object]) -> Memory:
     """A row of SELECT as a memory."""
     values = dict(zip(_COLUMNS, row, strict=False))
-    values["contradicts"] = json.loads(values["contradicts"])  # type: ignore[arg-type]
+    for name in ("contradicts", "also"):
+        values[name] = json.loads(values[name])  # type: ignore[arg-type]
     values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
     return Memory(values, json.loads(str(row[-1])))

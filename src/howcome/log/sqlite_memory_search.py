@@ -11,7 +11,7 @@ from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
 from howcome.domain.memories import MemoryHit
 from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.log.gated import Kept
-from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.terms import ALL
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ class SqliteMemorySearch:
             return []
         clauses = [*_restrictions(wanted), *_holding(required)]
         sql = _SEARCH.format("".join(f" AND {clause}" for clause, _ in clauses))
-        values = (_bound(dict(weights)), *(value for _, value in clauses), limit)
+        values = (_bound(dict(weights)), *(value for _, bound in clauses for value in bound), limit)
         return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
 
     def vectors(self, model: str, wanted: Filter) -> list[tuple[int, bytes]]:
@@ -59,32 +59,32 @@ class SqliteMemorySearch:
             "SELECT m.id, v.vector FROM memory_vectors v CROSS JOIN memories m ON m.key = v.key"  # noqa: S608 - fixed text
             f" WHERE v.model = ? AND {LIVE}{where} ORDER BY m.id"
         )
-        return list(self._db.rows(sql, (model, *(value for _, value in restrictions))))
+        return list(self._db.rows(sql, (model, *(value for _, bound in restrictions for value in bound))))
 
 
-def _restrictions(wanted: Filter) -> Iterator[tuple[str, object]]:
+def _restrictions(wanted: Filter) -> Iterator[tuple[str, tuple[object, ...]]]:
     """What a memory must be. Sessions and kinds of events are not asked of memories."""
     if not wanted.scope.is_everything:
-        yield "(m.project_id IS NULL OR m.project_id = ?)", wanted.scope.project_id
+        yield f"(m.project_id IS NULL OR {HOLDS.format('m', '?')})", (wanted.scope.project_id,) * 2
     if wanted.before_ms is not None:
-        yield "m.created_ms < ?", wanted.before_ms
+        yield "m.created_ms < ?", (wanted.before_ms,)
     if wanted.since_ms is not None:
-        yield "m.created_ms >= ?", wanted.since_ms
+        yield "m.created_ms >= ?", (wanted.since_ms,)
     if wanted.memory_types is not None:
-        yield "m.type IN (SELECT value FROM json_each(?))", _bound(list(wanted.memory_types))
+        yield "m.type IN (SELECT value FROM json_each(?))", (_bound(list(wanted.memory_types)),)
     if wanted.origins is not None:
         numbers = [ORIGIN_NUMBERS[origin] for origin in wanted.origins]
-        yield "m.origin IN (SELECT value FROM json_each(?))", _bound(numbers)
+        yield "m.origin IN (SELECT value FROM json_each(?))", (_bound(numbers),)
     if wanted.agent is not None:
-        yield "m.agent = ?", wanted.agent
+        yield "m.agent = ?", (wanted.agent,)
 
 
-def _holding(required: Sequence[Sequence[str]]) -> Iterator[tuple[str, object]]:
+def _holding(required: Sequence[Sequence[str]]) -> Iterator[tuple[str, tuple[object, ...]]]:
     """That a memory holds every term of every group."""
     terms = list(dict.fromkeys(term for group in required for term in group))
     if terms:
         held = "SELECT count(*) FROM json_each(?) needed JOIN memory_words ON term = needed.value AND memory_id = m.id"
-        yield f"({held}) = {len(terms)}", _bound(terms)
+        yield f"({held}) = {len(terms)}", (_bound(terms),)
 
 
 def _bound(value: object) -> Kept:

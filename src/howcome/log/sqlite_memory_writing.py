@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
-from howcome.log.sqlite_memory_rows import LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
+from howcome.log.sqlite_memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
+from howcome.log.sqlite_projects import SqliteProjects
 from howcome.log.sqlite_reads import as_text, one
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ class MemoryWriter:
     """Writes memories, each within the caller's transaction."""
 
     def __init__(self, db: Database) -> None:
-        self._db = db
+        self._db, self._projects = db, SqliteProjects(db)
 
     def add(self, new: NewMemory) -> tuple[Memory, bool]:
         """As `Memories.add`, within a transaction; what comes from outside is put on the review list."""
@@ -40,6 +41,7 @@ class MemoryWriter:
             "UPDATE OR REPLACE memory_reviews SET older = newer WHERE older = ? AND reason = 'imported'",
             "DELETE FROM memory_evidence WHERE memory_id = ?",
             "DELETE FROM memory_said WHERE memory_id = ?",
+            "DELETE FROM memory_projects WHERE memory_id = ?",
             "DELETE FROM memory_reviews WHERE ? IN (older, newer)",
             "UPDATE memories SET supersedes = NULL WHERE supersedes = ?",
             "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?",
@@ -49,19 +51,16 @@ class MemoryWriter:
 
     def _add_row(self, new: NewMemory) -> tuple[Memory, bool]:
         """The row, or the one that says the same."""
-        project_id = self._memory_project(new.project, new.created_ms)
+        project_id = None if new.project is None else self._project_id(new.project, new.created_ms)
         if new.supersedes is not None and not new.is_copy:
             self._require_live(new.supersedes)
         known = self._known_memory(new, project_id)
         if known is not None:
-            found = memories_by_row(self._db, [known])[known]
-            if found.source == HAND and not new.is_copy:
-                self.bear_out(known, new.evidence, ())
-            return found, False
+            return self._said_again(known, new), False
         self._db.execute(
             "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
-            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms, wrong_ms)"
-            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms, wrong_ms, gone_ms)"
+            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 new.key,
                 new.digest,
@@ -80,13 +79,26 @@ class MemoryWriter:
                 new.pinned_ms,
                 new.status_ms,
                 new.wrong_ms,
+                new.gone_ms,
             ),
         )
         row = self._db.last_id()
         if new.supersedes is not None:
             self.change(new.supersedes, "superseded_by = ?", row)
         self.bear_out(row, new.evidence, new.said)
+        if new.also and project_id is not None:
+            self.hold(row, new.also, (), new.created_ms)
         return memories_by_row(self._db, [row])[row], True
+
+    def _said_again(self, row: int, new: NewMemory) -> Memory:
+        """A memory that says the same is borne out, and holds in the other projects for which it is kept again."""
+        found = memories_by_row(self._db, [row])[row]
+        if found.source == HAND and not new.is_copy:
+            self.bear_out(row, new.evidence, ())
+        if new.project is not None and new.also and new.supersedes is None and not new.is_copy:
+            self.hold(row, [new.project, *new.also], (), new.created_ms)
+            return memories_by_row(self._db, [row])[row]
+        return found
 
     def bear_out(self, row: int, evidence: Iterable[str], said: Iterable[tuple[int, str]]) -> None:
         """Adds events that bear a memory out, and times at which it was said."""
@@ -98,6 +110,19 @@ class MemoryWriter:
             self._db.executemany("INSERT OR IGNORE INTO memory_said VALUES (?, ?, ?)", times)
             last = "(SELECT max(ts_ms) FROM memory_said WHERE memory_id = memories.id)"
             self._db.execute(f"UPDATE memories SET said_ms = {last} WHERE id = ?", (row,))  # noqa: S608 - fixed text
+
+    def hold(self, row: int, roots: Iterable[str], left: Iterable[str], now_ms: int) -> None:
+        """A memory holds in other projects, too, and in some no longer; its own, and everywhere, need no row."""
+        more = [(row, self._project_id(root, now_ms)) for root in roots]
+        gone = [(row, project) for root in left if (project := self._projects.of_root(root)) is not None]
+        self._db.executemany(
+            "INSERT OR IGNORE INTO memory_projects SELECT id, ?2 FROM memories WHERE id = ?1 AND project_id != ?2", more
+        )
+        self._db.executemany("DELETE FROM memory_projects WHERE memory_id = ? AND project_id = ?", gone)
+        self._db.executemany(  # what sessions said there is weighed with it from now on, or without it
+            "INSERT OR IGNORE INTO unreconciled VALUES (?)", [(project,) for _, project in (*more, *gone)]
+        )
+        self.change(row, "project_id = project_id")
 
     def take_place(self, older: int, newer: int) -> bool:
         """A memory takes another's place, where nobody has taken that and it has not taken one; whether it did."""
@@ -126,9 +151,11 @@ class MemoryWriter:
         if not found.is_live:
             raise UsageError(f"{found.id} is {found.state} by now; only what is live can be superseded")
 
-    def _memory_project(self, root: str | None, now_ms: int) -> int | None:
-        if root is None:
-            return None
+    def _project_id(self, root: str, now_ms: int) -> int:
+        """The project with this root, be it another root of it; made where there is none."""
+        found = self._projects.of_root(root)
+        if found is not None:
+            return found
         values = (as_text(root), now_ms)
         self._db.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", values)
         return int(one(self._db.execute("SELECT id FROM projects WHERE root = ?", values[:1])))
@@ -140,9 +167,10 @@ class MemoryWriter:
         if found is None and new.deleted_ms is None and new.purged_ms is None:
             own = "" if new.claims is not None else f" AND NOT {OUTSIDE.format('memories')}"  # a stranger's is no twin
             found = self._db.row(
-                f"SELECT id FROM memories WHERE digest = ? AND project_id IS ? AND agent IS ? AND {LIVE}"  # noqa: S608 - fixed text
+                f"SELECT id FROM memories WHERE digest = ? AND agent IS ? AND {LIVE}"  # noqa: S608 - fixed text
+                f" AND (project_id IS ? OR {HOLDS.format('memories', '?')})"
                 f" AND id IS NOT ?{own} ORDER BY id LIMIT 1",
-                (new.digest, project_id, new.agent, new.supersedes),
+                (new.digest, new.agent, *[project_id] * 3, new.supersedes),
             )
         return int(found[0]) if found else None
 

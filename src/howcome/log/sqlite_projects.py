@@ -94,6 +94,9 @@ class SqliteProjects:
                 f"UPDATE memories SET project_id = ?, change = {NEXT_CHANGE} WHERE project_id = ?",  # noqa: S608 - fixed text
                 (kept, joined),
             )
+            execute("UPDATE OR REPLACE memory_projects SET project_id = ? WHERE project_id = ?", (kept, joined))
+            own = "SELECT id FROM memories WHERE project_id = ?1"
+            execute(f"DELETE FROM memory_projects WHERE project_id = ?1 AND memory_id IN ({own})", (kept,))  # noqa: S608 - fixed text
             execute("INSERT OR IGNORE INTO unreconciled VALUES (?)", (kept,))
             execute("DELETE FROM projects WHERE id = ?", (joined,))
             self._alias(root, kept, now_ms)

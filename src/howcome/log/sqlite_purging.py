@@ -67,7 +67,7 @@ class SqlitePurging:
         parts = {part for (part,) in self._db.rows("SELECT key FROM candidates WHERE memory_key = ?", (key,))} | {key}
         stone = "text = '', subject = '', digest = zeroblob(16), agent = NULL, purged_ms = coalesce(purged_ms, ?)"
         self._writer.change(row, stone, now_ms)
-        for table in ("memory_evidence", "memory_said"):
+        for table in ("memory_evidence", "memory_said", "memory_projects"):
             self._db.execute(f"DELETE FROM {table} WHERE memory_id = ?", (row,))  # noqa: S608 - fixed names
         for part in sorted(parts):
             for table in ("candidates", "memory_vectors"):

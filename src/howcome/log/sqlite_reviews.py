@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import IMPORTED, Review
 from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_rows import LIVE, ORIGIN_NUMBERS
+from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.sqlite_memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ class SqliteReviews:
 
     def fading(self, scope: Scope, max_reads: int) -> list[Memory]:
         """Live memories of a scope, not pinned and read at most so often, those said longest ago first."""
-        where = "" if scope.is_everything else " AND (project_id IS NULL OR project_id = ?2)"
+        where = "" if scope.is_everything else f" AND (project_id IS NULL OR {HOLDS.format('memories', '?2')})"
         sql = (
             f"SELECT id FROM memories WHERE {LIVE} AND pinned_ms IS NULL AND access_count <= ?1{where}"  # noqa: S608 - fixed text
             " ORDER BY coalesce(said_ms, created_ms), id"
@@ -40,7 +40,8 @@ class SqliteReviews:
     def waiting(self, scope: Scope, limit: int) -> list[Review]:
         """Pairs of live memories of a scope that nobody settled, newest first; of imported ones the newer lives."""
         older, newer = (" AND ".join(f"{name}.{part}" for part in LIVE.split(" AND ")) for name in ("o", "n"))
-        where = "" if scope.is_everything else " AND (n.project_id IS NULL OR ?2 IN (o.project_id, n.project_id))"
+        here = f"{HOLDS.format('n', '?2')} OR {HOLDS.format('o', '?2')}"
+        where = "" if scope.is_everything else f" AND (n.project_id IS NULL OR {here})"
         sql = (
             f"{_REVIEW} JOIN memories o ON o.id = r.older JOIN memories n ON n.id = r.newer"
             f" WHERE r.settled_ms IS NULL AND {newer} AND ({older} OR r.reason = '{IMPORTED}'){where}"

@@ -66,6 +66,7 @@ class Tool:
 _ID = Parameter("id", "string", "Id of an event (ev-…) or a memory (mem-…); any unique beginning.", is_required=True)
 _WHOLE_ID = Parameter("id", "string", "The memory: its whole id (mem-…).", is_required=True)
 _AGENT_ID = Parameter("agent_id", "string", "Your own agent id, if you use one: it owns the memory.")
+_ALSO = Parameter("also", "strings", "Folders of other repositories that it holds in, too.", high=memories.MAX_ALSO)
 _AS_IS = Parameter("as_is", "boolean", "Keep the words as they are; else first person and feelings may go.")
 _OF_AGENT = Parameter("agent_id", "string", "Only this agent's: a client, a subagent, or an owner of memories.")
 _FULL = Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).")
@@ -161,7 +162,7 @@ _ALL = (
             Parameter("scope", "string", "project (default) or global: true in every project.",
                       choices=("project", "global")),
             Parameter("evidence", "strings", "Ids of events (ev-…) that bear it out.", high=memories.MAX_EVIDENCE),
-            _AS_IS, _AGENT_ID,
+            _ALSO, _AS_IS, _AGENT_ID,
         ), is_read_only=False,
     ),
     Tool(
@@ -174,7 +175,7 @@ _ALL = (
             Parameter("text", "string", "What is true now."),
             _TYPE,
             Parameter("status", "string", "open or resolved.", choices=memories.STATUSES),
-            _AS_IS, _AGENT_ID,
+            _ALSO, _AS_IS, _AGENT_ID,
         ), is_read_only=False,
     ),
     Tool(

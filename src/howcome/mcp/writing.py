@@ -28,11 +28,12 @@ def remember(session: Workplace, arguments: Arguments) -> str:
         worded(arguments.text("text") or "", as_is=arguments.flag("as_is")),
         type=arguments.text("type") or memories.DEFAULT_TYPE,
         project=None if is_global else session.project_folder(),
+        also=_also(session, arguments),
         agent=arguments.text("agent_id"),
         evidence=arguments.texts("evidence"),
         origin=ORIGIN_ASSISTANT,
     )
-    where = "in every project" if memory.project is None else f"in {project_label(memory.project)}"
+    where = _where(memory)
     if not is_new:
         known = f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
         return answer(session.app, known, [entry(memory_head(memory_view(memory)), memory.text)])
@@ -54,13 +55,14 @@ def update_memory(session: Workplace, arguments: Arguments) -> str:
         type=arguments.text("type"),
         status=arguments.text("status"),
         agent=arguments.text("agent_id"),
+        also=_also(session, arguments),
     )
     if memory.supersedes == old.row:
         about = f"({memory.type}, {memory.status})"
         return f"{memory.id} supersedes {old.id}, which stays in its chain {about}.{_taken_out(arguments, memory)}"
     if memory.row != old.row:
         return f"{memory.id} says that already, and is as it was; nothing was superseded: {old.id} stays, too."
-    return f"{memory.id} is {memory.status} now."
+    return f"{memory.id} is {memory.status} now" + (f", {_where(memory)}." if memory.also else ".")
 
 
 def forget(session: Workplace, arguments: Arguments) -> str:
@@ -71,6 +73,20 @@ def forget(session: Workplace, arguments: Arguments) -> str:
     return (
         f"{memory.id} is forgotten: no search finds it{never}. A person can bring it back: howcome restore {memory.id}"
     )
+
+
+def _also(session: Workplace, arguments: Arguments) -> list[str]:
+    """The roots of other projects, by their folders (or their names).
+
+    Raises:
+        UsageError: there is no such project, and no such folder.
+    """
+    named, instead = session.app.projects.named, "or a folder that is there"
+    return [named(folder, session.folder, instead)[1] for folder in arguments.texts("also")]
+
+
+def _where(memory: Memory) -> str:
+    return f"in {', '.join(map(project_label, memory.roots)) or 'every project'}"
 
 
 def _beside(arguments: Arguments, memory: Memory) -> str:

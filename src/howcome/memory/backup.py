@@ -97,7 +97,7 @@ def purge_from_backups(home: str, memory: Memory) -> None:
 def _is_by_hand(memory: Memory) -> bool:
     """Whether reading transcripts again would not give it, or not as it is."""
     touched = (memory.pinned_ms, memory.deleted_ms, memory.status_ms, memory.purged_ms)
-    return memory.source != RULES or any(moment is not None for moment in touched)
+    return memory.source != RULES or bool(memory.also) or any(moment is not None for moment in touched)
 
 
 def _lines(values: Iterable[Mapping[str, object]]) -> bytes:

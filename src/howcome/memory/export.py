@@ -87,8 +87,8 @@ def _in_order(found: Sequence[Memory]) -> Iterator[Memory]:
 def _life(store: Store, memory: Memory) -> dict[str, object]:
     """What a distiller and people added to it; nothing where there is nothing."""
     added: dict[str, object] = {"pinned_ms": memory.pinned_ms, "status_ms": memory.status_ms}
-    added["wrong_ms"] = memory.wrong_ms
-    added["subject"] = memory.subject or None
+    added |= {"wrong_ms": memory.wrong_ms, "gone_ms": memory.gone_ms}
+    added |= {"subject": memory.subject or None, "also": memory.also or None}
     if memory.source != HAND:
         added |= {"source": memory.source, "said": store.memories.said(memory.row)}
     return {name: value for name, value in added.items() if value is not None}

@@ -136,7 +136,8 @@ class MemoryImport:
         if sibling is not None and sibling.is_outside and sibling.superseded_by is None:
             new.supersedes = sibling.row
         new.origin, new.source, new.subject, new.said = events.ORIGIN_EXTERNAL, memories.HAND, "", ()
-        new.pinned_ms, new.wrong_ms, new.created_ms = None, None, min(new.created_ms, now_ms)
+        new.pinned_ms, new.wrong_ms, new.gone_ms = None, None, None
+        new.created_ms = min(new.created_ms, now_ms)
         new.evidence = tuple(event for event in new.evidence if len(event) >= len(ID_PREFIX) + ID_HEX_CHARS)
 
     def _new(self, key: bytes, fields: Mapping[str, object]) -> NewMemory:
@@ -152,6 +153,7 @@ class MemoryImport:
             type=_word(fields, "type", memories.TYPES),
             text=_text(fields, "text") if purged_ms is None else "",
             project=_project(fields),
+            also=_also(fields) if purged_ms is None else (),
             agent=owner(_text(fields, "agent")) if fields.get("agent") is not None else None,
             origin=_word(fields, "origin", events.ORIGINS),
             status=_word(fields, "status", memories.STATUSES),
@@ -167,6 +169,7 @@ class MemoryImport:
             pinned_ms=_time(fields, "pinned_ms"),
             status_ms=_time(fields, "status_ms"),
             wrong_ms=_time(fields, "wrong_ms"),
+            gone_ms=_time(fields, "gone_ms"),
         )
 
 
@@ -213,6 +216,16 @@ def _project(fields: Mapping[str, object]) -> str | None:
     if not root.startswith("/") or len(root) > MAX_PATH_CHARS or not root.isprintable():
         raise UsageError("project is not the path of a folder")
     return root
+
+
+def _also(fields: Mapping[str, object]) -> list[str]:
+    """The roots of other projects, as they are."""
+    value = fields.get("also")
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > memories.MAX_ALSO:
+        raise UsageError(f"also is not a list of at most {memories.MAX_ALSO} folders")
+    return [root for each in value if (root := _project({"project": each}))]
 
 
 def _word(fields: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> str:

@@ -19,7 +19,7 @@ from howcome.memory.chains import give_back, give_back_by_hand, instead, walked
 from howcome.memory.export import exported
 from howcome.memory.importing import MemoryImport
 from howcome.memory.reports import ImportReport, PurgeReport
-from howcome.memory.text import cleaned, owner
+from howcome.memory.text import cleaned, known_word, owner, require_in, require_others
 from howcome.redact.gate import Gate
 
 TYPE_CHECKING = False
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MIN_TEXT_CHARS = 6
 """Shorter texts are in any file by chance: a purge does not look for them."""
-
 
 MAX_COMPARED = 20_000
 """Of more memories the newest are compared with a new one."""
@@ -65,6 +64,7 @@ class Memories:
         *,
         type: str = memories.DEFAULT_TYPE,
         project: str | None,
+        also: Sequence[str] = (),
         agent: str | None = None,
         evidence: Sequence[str] = (),
         status: str = memories.OPEN,
@@ -76,6 +76,7 @@ class Memories:
             text: At most `memories.MAX_TEXT_CHARS`; secrets in it are redacted.
             type: One of `memories.TYPES`.
             project: A folder of the project it holds in; None: everywhere.
+            also: Folders of other projects that it holds in, too.
             agent: Who owns it.
             evidence: Ids of events (any unique beginning) that bear it out.
             status: One of `memories.STATUSES`.
@@ -85,15 +86,18 @@ class Memories:
             UsageError: an argument that cannot be used.
             NotFoundError: evidence that is not there.
         """
+        home = None if project is None else self._root_of(clean_text(project))
+        require_others(home, also := self._roots(also))
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
             digest=b"",
-            type=_known("type", type, memories.TYPES),
+            type=known_word("type", type, memories.TYPES),
             text=text,
-            project=None if project is None else self._root_of(clean_text(project)),
+            project=home,
+            also=also,
             agent=self._owner(agent),
             origin=origin,
-            status=_known("status", status, memories.STATUSES),
+            status=known_word("status", status, memories.STATUSES),
             created_ms=self._now_ms(),
             evidence=self._evidence(evidence),
         )
@@ -108,11 +112,14 @@ class Memories:
         status: str | None = None,
         agent: str | None = None,
         is_person: bool = False,
+        also: Sequence[str] = (),
+        not_in: Sequence[str] = (),
     ) -> Memory:
-        """A memory with another text or type is a new one that supersedes it; another status is set in place.
+        """A memory with another text or type is a new one that supersedes it; all else is set in place.
 
-        A new text is open whatever the old one was. Where another memory says the same already, that one is given back
-        and nothing is superseded: only what `supersedes` the old one's row has taken its place.
+        `also` are folders of projects that it holds in, too, `not_in` of those in which it does not any more. A new
+        text is open whatever the old one was. Where another memory says the same already, that one is given back and
+        nothing is superseded: only what `supersedes` the old one's row has taken its place.
 
         Raises:
             NotFoundError: no such memory, or several.
@@ -122,21 +129,21 @@ class Memories:
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
             raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
-        status = status if status is None else _known("status", status, memories.STATUSES)
-        if text is None and type is None:
-            if status is None:
-                raise UsageError("nothing to change: give a new text, a type or a status")
-            self._store.memories.set_status(found.row, status, self._now_ms())
-            return self._store.memories.by_row([found.row])[found.row]
-        if found.is_outside and not is_person:
+        status = status if status is None else known_word("status", status, memories.STATUSES)
+        require_others(found.project, also := self._roots(also))
+        require_in(found, left := self._roots(not_in))
+        if found.is_outside and not is_person and (text or type or also):
             raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
+        if text is None and type is None:
+            return self._set(found, status, also, left)
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
             digest=b"",
-            type=_known("type", type or found.type, memories.TYPES),
+            type=known_word("type", type or found.type, memories.TYPES),
             text=found.text if text is None else text,
             project=found.project,
+            also=[root for root in (*found.also, *also) if root not in left],
             agent=found.agent,
             origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
             status=status,
@@ -146,6 +153,15 @@ class Memories:
             subject=found.subject,
         )
         return self._keep(new)[0]
+
+    def _set(self, found: Memory, status: str | None, also: Sequence[str], left: Sequence[str]) -> Memory:
+        if also or left:
+            self._store.memories.set_also(found.row, also, left, self._now_ms())
+        elif status is None:
+            raise UsageError("nothing to change: give a new text, a type, a status or another project")
+        if status is not None:
+            self._store.memories.set_status(found.row, status, self._now_ms())
+        return self._store.memories.by_row([found.row])[found.row]
 
     def forget(
         self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
@@ -242,11 +258,12 @@ class Memories:
         """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong."""
         is_agents = new.origin != events.ORIGIN_USER
         wanted = memories.MemoryFilter(is_global_only=new.project is None, with_forgotten=is_agents)
-        scope = Scope.project(None if new.project is None else self._store.projects.of_root(new.project))
-        found = self._store.memories.select(scope, wanted, MAX_COMPARED)
+        roots = [new.project] if new.supersedes is not None else [new.project, *new.also]
+        scopes = [Scope.project(None if root is None else self._store.projects.of_root(root)) for root in roots]
+        found = {one.row: one for scope in scopes for one in self._store.memories.select(scope, wanted, MAX_COMPARED)}
         return [
             one
-            for one in found
+            for one in found.values()
             if not one.is_outside and one.row != new.supersedes and (one.is_live or one.wrong_ms is not None)
         ]
 
@@ -271,6 +288,9 @@ class Memories:
 
     def _clean(self, text: str) -> str:
         return cleaned(text, self._gate.redactor)
+
+    def _roots(self, folders: Sequence[str]) -> list[str]:
+        return [self._root_of(clean_text(folder)) for folder in folders]
 
     def _owner(self, agent: str | None) -> str | None:
         return self._gate.name(owner(agent))
@@ -373,9 +393,3 @@ def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:
         getattr(wanted, name) in (None, getattr(memory, name)) for name in ("type", "status", "source", "agent")
     )
     return narrowed and not (wanted.is_global_only if memory.project is not None else wanted.is_own_only)
-
-
-def _known(name: str, value: str, allowed: Sequence[str]) -> str:
-    if value not in allowed:
-        raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
-    return value

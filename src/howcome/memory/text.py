@@ -1,4 +1,4 @@
-"""What people and agents give a memory: its words, and the name of its owner."""
+"""What people and agents give a memory: its words, the name of its owner, the projects that it holds in."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from howcome.redact.redactor import Redactor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from howcome.domain.memories import Memory
 
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""
@@ -49,6 +51,17 @@ def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> N
         raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
 
 
+def known_word(name: str, value: str, allowed: Sequence[str]) -> str:
+    """A type or a status.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if value not in allowed:
+        raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
+    return value
+
+
 def owner(agent: str | None) -> str | None:
     """The name of an owner: one short line, or none.
 
@@ -61,3 +74,31 @@ def owner(agent: str | None) -> str | None:
     if not name or len(name) > memories.MAX_AGENT_CHARS or not name.isprintable():
         raise UsageError(f"an agent's id is one line of at most {memories.MAX_AGENT_CHARS} characters")
     return name
+
+
+def require_others(project: str | None, also: Sequence[str]) -> None:
+    """Refuses as other projects (all are roots) those that are none.
+
+    Raises:
+        UsageError: it holds there already.
+    """
+    if also and project is None:
+        raise UsageError("it holds in every project already: no other one can be named")
+    if project in also:
+        raise UsageError(f"{project} is its own project already: name the folder of another one")
+
+
+def require_in(memory: Memory, left: Sequence[str]) -> None:
+    """Refuses to take a memory out of projects (roots) that it is not in, or out of its own.
+
+    Raises:
+        UsageError: it is so; the message says what to do instead.
+    """
+    for root in left:
+        if root == memory.project:
+            raise UsageError(
+                f"{root} is its own project: keep it in the other one (`howcome remember --project FOLDER`), then"
+                f" `howcome forget {memory.id}`"
+            )
+        if root not in memory.also:
+            raise UsageError(f"{memory.id} is not in {root}; it holds in {', '.join(memory.roots) or 'every project'}")

@@ -6,7 +6,7 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 from __future__ import annotations
 
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, cut, squeeze
-from howcome.domain.memories import HAND, RESOLVED
+from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
 
@@ -25,6 +25,7 @@ EVIDENCE_CHARS = 4000
 """Of a longer event the beginning is shown: `howcome show` has all of it."""
 
 MAX_PLACE_CHARS = 200
+MAX_FILE_CHARS = 80
 _SHORT_TIME = 16
 
 
@@ -53,10 +54,10 @@ def memory_view(memory: Memory) -> View:
     """A memory; `ts` is `created_at`, as of everything that is found, and `cited` says when its events were."""
     return {
         "id": memory.id, "type": memory.type, "status": memory.status, "state": memory.state,
-        "ts": iso_time(memory.created_ms), "project": memory.project, "agent": memory.agent, "origin": memory.origin,
-        "text": memory.text, "summary": memory.summary, "evidence": memory.evidence, "cited": memory.cited,
-        "access_count": memory.access_count, "scope": "global" if memory.project is None else "project",
-        "level": memory.level, "source": memory.source, "created_at": iso_time(memory.created_ms),
+        "ts": iso_time(memory.created_ms), "project": memory.project, "also": memory.also, "agent": memory.agent,
+        "origin": memory.origin, "text": memory.text, "summary": memory.summary, "evidence": memory.evidence,
+        "cited": memory.cited, "access_count": memory.access_count, "level": memory.level, "source": memory.source,
+        "scope": "global" if memory.project is None else "project", "created_at": iso_time(memory.created_ms),
         "said_at": iso_time(memory.said_ms), "pinned": memory.pinned_ms is not None,
         "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
         "subject": memory.subject, "is_wrong": memory.wrong_ms is not None, "contradicts": memory.contradicts,
@@ -145,11 +146,20 @@ def memory_head(view: View) -> str:
     owner = f"  owner {view['agent']}" if view["agent"] else ""
     state = "" if view["state"] == "live" else f"  {view['state']}"
     state += "  pinned" if view["pinned"] else ""
-    state += "" if view["source"] == HAND else "  distilled"
+    state += f"  {source}" if (source := source_of(view)) else ""
     state += "  from outside, not reviewed" if view["is_outside"] else ""
     state += f"  {contradiction}" if (contradiction := contradiction_of(view)) else ""
-    where = squeeze(view["project"], MAX_PLACE_CHARS) if view["project"] else "every project"
+    where = (
+        squeeze(", ".join([view["project"], *view["also"]]), MAX_PLACE_CHARS) if view["project"] else "every project"
+    )
     return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}  {view['status']}{state}{owner}  {where}"
+
+
+def source_of(view: View) -> str:
+    """Where a memory comes from: of a client's file its name; '' when somebody kept it."""
+    if view["source"] == CLIENT:
+        return f"from the agent's file {squeeze(view['subject'].rpartition('/')[2], MAX_FILE_CHARS)}".rstrip()
+    return "" if view["source"] == HAND else "distilled"
 
 
 def contradiction_of(view: View) -> str:
@@ -159,11 +169,12 @@ def contradiction_of(view: View) -> str:
 
 def memory_line(view: View) -> str:
     """A memory on a line: id, type, day, where it holds, what it says, what has become of it."""
-    where = (view["project"].rstrip("/").rpartition("/")[2] or view["project"]) if view["project"] else "everywhere"
+    roots = [view["project"], *view["also"]] if view["project"] else []
+    where = ", ".join(root.rstrip("/").rpartition("/")[2] or root for root in roots) or "everywhere"
     marks = ["wrong" if view["is_wrong"] else view["state"]] if view["state"] != "live" else []
     marks += ["resolved"] if view["status"] == RESOLVED else []
     marks += ["pinned"] if view["pinned"] else []
-    marks += ["distilled"] if view["source"] != HAND else []
+    marks += [source] if (source := source_of(view)) else []
     marks += ["from outside"] if view["is_outside"] else []
     marks += [f"of {view['agent']}"] if view["agent"] else []
     marks += [contradiction] if (contradiction := contradiction_of(view)) else []
@@ -173,7 +184,7 @@ def memory_line(view: View) -> str:
 
 def hit_line(view: View, running: str, *, with_project: bool) -> str:
     """What stands above a hit's excerpt; `running` is the session that asks."""
-    where = f"  {view['project'] or 'every project'}" if with_project else ""
+    where = f"  {', '.join([view['project'] or 'every project', *view.get('also', ())])}" if with_project else ""
     if view["kind"] == "memory":
         done = "  [resolved]" if view["status"] == RESOLVED else ""
         done += "  [from outside]" if view["is_outside"] else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import time
 import urllib.error
@@ -17,11 +18,14 @@ from howcome.errors import ProviderError
 
 MAX_ANSWER_BYTES = 32 << 20
 CLOSE_S = 0.05
-MAX_SHOWN_CHARS, CHUNK_BYTES = 200, 1 << 16
+MAX_SHOWN_CHARS, CHUNK_BYTES, MAX_LENGTH_DIGITS = 200, 1 << 16, 19
 CONNECT_LIMIT_S = 10.0
 """Who is there takes a connection at once; the answer may take all the time that there is."""
 
 Headers: TypeAlias = Message | Mapping[str, str]
+_CONTEXT = re.compile(r"context (?:size|length|window)|prompt is too long", re.IGNORECASE)
+"""How endpoints say that a question is longer than the model can read (llama.cpp; OpenAI, vLLM; Anthropic)."""
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -31,6 +35,10 @@ class RefusedError(ProviderError):
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+
+
+class TooLongError(RefusedError):
+    """The question is longer than the model's context: in another form it would be, too."""
 
 
 class TryLaterError(ProviderError):
@@ -164,6 +172,8 @@ class Endpoint:
                 raise RefusedError(f"{what}; check {self._setting}_url")
             if time.monotonic() > deadline:
                 raise TimeoutError("the answer takes too long")
+        if size_bytes < _promised_bytes(answer.headers):  # `read1` takes an early end for the end
+            raise ConnectionResetError("the connection ended in mid-answer")
         return b"".join(parts)
 
     def _failure(self, error: urllib.error.HTTPError, deadline: float) -> ProviderError:
@@ -178,7 +188,7 @@ class Endpoint:
             return "no reason given"
         if self._key:
             text = text.replace(self._key, "(key)")
-        return in_one_line(text)
+        return in_one_line(_reason_in(text))
 
 
 def status_error(status: int, headers: Headers, said: str, shown: str, setting: str, key_setting: str) -> ProviderError:
@@ -196,10 +206,30 @@ def status_error(status: int, headers: Headers, said: str, shown: str, setting: 
         target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
         return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
     if status in (408, 425, 429) or status >= 500:
-        return TryLaterError(f"{shown} fails with {status}", _wait_s(headers.get("Retry-After")))
+        reason = f": {said}" if said and not said.startswith(("<", "{")) else ""  # no page, and nothing in JSON
+        return TryLaterError(f"{shown} fails with {status}{reason}", _wait_s(headers.get("Retry-After")))
+    if status in (400, 413) and _CONTEXT.search(said):
+        return TooLongError(f"{shown} refuses with {status}: {said}; the model needs a larger context", status)
     is_key = status in (401, 403)
     step = f"check the key ({key_setting})" if is_key else f"check {setting}_url and what belongs to it"
     return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
+
+
+def _promised_bytes(headers: Headers) -> int:
+    """How long an answer is by its own word; 0 when it does not say, or comes in chunks, which tell their end."""
+    said = "" if headers.get("Transfer-Encoding") else headers.get("Content-Length", "").strip()
+    return int(said) if said.isascii() and said.isdigit() and len(said) < MAX_LENGTH_DIGITS else 0
+
+
+def _reason_in(text: str) -> str:
+    """The sentence in an error's JSON (OpenAI's form and its kin), or all of it where there is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    for name in ("error", "message"):
+        found = found.get(name, found) if isinstance(found, dict) else found
+    return found if isinstance(found, str) and found.strip() else text
 
 
 def in_one_line(text: str) -> str:

@@ -104,21 +104,33 @@ class NotYetError(DeclinedError):
 
 
 class CutShortError(DeclinedError):
-    """The answer reached the limit of its tokens before it was whole; asked again it would do so again."""
+    """The answer reached a limit before it was whole; asked again it would do so again."""
 
-    def __init__(self, model: str, most_tokens: int, usage: Usage) -> None:
-        what = f"{model} reached the {most_tokens} tokens of llm_answer_tokens in mid-answer"
-        super().__init__(f"{what}: raise it", usage)
+    def __init__(self, model: str, most_tokens: int, usage: Usage, *, is_early: bool = False) -> None:
+        what = f"{model} reached the {most_tokens} tokens of llm_answer_tokens in mid-answer: raise it"
+        if is_early:
+            ended = f"{model} ended in mid-answer after {usage.tokens_out} tokens, before the {most_tokens}"
+            what = f"{ended} of llm_answer_tokens: it needs a larger context"
+        super().__init__(what, usage)
 
 
-def require_whole(reply: Reply, schema: Mapping[str, object], model: str, most_tokens: int) -> None:
-    """Refuses an answer that was cut at its limit and is no whole object.
+def require_whole(
+    reply: Reply, schema: Mapping[str, object], model: str, most_tokens: int, *, is_early: bool = False
+) -> None:
+    """Refuses an answer that was cut at a limit and is no whole object.
+
+    Args:
+        reply: The answer.
+        schema: What its shape has to be.
+        model: Whose it is.
+        most_tokens: What it may have.
+        is_early: Whether that was not reached: then the limit is another one, mostly a context that is full.
 
     Raises:
         CutShortError: it is none.
     """
     if answer_in(reply.said, schema)[0] is None:
-        raise CutShortError(model, most_tokens, reply.usage)
+        raise CutShortError(model, most_tokens, reply.usage, is_early=is_early)
 
 
 def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object] | None, str]:

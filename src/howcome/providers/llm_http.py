@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from howcome.domain.spending import Usage, as_cost, as_count
 from howcome.errors import ProviderError
-from howcome.providers.http_post import Endpoint, RefusedError, in_one_line
+from howcome.providers.http_post import Endpoint, RefusedError, TooLongError, in_one_line
 from howcome.providers.llm_adapter import (
     INSTRUCTION,
     MOST_ANSWER_TOKENS,
@@ -76,7 +76,7 @@ class HttpLanguageModel:
         try:
             return self._reply(self._endpoint.post({**question, "response_format": form}, deadline), schema)
         except RefusedError as refusal:
-            if refusal.status not in _UNKNOWN_FORM:
+            if refusal.status not in _UNKNOWN_FORM or isinstance(refusal, TooLongError):
                 raise
             if _LIMIT_NAMES[0] in str(refusal) and self._limit_name == _LIMIT_NAMES[0]:
                 self._limit_name = _LIMIT_NAMES[1]  # OpenAI's newer models take no other, and say so
@@ -111,7 +111,8 @@ class HttpLanguageModel:
             raise DeclinedError(f"{self.model} declines to answer: its filter says no", usage)
         reply = Reply(content if isinstance(content, str) else "", usage)
         if choice.get("finish_reason") == "length":
-            require_whole(reply, schema, self.model, self._most_tokens)
+            is_early = usage.tokens_out is not None and usage.tokens_out < self._most_tokens
+            require_whole(reply, schema, self.model, self._most_tokens, is_early=is_early)
         return reply
 
 

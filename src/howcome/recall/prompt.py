@@ -9,19 +9,22 @@ from howcome.clients.decode import clean_text
 from howcome.domain import events
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
-from howcome.domain.text import best_passage
 from howcome.errors import ProviderError, StoreError
-from howcome.retrieve.memories import before_evidence, not_crowding, search_memories
-from howcome.retrieve.question import PASSAGE_CHARS
+from howcome.recall.asking import asked_of_past, is_chore
+from howcome.recall.bites import Bites, of_memory
+from howcome.recall.blocks import Blocks
+from howcome.recall.gate import MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
+from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
+from howcome.settings import CONTEXT, OFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope, StoredEvent
+    from howcome.domain.stored import Scope
     from howcome.retrieve.memories import RankedMemory
     from howcome.retrieve.situation import Ranked, Situation
     from howcome.settings import Settings
@@ -40,7 +43,7 @@ def recall(
     settings: Settings,
     prompt: str,
     *,
-    scope: Scope,
+    wanted: Filter,
     session: str,
     recent: Callable[[], str],
     now_ms: int,
@@ -49,35 +52,94 @@ def recall(
     """The reminders worth giving with a prompt, best first.
 
     Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it
-    is what the words alone say.
+    is what the words alone say. A question about the past is asked by what it is about.
     """
-    wanted = Filter(scope, without=store.sessions.named(session), origins=events.PUSHED_ORIGINS)
-    prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
-    situation = Searcher(store).situation(prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
-    ranked = _ranked(store, situation, vectors, now_ms) if scope.project_id is not None else []
-    threshold = settings.recall_threshold
-    good = [item for item in ranked if item.strength >= threshold][:RECALL_BREADTH]
-    kept = _memories(store, situation, vectors, now_ms)
-    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
-    if not good and not kept:
+    if settings.inject == OFF:
         return []
-    strongest = max([item.strength for item in good] + [item.strength for item in kept])
-    said = _Said(store, settings, set(store.index.analyze(prompt)))
-    good = [item for item in good if item.strength >= RECALL_SHARE * strongest]
-    known = store.injections.events_known(session)
-    found = said.events(good, known)
-    kept = [item for item in kept if item.strength >= RECALL_SHARE * strongest]
-    cited = {item.memory.row: _cited(store, item.memory) for item in kept} if known or found else {}
-    kept = [item for item in kept if known.isdisjoint(cited.get(item.memory.row, ()))]
-    scores = {item.event.id: score for score, item in found if item.event is not None}
-    told = said.memories(kept, session, scores)
-    before = store.injections.memories_known(session)
-    before.update(item.memory.row for _, item in told if item.memory is not None)
-    answered = {row for item in kept if item.memory.row in before for row in cited.get(item.memory.row, ())}
-    rest = [pair for pair in found if answered.isdisjoint(pair[1].rows)]
-    found = told + rest  # what a memory says, or has said, is not said again by the exchange that it is from
-    found.sort(key=lambda pair: -pair[0])
-    return [reminder for _, reminder in found][: settings.recall_limit]
+    prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
+    asked = asked_of_past(prompt)
+    situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+    if settings.inject != CONTEXT and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
+        return []
+    ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
+    kept = _memories(store, situation, vectors, now_ms)
+    kept = [
+        item for item in kept if item.strength >= settings.recall_threshold and _is_pushed(store, item.memory, session)
+    ]
+    found = _Found(ranked, kept, situation, store.injections.events_known(session))
+    found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
+    found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
+    found.told = store.injections.memories_known(session)
+    if settings.inject == CONTEXT:
+        return _in_context(store, settings, found, session)
+    return _in_bites(store, settings, found, now_ms, is_asked=bool(asked))
+
+
+def pushed(store: Store, scope: Scope, session: str, before_ms: int | None = None) -> Filter:
+    """What may be said to a session: of a scope, by people and agents, in other sessions, before a moment."""
+    return Filter(scope, before_ms=before_ms, without=store.sessions.named(session), origins=events.PUSHED_ORIGINS)
+
+
+class _Found:
+    """What was found for a prompt, and what its session has been told.
+
+    Attributes:
+        ranked: Rows, best first; `kept`: memories that may be said.
+        known: Events that the session knows; `told`: memories.
+        cited: By memory, the events that it is from.
+    """
+
+    __slots__ = ("cited", "kept", "known", "ranked", "situation", "told")
+
+    def __init__(
+        self, ranked: Sequence[Ranked], kept: list[RankedMemory], situation: Situation, known: set[int]
+    ) -> None:
+        self.ranked, self.kept, self.situation, self.known = ranked, kept, situation, known
+        self.cited: dict[int, set[int]] = {}
+        self.told: set[int] = set()
+
+    def answered(self, told: Iterable[int]) -> set[int]:
+        """The events that some memories, and those that the session was told, are from."""
+        return {row for memory in (*told, *self.told) for row in self.cited.get(memory, ())}
+
+
+def _in_context(store: Store, settings: Settings, found: _Found, session: str) -> list[Reminder]:
+    """Exchanges and memories in full."""
+    good = [item for item in found.ranked if item.strength >= settings.recall_threshold][:RECALL_BREADTH]
+    if not good and not found.kept:
+        return []
+    strongest = max([item.strength for item in good] + [item.strength for item in found.kept])
+    blocks = Blocks(store, settings, set(store.index.analyze(found.situation.text)))
+    said = blocks.events([item for item in good if item.strength >= RECALL_SHARE * strongest], found.known)
+    kept = [item for item in found.kept if item.strength >= RECALL_SHARE * strongest]
+    scores = {item.event.id: score for score, item in said if item.event is not None}
+    told = blocks.memories(kept, session, scores)
+    answered = found.answered(item.memory.row for _, item in told if item.memory is not None)
+    rest = [pair for pair in said if answered.isdisjoint(pair[1].rows)]
+    both = told + rest  # what a memory says, or has said, is not said again by the exchange that it is from
+    both.sort(key=lambda pair: -pair[0])
+    return [reminder for _, reminder in both][: settings.recall_limit]
+
+
+def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, is_asked: bool) -> list[Reminder]:
+    """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
+    terms, threshold = len(found.situation.terms), settings.recall_threshold
+    weighed = worth_saying(found.ranked, terms, threshold, now_ms, is_asked=is_asked)
+    said = [
+        Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
+        for item in found.kept
+        if item.memory.row not in found.told and (is_asked or item.strength >= SURE_MEMORY or weighed)
+    ][: MEMORIES_BESIDE if weighed and not is_asked else settings.recall_limit]
+    answered = found.answered(row for item in said for row in item.rows) | found.known
+    bites = Bites(store, found.situation)
+    for chance, item in weighed:
+        if len(said) >= settings.recall_limit:
+            break
+        reminder = bites.of(item, answered, chance)
+        if reminder is not None:
+            answered.update(reminder.rows)
+            said.append(reminder)
+    return sorted(said, key=lambda reminder: -reminder.said_ms)
 
 
 def _cited(store: Store, memory: Memory) -> set[int]:
@@ -130,85 +192,3 @@ def _memories(store: Store, situation: Situation, vectors: Vectors | None, now_m
         except ProviderError:
             pass
     return search_memories(store, situation, limit=MAX_MEMORIES, now_ms=now_ms)
-
-
-def _question(parts: Sequence[StoredEvent]) -> str:
-    """What a person asked in an exchange, whatever its case and spacing; '' when it opens otherwise."""
-    opening = parts[0] if parts and parts[0].kind == events.USER_PROMPT else None
-    return " ".join((opening.text or opening.excerpt)[:MAX_QUESTION_CHARS].split()).casefold() if opening else ""
-
-
-class _Said:
-    """Turns what was found into what is said: pairs of the score that orders them and the reminder."""
-
-    def __init__(self, store: Store, settings: Settings, words: set[str]) -> None:
-        self._store, self._words, self._limit = store, words, settings.recall_limit
-        self._room = min(PASSAGE_CHARS, settings.recall_chars // 6)
-
-    def memories(
-        self, kept: Sequence[RankedMemory], session: str, events_said: Mapping[str, float]
-    ) -> list[tuple[float, Reminder]]:
-        """Memories that this session has not been told, before the events that they cite."""
-        if not kept:
-            return []
-        told = self._store.injections.memories_known(session)
-        new = [item for item in kept if item.memory.row not in told]
-        found = []
-        for item in not_crowding(new, len(events_said), self._limit)[: self._limit]:
-            passage = best_passage(item.memory.text, self._words, self._room)
-            score = before_evidence(item.memory, item.score, events_said)
-            what = Reminder(None, item.strength, [(item.memory.type, passage)], [item.memory.row], item.memory)
-            found.append((score, what))
-        return found
-
-    def events(self, good: Sequence[Ranked], said: set[int]) -> list[tuple[float, Reminder]]:
-        """One reminder an exchange, best first: what was asked, what answers this prompt best, how it ended."""
-        found = self._store.log.events([item.candidate.row for item in good], with_text=True)
-        reminders: list[tuple[float, Reminder]] = []
-        told = set(said)
-        seen: set[int] = set()
-        asked: set[str] = set()
-        for item in good:
-            event, exchange = found.get(item.candidate.row), item.candidate.exchange
-            if event is None or event.origin not in events.PUSHED_ORIGINS:  # the index may know it by an older one
-                continue
-            if event.row in told or exchange in seen:
-                continue
-            opening = self._opening(event, exchange)
-            if opening is not None and opening.row in seen:
-                continue
-            seen.update((exchange, opening.row if opening else exchange))
-            whole = self._exchange_parts(event, opening)
-            question = _question(whole)
-            if question and question in asked:  # asked again in another session: the better answer has been chosen
-                continue
-            asked.add(question)
-            parts = [part for part in whole if part.row not in told]
-            passages = [
-                (part.origin, best_passage(part.text or part.excerpt, self._words, self._room)) for part in parts
-            ]
-            told.update(part.row for part in parts)
-            rows = [part.row for part in parts]
-            reminders.append((item.score, Reminder(event, item.strength, passages, rows)))
-            if len(reminders) >= self._limit:
-                break
-        return reminders
-
-    def _opening(self, event: StoredEvent, exchange: int) -> StoredEvent | None:
-        """The prompt that opened an event's exchange; the index does not know one that was read after the event."""
-        opening = self._store.log.events([exchange], with_text=True).get(exchange)
-        if opening is not None and opening.kind == events.USER_PROMPT:
-            return opening
-        row = self._store.log.opening(event.row)
-        return None if row is None else self._store.log.events([row], with_text=True).get(row)
-
-    def _exchange_parts(self, event: StoredEvent, opening: StoredEvent | None) -> list[StoredEvent]:
-        """The prompt of an exchange, the event itself, and the agent's last words in it, in their order.
-
-        A session may move to another project in mid-exchange: what it said there stays there.
-        """
-        parts = {event.row: event}
-        if opening is not None:
-            around = [opening, *self._store.log.answers(opening.row, 1)]
-            parts.update({part.row: part for part in around if part.project == event.project})
-        return sorted(parts.values(), key=lambda part: (part.order_ms, part.row))

@@ -151,7 +151,7 @@ def _ranked(store: Store, situation: Situation, values: Mapping[int, float], now
     ranked = []
     for row, memory in store.memories.by_row(values).items():
         if memory.is_live:  # somebody may have forgotten it since
-            facts = facts_of(memory, is_here=memory.project is None or memory.project == here)
+            facts = facts_of(memory, is_here=memory.project is None or here in memory.roots)
             score, factors = adjusted(values[row], facts, adjustments, now_ms)
             ranked.append(RankedMemory(memory, values[row], score, factors))
     return sorted(ranked, key=lambda item: (-item.score, item.memory.row))

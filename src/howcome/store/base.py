@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from howcome.log.gate import Gate
     from howcome.log.memory_rows import (
         Candidates,
+        InStep,
         KeptMemories,
         Memories,
         MemorySearch,
@@ -61,6 +62,7 @@ class Store(Protocol):
 
     candidates: Candidates
     memory_vectors: MemoryVectors
+    in_step: InStep
     distil_batches: DistilBatchRows
     rationales: RationaleRows
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from howcome.log.gate import Gate
     from howcome.log.memory_rows import (
         Candidates,
+        InStep,
         KeptMemories,
         Memories,
         MemorySearch,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from howcome.log.text_rows import TextRows
     from howcome.store.base import Store
 
-SCHEMA_VERSION = 17
+SCHEMA_VERSION = 19
 BUSY_TIMEOUT_MS = 5000
 FORMER_INDEX = "memories-1"
 """Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
@@ -65,6 +66,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "purging": ("log.sqlite_purging", "SqlitePurging", ()),
     "candidates": ("log.sqlite_distilled", "SqliteCandidates", ()),
     "memory_vectors": ("log.sqlite_distilled", "SqliteMemoryVectors", ()),
+    "in_step": ("log.sqlite_distilled", "SqliteInStep", ()),
     "distil_batches": ("log.sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
     "rationales": ("log.sqlite_rationale", "SqliteRationales", ()),
     "code_graph": ("log.sqlite_graph", "SqliteGraph", ()),
@@ -84,6 +86,7 @@ class SqliteStore:
     purging: Purging
     candidates: Candidates
     memory_vectors: MemoryVectors
+    in_step: InStep
     distil_batches: DistilBatchRows
     rationales: RationaleRows
     code_graph: CodeGraph

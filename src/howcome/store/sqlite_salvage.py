@@ -39,7 +39,8 @@ _UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError,
 _PAUSE_S = 0.2
 _LARGEST = 1 << 62
 _BY_HAND = (
-    "meta", "projects", "project_paths", "memories", "memory_evidence", "memory_said", "memory_reviews", "spending",
+    "meta", "projects", "project_paths", "memories", "memory_evidence", "memory_said", "memory_reviews",
+    "memory_projects", "spending",
 )  # fmt: skip
 """What is kept when the store's key cannot be read: events are known by it, and would be there twice."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from howcome.app import App
     from howcome.clients.discover import Found
+    from howcome.learn.in_step import Seen
     from howcome.present.patience import Patience
     from howcome.settings import Settings
 
@@ -76,6 +77,7 @@ class CatchUp:
         self._embedder, self._current = embedder or SharedEmbedder(), current
         self._known: dict[str, tuple[int, int]] = {}
         self._failed: dict[str, tuple[tuple[int, int], float, float]] = {}
+        self._in_step: Seen = {}
         self._file: tuple[int, int] | None = None
         self._seen = (0, "")
         self._rows = 0
@@ -114,6 +116,7 @@ class CatchUp:
             row, mark = self._seen
             if not app.health.holds(row, mark):  # the first one, another than before, or an older copy
                 self._known = {state.path: (state.size_bytes, state.mtime_ns) for state in app.health.cursors()}
+                self._in_step.clear()
             unread = filter(self._is_due, found)
             is_read = all(self._read(app, item) for item in unread) and self._take_spool(app)
             self._seen = app.health.position()
@@ -122,8 +125,8 @@ class CatchUp:
     def _works(self) -> tuple[Callable[[App], bool], ...]:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
-            self._verify, self._index, self._identify, self._distil, self._explain, self._refresh,
-            self._distil_by_model, self._embed, self._back_up,
+            self._verify, self._index, self._identify, self._distil, self._keep_in_step, self._explain,
+            self._refresh, self._distil_by_model, self._embed, self._back_up,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -210,6 +213,12 @@ class CatchUp:
         if app.learn.distillation is None:
             return True
         return app.learn.distillation.run(rest=self._resting()).is_whole
+
+    def _keep_in_step(self, app: App) -> bool:
+        """What files say, where something distils; False when the work has to end."""
+        if app.settings.distiller == "off":
+            return True
+        return app.learn.in_step(self._in_step).run(rest=self._resting()).is_whole
 
     def _explain(self, app: App) -> bool:
         """Rationales of what is new, where something distils; False when the work has to end."""

@@ -1,0 +1,140 @@
+"""Memories by hand from one store to another: export and import."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from itertools import chain, islice
+
+import click
+
+from howcome.app import App, open_app
+from howcome.cli.arguments import check_scope, open_to_read, scope_of
+from howcome.errors import StoreMissingError
+from howcome.memory.importing import require_head
+from howcome.memory.reports import ImportReport
+from howcome.present.memory_files import read_export, write_export
+from howcome.present.render import counted, json_line
+from howcome.present.terminal import echo
+from howcome.settings import read_settings
+
+_SHOWN_PROBLEMS = 20
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _open_to_import(*, is_trial: bool) -> App:
+    """The store, made where there is none; a trial is then one over an empty store elsewhere."""
+    if not is_trial:
+        return open_app(read_settings(os.environ))
+    try:
+        return open_to_read()
+    except StoreMissingError:
+        with tempfile.TemporaryDirectory() as folder:  # what is open can still be used when the folder is gone
+            return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder}))
+
+
+@click.command(short_help="Write memories as JSON Lines.")
+@click.argument("file", required=False, type=click.Path())
+@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
+@click.option("--all-projects", is_flag=True, help="Those of every project.")
+@click.option("--force", is_flag=True, help="Replace FILE even if it is no earlier export.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report on FILE as JSON.")
+def export(file: str | None, project: str | None, *, all_projects: bool, force: bool, as_json: bool) -> None:
+    """Write memories to FILE (`-` or nothing: standard output), oldest first, forgotten and superseded ones too.
+
+    Those of this folder's project and those that hold everywhere. Each line is one JSON object, the first says which
+    format it is; `howcome import-memories` reads it. Of purged ones only the mark is in it that they were; access
+    counts are not.
+
+    \b
+    Examples:
+      howcome export memories.jsonl
+      howcome export --all-projects | gzip > memories.jsonl.gz
+    """
+    check_scope(project, all_projects=all_projects)
+    with open_to_read() as app:
+        lines = list(app.memories.export(scope_of(app, project, all_projects=all_projects)))
+    write_export(file, lines, force=force)
+    count = sum("text" in line for line in lines)
+    if file not in (None, "-"):
+        report, name = {"memories": count, "file": file}, click.format_filename(str(file))
+        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
+
+
+@click.command("import-memories", short_help="Read exported memories into this store.")
+@click.argument("file", type=click.Path())
+@click.option("--mine", "is_mine", is_flag=True, help="Believe it: these are your own, from another machine.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@_JSON
+def import_memories(file: str, *, is_mine: bool, dry_run: bool, as_json: bool) -> None:
+    """Read memories that `howcome export` wrote from FILE (`-`: standard input).
+
+    What this store did not write comes from outside: it is found when asked for, but never said unasked, and its pins,
+    what it supersedes and what it marks as purged do not hold until you accept it (`howcome memories --review`).
+    `--mine` believes all of it, also after it was read without.
+
+    Those that are known already, or were purged here, are left as they are: reading a file twice is reading it once.
+    Each line stands for itself; bad ones are named, and the exit code is 1.
+
+    \b
+    Examples:
+      howcome import-memories memories.jsonl
+      howcome import-memories --mine from-my-laptop.jsonl
+      gunzip -c memories.jsonl.gz | howcome import-memories --dry-run -
+    """
+    bad: list[tuple[int, str]] = []
+    lines = read_export(file, bad)
+    first = list(islice(lines, 1))
+    require_head(first)
+    with _open_to_import(is_trial=dry_run) as app:
+        report = app.memories.import_values(chain(first, lines), is_trial=dry_run, is_mine=is_mine)
+    report.problems = sorted(report.problems + bad)
+    _print_import(report, file, is_trial=dry_run, as_json=as_json)
+    if report.problems:
+        raise click.exceptions.Exit(1)
+
+
+def _still_here(ids: list[str]) -> str:
+    """What somebody erased elsewhere is for them to erase here: an import never does."""
+    was, here = ("was", "is still here") if len(ids) == 1 else ("were", "are still here")
+    commands = ", ".join(f"`howcome purge {one}`" for one in ids[:_SHOWN_PROBLEMS])
+    more = ", …" if len(ids) > _SHOWN_PROBLEMS else ""
+    return f"{counted(len(ids), 'memory', 'memories')} {was} purged where this was written and {here}: {commands}{more}"
+
+
+def _from_outside(report: ImportReport, file: str) -> list[str]:
+    """What an import did not believe, what is to be done, and how one's own are told."""
+    lines = []
+    if report.outside:
+        lines.append(
+            f"{report.outside} from outside: found when asked for, never said unasked, until you accept them:"
+            " howcome memories --review --all-projects"
+        )
+    if (count := report.left_out) == 1:
+        lines.append("1 mark of a purged one is left out: only your own files' are kept")
+    elif count:
+        lines.append(f"{count} marks of purged ones are left out: only your own files' are kept")
+    mine = f"If the file is yours: howcome import-memories --mine {shlex.quote(click.format_filename(file))}"
+    return [*lines, mine] if lines else []
+
+
+def _print_import(report: ImportReport, file: str, *, is_trial: bool, as_json: bool) -> None:
+    problems = [{"line": number, "reason": reason} for number, reason in report.problems]
+    if as_json:
+        counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
+        facts = {**counts, "outside": report.outside, "left_out": report.left_out, "still_here": report.still_here}
+        echo(json_line({**facts, "is_dry_run": is_trial, "problems": problems}))
+    else:
+        purged = f", {report.purged} left out because purged here" if report.purged else ""
+        stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
+        would = "would be " if is_trial else ""
+        echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
+        for line in _from_outside(report, file):
+            echo(line)
+        if report.still_here:
+            echo(_still_here(report.still_here))
+    for number, reason in report.problems[:_SHOWN_PROBLEMS]:
+        echo(f"howcome: line {number}: {reason}", err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        echo(f"howcome: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)

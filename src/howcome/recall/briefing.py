@@ -1,0 +1,135 @@
+"""The briefing of a session: what holds in its project whatever is asked. No word has to match.
+
+First what the user wants kept to, then how the last sessions on this branch ended, what is open, failures with what
+mended them, and the last decisions on this branch. The same state gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from howcome.domain import words
+from howcome.domain.candidates import users_words
+from howcome.domain.events import ASSISTANT_TEXT, PUSHED_ORIGINS
+from howcome.domain.memories import HAND, OPEN, MemoryFilter
+from howcome.domain.text import tokens
+from howcome.domain.times import iso_day
+from howcome.recall.bites import by_weight, cut, of_memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from howcome.domain.memories import Memory
+    from howcome.domain.reconciliation import Told
+    from howcome.domain.stored import Scope
+    from howcome.store.base import Store
+
+    Line = tuple[str, Memory | None]
+
+NEWEST = 400
+"""So many memories, the newest, are looked at."""
+
+DAY_MS = 24 * 3_600_000
+MAX_LINE_CHARS, MAX_RULE_WORDS = 200, 30
+MAX_ASKED_CHARS = 80
+SESSIONS, ENDED = 12, 2
+"""Of the latest sessions so many are looked at, and how so many ended on this branch is said."""
+
+RECENT_DAYS = {"context": 3, "failure": 60, "decision": 30}
+"""What is open is of some days; what failed and what was decided stays worth saying longer."""
+
+LIMITS = {"rules": 6, "context": 2, "failure": 3, "decision": 2}
+HEADS = {
+    "rules": "To be kept to:", "ended": "Last on this branch:",
+    "context": "Open:", "failure": "Failed here before:", "decision": "Decided last:",
+}  # fmt: skip
+
+
+class Briefing:
+    """Memories of a project by what they are for.
+
+    Args:
+        store: Where they are.
+        scope: The project.
+        now_ms: The moment, UTC milliseconds: what is old is left out by the day.
+    """
+
+    def __init__(self, store: Store, scope: Scope, now_ms: int) -> None:
+        self._store, self._scope, self._today_ms = store, scope, now_ms // DAY_MS * DAY_MS
+        found = store.memories.select(scope, MemoryFilter(status=OPEN), NEWEST) if scope.project_id is not None else []
+        self._found = [one for one in found if one.origin in PUSHED_ORIGINS and not one.is_outside]
+        self._told = store.candidates.told_of([one.key for one in self._found])
+
+    def lines(self, branch: str, limit_tokens: int) -> list[Line]:
+        """The lines of the briefing, heads among them (without a memory), within a limit; none where nothing holds."""
+        said: list[Line] = []
+        room = limit_tokens
+        for name, lines in self._sections(branch):
+            costs = [tokens(line) + 1 for line, _ in lines]
+            if not lines or tokens(HEADS[name]) + costs[0] > room:
+                continue
+            said.append((HEADS[name], None))
+            room -= tokens(HEADS[name]) + 1
+            for line, cost in zip(lines, costs, strict=True):
+                if cost > room:
+                    break
+                said.append(line)
+                room -= cost
+        return said
+
+    def _sections(self, branch: str) -> Iterator[tuple[str, list[Line]]]:
+        rules = sorted(filter(self._is_rule, self._found), key=self._rule_order)[: LIMITS["rules"]]
+        taken = {one.row for one in rules}
+        yield "rules", _lines(rules)
+        yield "ended", list(islice(self._ended(branch), ENDED))
+        for name in ("context", "failure", "decision"):
+            recent = [one for one in self._found if one.type == name and self._is_recent(one, RECENT_DAYS[name])]
+            kept = [one for one in recent if one.row not in taken]
+            if name == "decision":
+                kept = list(self._on_branch(kept, branch))
+            yield name, _lines(sorted(kept, key=lambda one: (-_said_ms(one), one.key))[: LIMITS[name]])
+
+    def _ended(self, branch: str) -> Iterator[Line]:
+        """How the last sessions on a branch ended: what was asked first, and what the agent said last."""
+        for session in self._store.sessions.recent(self._scope, SESSIONS) if branch else ():
+            said = [event for event in self._store.log.session(session.row) if event.agent_id is None]
+            turns = [one for one in said if one.kind == ASSISTANT_TEXT and one.origin in PUSHED_ORIGINS]
+            if not turns or turns[-1].branch != branch:
+                continue
+            for _, ended in by_weight(self._store.log.turns([turns[-1].row]).values(), {})[:1]:
+                asked = cut(session.prompt, MAX_ASKED_CHARS)
+                yield (
+                    f"[{turns[-1].id}] {iso_day(session.last_ms)} “{asked}” ended: {cut(ended, MAX_LINE_CHARS)}",
+                    None,
+                )
+
+    def _is_rule(self, memory: Memory) -> bool:
+        """Whether it says what is to be kept to: said in several sessions, kept by hand, or worded so by the user."""
+        told = self._told.get(memory.key)
+        if memory.pinned_ms is not None or (told is not None and told.is_standing):
+            return True
+        said = memory.text if memory.source == HAND else users_words(memory.text)
+        return bool(said) and "?" not in said and len(said.split()) <= MAX_RULE_WORDS and words.has(said, "rules")
+
+    def _rule_order(self, memory: Memory) -> tuple[bool, int, bool, int, bytes]:
+        told: Told | None = self._told.get(memory.key)
+        sessions = told.sessions if told is not None else 1
+        return memory.pinned_ms is None, -sessions, memory.source != HAND, -_said_ms(memory), memory.key
+
+    def _is_recent(self, memory: Memory, days: int) -> bool:
+        return _said_ms(memory) >= self._today_ms - days * DAY_MS
+
+    def _on_branch(self, kept: Iterable[Memory], branch: str) -> Iterator[Memory]:
+        for memory in kept:
+            cited = [event for ident in memory.evidence[:1] for event in self._store.log.find(ident, limit=1)]
+            if any(event.branch == branch for event in cited):
+                yield memory
+
+
+def _lines(kept: Iterable[Memory]) -> list[Line]:
+    return [(f"[{one.id}] {cut(of_memory(one.text), MAX_LINE_CHARS)}", one) for one in kept]
+
+
+def _said_ms(memory: Memory) -> int:
+    return memory.said_ms or memory.created_ms

@@ -1,0 +1,78 @@
+"""Whether an exchange is worth saying with a prompt nobody asked to look back for: a small scorer with a card.
+
+The weights are learned from 240 real prompts of two projects with the grades of readers; each project's weights were
+tried on the other (docs/evaluation.md, "What is said with prompts"). No weight knows a word of any language.
+"""
+
+from __future__ import annotations
+
+from math import exp, log1p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from howcome.retrieve.situation import Ranked
+
+BIAS, SCORE, STRENGTH, LOG_HOURS, OF_SESSION, RANK = -2.08, 4.1, 1.954, -0.2805, 0.3043, -0.1364
+"""Log-odds: of the search's score and strength (0 to 1), the logarithm of its age in hours, how many of the exchanges
+looked at are of its session, and its place among them. One that helps counts 1, one about the same thing a quarter."""
+
+SURE = 0.35
+"""Strength from which on an exchange is said whatever else there is: in a store with few of them, too."""
+
+POINTING_TERMS = 2
+"""A prompt with so few words of its own points at what was on the screen: the names there found what was found."""
+
+LOOKED_AT = 8
+MAX_HOURS = 72
+"""What is older fades no further: a decision of last month is worth what one of last week is. Without any limit, or
+without age at all, more blocks were noise."""
+
+HOUR_MS = 3_600_000
+SPEAK, BESIDE_SHARE = 0.26, 0.93
+"""From SPEAK on exchanges are said: the best one, and those that have so much of what it has."""
+
+MEMORIES_BESIDE = 1
+"""Beside exchanges that are said so many memories come, whatever their strength above the threshold."""
+
+SURE_MEMORY = 0.25
+"""Strength from which on a memory is said. Readers called 3 of 4 lines noise below it, and 1 of 6 above."""
+
+
+def first_of_exchanges(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The best row of each of the best exchanges, in their order."""
+    best: dict[int, Ranked] = {}
+    for item in ranked:
+        best.setdefault(item.candidate.exchange, item)
+        if len(best) == LOOKED_AT:
+            break
+    return list(best.values())
+
+
+def worth_saying(
+    ranked: Sequence[Ranked], terms: int, threshold: float, now_ms: int, *, is_asked: bool
+) -> list[tuple[float, Ranked]]:
+    """The exchanges worth saying with a prompt of so many terms, each with what it is expected to help, best first.
+
+    Who asks about the past, or points, gets what is strong enough (`threshold`); everybody else what is likely to help.
+    """
+    found = first_of_exchanges(ranked)
+    weighed = sorted(zip(chances(found, now_ms), found, strict=True), key=lambda pair: -pair[0])
+    if is_asked or terms <= POINTING_TERMS:
+        return [pair for pair in weighed if pair[1].strength >= threshold]
+    if weighed and weighed[0][0] >= SPEAK:
+        return [pair for pair in weighed if pair[0] >= BESIDE_SHARE * weighed[0][0]]
+    return [pair for pair in weighed if pair[1].strength >= SURE]
+
+
+def chances(found: Sequence[Ranked], now_ms: int) -> list[float]:
+    """How much each of some exchanges is expected to help, from 0 to 1, given all that were looked at."""
+    sessions = [item.candidate.session_id for item in found]
+    return [_chance(item, now_ms, sessions.count(item.candidate.session_id), place) for place, item in enumerate(found)]
+
+
+def _chance(item: Ranked, now_ms: int, of_session: int, place: int) -> float:
+    hours = min(MAX_HOURS, max(0, now_ms - item.candidate.ts_ms) / HOUR_MS)
+    odds = BIAS + SCORE * item.score + STRENGTH * item.strength + LOG_HOURS * log1p(hours)
+    return 1 / (1 + exp(-(odds + OF_SESSION * of_session + RANK * place)))

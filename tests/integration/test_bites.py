@@ -1,0 +1,165 @@
+"""What a prompt, and a session that begins, are told by default: little, dated, once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.builders import Claude, write
+from tests.processes import HOOK_FIELDS, answer_of, hook, payload, run
+
+CWD = "/home/mara/quay"
+TOPICS = {
+    "retry limit of the poller": (
+        "We decided to retry a `TidePoller` request five times, because the buoy reboots for a minute."
+    ),
+    "time zone of the tide tables": "We keep tide tables in UTC, since local time has an hour twice in autumn.",
+    "queue between gauge and ingest": "We chose NATS for the gauge queue instead of Kafka: it runs on the buoy itself.",
+}  # fmt: skip
+PHRASINGS = (
+    "What did we decide about the {}?", "why did we choose this {}?", "remind me what we said about the {}",
+    "last time we talked about the {}, what was the outcome?", "how did we settle the {}?",
+    "what was the reason for the {}?", "do you remember the {}?", "Have we decided on the {} yet?",
+    "what do we know about the {}?", "was there a decision on the {}?", "where did we end up with the {}?",
+    "what's the rationale of the {}?", "what happened with the {} last week?",
+)  # fmt: skip
+
+
+@pytest.fixture
+def decided(tmp_path: Path, store_folder: Path) -> Path:  # noqa: ARG001 - where the store is
+    """A store in which each topic was decided among a lot of other talk."""
+    folder = tmp_path / "t"
+    for number, (topic, answer) in enumerate(TOPICS.items()):
+        talk = Claude(f"decided-{number}", cwd=CWD)
+        noise = [turn for at in range(4) for turn in talk.exchange(f"berth{number}{at}")]
+        spoken = [talk.user(f"let's talk about the {topic}"), talk.text(answer)]
+        write(folder / f"{number}.jsonl", *noise, *spoken)
+    done = run("import", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder / "running.jsonl"
+
+
+def said(path: Path, prompt: str, session: str = "new") -> str:
+    """What the hook adds to a prompt."""
+    fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": prompt, "cwd": CWD}
+    answer = answer_of(
+        "UserPromptSubmit", hook("UserPromptSubmit", payload("UserPromptSubmit", path, session, **fields))
+    )
+    return "" if answer is None else str(answer["additionalContext"])
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_question_about_the_past_is_answered_however_it_is_put(decided: Path, topic: str) -> None:
+    """The decision is among the lines for nearly every phrasing, and nearly none is met with silence."""
+    wanted = TOPICS[topic].split("`")[0][:24]
+    answers = [said(decided, phrasing.format(topic), f"s{at}") for at, phrasing in enumerate(PHRASINGS)]
+    assert sum(bool(answer) for answer in answers) >= 0.9 * len(PHRASINGS)
+    assert sum(wanted in answer for answer in answers) >= 0.8 * len(PHRASINGS)
+
+
+def test_a_block_is_small_and_said_once(decided: Path) -> None:
+    """At most 150 tokens; the same session is not told again."""
+    first = said(decided, "What did we decide about the retry limit of the poller?")
+    assert "five times" in first
+    assert len(first) <= 600
+    assert first.count("\n[") <= 3
+    assert "five times" not in said(decided, "What did we decide about the retry limit of the poller?")
+
+
+@pytest.mark.parametrize("prompt", ["commit this and push it", "write a haiku about boats", "ok", "what time is it?"])
+def test_what_needs_no_memory_gets_none(decided: Path, prompt: str) -> None:
+    """Chores and other subjects."""
+    assert said(decided, prompt) == ""
+
+
+def test_injection_is_turned_off_for_a_session_or_gives_whole_excerpts(
+    decided: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a variable of the environment."""
+    prompt = "What did we decide about the retry limit of the poller?"
+    monkeypatch.setenv("HOWCOME_INJECT", "off")
+    assert said(decided, prompt) == ""
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
+    assert "user: let's talk about" in said(decided, prompt)
+
+
+def begun(path: Path, session: str = "new", **fields: str) -> str:
+    """What a session begins with."""
+    whole = {**HOOK_FIELDS["SessionStart"], "cwd": CWD, "source": "startup", **fields}
+    answer = answer_of("SessionStart", hook("SessionStart", payload("SessionStart", path, session, **whole)))
+    return "" if answer is None else str(answer["additionalContext"])
+
+
+def test_a_session_begins_with_what_is_to_be_kept_to(decided: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was kept by hand, the same bytes each time; not when a session is resumed, nor elsewhere."""
+    kept = run("remember", "--project", CWD, "Always run the tide tests before a commit, CI takes an hour")
+    assert kept.returncode == 0, kept.stderr
+    first = begun(decided)
+    assert "To be kept to:" in first
+    assert "Always run the tide tests" in first
+    assert first == begun(decided, "another")
+    assert len(first) <= 4 * 600
+    assert begun(decided, "third", source="resume") == ""
+    assert "tide tests" not in begun(decided, "fourth", cwd="/home/mara/other")
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
+    assert begun(decided, "fifth") == ""
+
+
+def test_what_the_briefing_said_is_not_said_again_with_a_prompt(decided: Path) -> None:
+    """The window holds it."""
+    assert (
+        run("remember", "--project", CWD, "Always run the tide tests before a commit, CI takes an hour").returncode == 0
+    )
+    assert "tide tests" in begun(decided)
+    prompt = "what did we decide about tide tests before a commit?"
+    assert "CI takes an hour" not in said(decided, prompt)
+    assert "CI takes an hour" in said(decided, prompt, "another")
+
+
+def judged(folder: Path) -> None:
+    """A set with one prompt that an earlier exchange helps with, and one that needs nothing."""
+    talk, later = Claude("earlier", cwd=CWD), Claude("later", cwd=CWD, start=5000)
+    asked = talk.user("how often does the poller retry?")
+    helpful = TOPICS["retry limit of the poller"]
+    prompts = [later.user("what did we decide about the retry limit of the poller?"), later.user("now commit it")]
+    write(folder / "transcripts" / "earlier.jsonl", asked, talk.text(helpful))
+    write(folder / "transcripts" / "later.jsonl", prompts[0], later.text("Five."), prompts[1], later.text("Done."))
+    candidate = {
+        "session": "earlier",
+        "exchange_at": asked["timestamp"],
+        "grade": 2,
+        "quote": "retry a `TidePoller` request five times",
+    }
+    rows = [
+        {
+            "session": "later",
+            "ts": prompt["timestamp"],
+            "prompt": prompt["message"]["content"],
+            "candidates": candidates,
+        }
+        for prompt, candidates in zip(prompts, ([candidate], []), strict=True)
+    ]
+    (folder / "judged_prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_what_is_said_is_measured_by_the_grades_of_readers(tmp_path: Path) -> None:
+    """A line of the helping exchange that holds the words helps; the chore is met with silence."""
+    judged(tmp_path / "data" / "one")
+    done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--sheet", str(tmp_path / "sheet.jsonl"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["speak"]["one"]
+    assert found["spoke_of"] == [1, 2]
+    assert (found["helps"], found["coverage"], found["noise"], found["chores"]) == (1.0, 1.0, 0.0, 0.0)
+    [row] = [json.loads(line) for line in (tmp_path / "sheet.jsonl").read_text().splitlines()]
+    assert "five times" in row["line"]
+    (tmp_path / "grades.jsonl").write_text(json.dumps({"id": row["id"], "grade": 0}) + "\n")
+    done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--grades", str(tmp_path / "grades.jsonl"))
+    assert json.loads(done.stdout)["speak"]["one"]["noise"] == 1.0
+
+
+def test_a_folder_without_judged_prompts_is_refused(tmp_path: Path) -> None:
+    """It says what is expected."""
+    done = run("eval", "--speak", str(tmp_path))
+    assert done.returncode != 0
+    assert "judged_prompts.jsonl" in done.stderr

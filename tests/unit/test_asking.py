@@ -1,0 +1,39 @@
+"""Questions about the past, told from other prompts, and what they are about."""
+
+from __future__ import annotations
+
+import pytest
+
+from howcome.recall.asking import MAX_WORDS, asked_of_past, is_chore
+
+
+@pytest.mark.parametrize(
+    ("prompt", "about"),
+    [
+        ("What did we decide about the retry limit?", "the retry limit?"),
+        ("why did we pick NATS?", "NATS?"),
+        ("Remind me, how did we handle SlackWebhook timeouts last time?", "Remind me, how did we"),
+        ("Was haben wir über die Pegel entschieden?", "die Pegel"),
+    ],
+)
+def test_a_question_about_the_past_is_asked_by_its_subject(prompt: str, about: str) -> None:
+    """The words that only ask are no content, and names keep their case."""
+    rest = asked_of_past(prompt)
+    assert rest
+    assert not {"decide", "did", "last time", "haben wir"} & set(rest.split())
+    assert set(about.split()) & set(rest.split()) or "SlackWebhook" in rest
+
+
+@pytest.mark.parametrize(
+    "prompt", ["add a retry limit", "yes, go ahead", "fix the test", "", "what did we " + "x " * MAX_WORDS]
+)
+def test_other_prompts_are_no_questions_about_the_past(prompt: str) -> None:
+    """Nor is a long task that speaks of it."""
+    assert asked_of_past(prompt) == ""
+
+
+def test_a_chore_is_nothing_but_chores() -> None:
+    """One word of a subject makes it none."""
+    assert is_chore("commit this, push and open a draft PR")
+    assert is_chore("bitte committe das und pushe")
+    assert not is_chore("commit the tide tables and push")

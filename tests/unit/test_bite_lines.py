@@ -1,0 +1,47 @@
+"""Sentences as they are said with a prompt."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sessions import agent, session, user
+
+from howcome.domain.stored import Reminder
+from howcome.recall.bites import MAX_BITE_CHARS, bite_lines, by_weight, cut
+
+NOON_MS = 1_773_921_600_000
+WEIGHTS = {"poller": 2.0, "gauge": 1.0}
+
+
+def test_the_sentence_that_says_it_is_chosen() -> None:
+    """Not the narration before it, nor the question after it."""
+    turns = session(
+        user("the poller dies with a dead gauge"),
+        agent("Let me look at the poller. The poller raises `GaugeError` when a gauge is dead. Is the gauge mended?"),
+    )
+    assert by_weight(turns, WEIGHTS)[0][1] == "The poller raises `GaugeError` when a gauge is dead."
+
+
+def test_nothing_is_chosen_of_scraps() -> None:
+    """Short words are no sentences."""
+    assert by_weight(session(user("ok"), agent("Done.")), WEIGHTS) == []
+
+
+@given(st.text(max_size=400), st.integers(2, 200))
+def test_what_is_cut_fits_on_a_line(text: str, limit_chars: int) -> None:
+    """Whatever the text."""
+    found = cut(text, limit_chars)
+    assert len(found) <= limit_chars
+    assert "\n" not in found
+
+
+def test_a_line_has_its_day_and_the_time_where_the_day_says_too_little() -> None:
+    """Of today, and where two are of one day."""
+    [turn] = session(agent("The poller raises `GaugeError` " + "again and again " * 20))
+    reminder = Reminder(turn, 0.5, [(turn.origin, turn.text or "")], [turn.row])
+    [(head, text)] = bite_lines([reminder], NOON_MS + 30 * 86_400_000)
+    assert head == f"[{turn.id[:12]}] 2026-03-19 agent: "
+    assert len(head) + len(text) <= MAX_BITE_CHARS
+    twice = bite_lines([reminder, reminder], NOON_MS + 30 * 86_400_000)
+    assert all(" 10:00 " in one for one, _ in twice)
+    assert " 10:00 " in bite_lines([reminder], turn.ts_ms or 0)[0][0]
