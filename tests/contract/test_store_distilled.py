@@ -412,6 +412,27 @@ def test_the_other_way_round_later_takes_the_place(store: Store, hand: Memories)
         assert store.reviews.waiting(EVERYTHING, 9) == []
 
 
+def test_what_is_taken_back_gives_back_what_somebody_kept(store: Store, hand: Memories) -> None:
+    """What a session turned round lives again, however often it is distilled; the two stand apart."""
+    mine, _ = hand.add("Celery over RQ for the queue, as RQ cannot retry", project="/home/mara/quay")
+    talk = Transcript(store)
+    talk.add(talk.prompt(RQ, ts_ms=START_MS + 10**8))
+    distil(store)
+    later = one(store, "RQ instead")
+    assert (later.supersedes, live(store)) == (mine.row, [later.text])
+    hand.forget(later.id)
+    assert live(store) == [mine.text]
+    Transcript(store, "/t/two.jsonl", session="two").say("why?", WAIT)  # the project's memories are made anew
+    assert distil(store).added == 1
+    assert mine.text in live(store)
+    assert later.text not in live(store)
+    hand.restore(later.id)
+    Transcript(store, "/t/three.jsonl", session="three").say("and?", CORE)
+    distil(store)
+    assert later.text in live(store)
+    assert mine.text not in live(store)
+
+
 def test_what_became_part_of_another_is_not_said_to_be_gone(store: Store, hand: Memories) -> None:
     """A session still bears it out: it was folded into one that is kept by hand, or into an earlier one."""
     talk = Transcript(store)

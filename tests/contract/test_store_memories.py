@@ -152,6 +152,23 @@ def test_forgetting_is_soft(store: Store, kept: Memories) -> None:
         kept.forget("mem-ffff")
 
 
+def test_what_was_superseded_comes_back_when_its_successor_goes(kept: Memories) -> None:
+    """Not before, and the two stand apart then; whatever is named in a row of several."""
+    rows = [kept.add("gauge nine is broken", project=QUAY)[0]]
+    for number in (1, 2):
+        rows.append(kept.update(rows[-1].id, text=f"gauge nine was mended, time {number}"))
+    first, middle, last = (memory.id for memory in rows)
+    with pytest.raises(UsageError, match=f"update {last} instead, or forget that first"):
+        kept.restore(first)
+    kept.forget(last)
+    with pytest.raises(UsageError, match=f"howcome restore {middle}"):
+        kept.update(middle, text="gauge nine was mended for good")
+    assert kept.restore(middle).is_live
+    assert (kept.get(middle).superseded_by, kept.get(last).supersedes) == (None, None)
+    assert listed(kept) == ["gauge nine was mended, time 1"]
+    assert kept.restore(last).is_live
+
+
 def test_what_is_said_again_is_not_brought_back_beside_it(kept: Memories) -> None:
     """Two live memories that say the same would be one in an export."""
     first, _ = kept.add("gauge nine is broken", project=QUAY)

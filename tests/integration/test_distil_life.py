@@ -463,10 +463,23 @@ def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: 
     shown = run("learnt", "--session", "three").stdout
     assert of_three[0]["id"] in shown
     assert "the agent, 20" in shown
+    assert "in another project" not in shown
+    assert {row["projects"] for row in of_three} == {1}
     assert "the user, 20" in shown
     everything = ask("learnt", "--since", "2020-01-01", "--all-projects")["learnt"]
     assert [row["said_at"] for row in everything] == sorted((row["said_at"] for row in everything), reverse=True)
     assert ask("learnt", "--undo", "--session", "four") == {"undone": []}
+    assert "give an ID" in run("learnt", "--undo").stderr
+    assert len(ask("learnt", "--session", "three")["learnt"]) == len(of_three)
+    own = ask("remember", "The harbour master reads the gauge at noon")["id"]
+    refused = run("learnt", "--undo", own, of_three[0]["id"])
+    assert (refused.returncode, f"howcome forget {own}" in refused.stderr) == (2, True)
+    ask("memories", "--pin", of_three[0]["id"])
+    left = ask("learnt", "--undo", "--session", "three")["undone"]
+    assert of_three[0]["id"] not in {row["id"] for row in left}
+    for row in left:
+        ask("restore", row["id"])
+    ask("memories", "--unpin", of_three[0]["id"])
     undone = ask("learnt", "--undo", "--session", "three")["undone"]
     assert {row["id"] for row in undone} == {row["id"] for row in of_three}
     assert {row["state"] for row in undone} == {"forgotten"}

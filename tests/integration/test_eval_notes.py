@@ -128,4 +128,13 @@ def test_a_folder_without_notes_says_so(tmp_path: Path) -> None:
     done = run("--notes", tmp_path / "empty")
     assert done.returncode != 0
     assert "notes.jsonl with transcripts/" in done.stderr
+    for options in (("--sheet", "s"), ("--keep", "k"), ("--grades", "g"), ("--chunk", "3"), ("--only-read",)):
+        done = run(*options, tmp_path / "empty")
+        assert (done.returncode, f"{options[0]} belongs to --notes" in done.stderr) == (2, True), options
+    wrong = note_set(tmp_path / "wrong")
+    notes = next(wrong.glob("notes.jsonl*"))
+    rows(notes, {"session": "s1", "quotes": ["a"]}, {"session": "s1", "quotes": ["b"], "value": "high"})
+    done = run("--notes", wrong)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert f"{notes}, row 2: value 'high'" in done.stderr
     assert "same name" in run("--notes", note_set(tmp_path / "a" / "x"), note_set(tmp_path / "b" / "x")).stderr

@@ -35,6 +35,17 @@ def test_a_strangers_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("home", "store_folder")
+@pytest.mark.usefixtures("home", "store_folder")
+def test_what_holds_no_records_at_all_is_refused(tmp_path: Path) -> None:
+    """Words, and bytes of something else: every record is put aside, and nothing was read."""
+    for name, data in (("x.txt", b"hello\n"), ("bin.jsonl", bytes(range(256)) * 16)):
+        path = tmp_path / name
+        path.write_bytes(data)
+        done = run("import", path)
+        assert (done.returncode, done.stderr) == (1, "howcome: nothing could be read\n"), name
+        assert "could not be read: see `howcome status`" in done.stdout
+
+
 def test_records_of_unknown_types_are_named(tmp_path: Path) -> None:
     """Among known ones they are counted; where there is nothing else, `doctor` says so, too."""
     claude = Claude()

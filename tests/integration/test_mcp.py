@@ -183,6 +183,8 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
     assert "112 events of 4 sessions in 1 project (agents: claude-code, codex)" in status
     assert "2026-10-12 09:09" in status
     assert "This project: dev/tidepool" in status
+    for tool in ("memory_status", "get_timeline"):
+        assert "gent &lt;b&gt;x" in server.call(tool, agent_id="<b>x</b>")
 
 
 # -- arguments that cannot be used ---------------------------------------------------------------------------------
@@ -223,6 +225,7 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
         ("update_memory", {"id": "mem-f", "text": "y"}, "write the whole id"),
         ("forget", {"id": "mem-fffffff"}, "write the whole id"),
         ("forget", {"id": "ev-000000000000"}, "no memory ev-000000000000"),
+        ("search_memory", {"query": "x", "agent": "codex", "agent_id": "scout"}, "two agents: give one of them"),
         ("memory_status", {"verbose": True}, "has no argument 'verbose'; it takes agent_id"),
     ],
 )

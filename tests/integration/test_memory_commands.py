@@ -89,6 +89,25 @@ def test_a_memory_is_kept_once(shell: Shell) -> None:
     assert ident in shell("search", "why no cache for duplicates").stdout
 
 
+def test_the_opposite_is_not_known_already(shell: Shell) -> None:
+    """The same words in another order, or with another small word, are another memory."""
+    on, turned = shell.remember("The response cache is on in staging"), "The response cache is off in staging"
+    assert shell.remember(turned) != on
+    shell.remember("Staging depends on production credentials")
+    shell.remember("Production depends on staging credentials")
+    assert len(shell.listed()) == 4
+
+
+def test_an_exception_in_one_project_leaves_what_holds_everywhere(shell: Shell) -> None:
+    """Both live, and the pair is to be looked at; said everywhere, the other way round takes the place."""
+    wide = shell.remember("--global", "Chose tabs over spaces for the makefiles")
+    own = shell.remember("Chose spaces over tabs for the makefiles")
+    assert [shell.json("show", ident)["state"] for ident in (wide, own)] == ["live", "live"]
+    assert len(shell.json("memories", "--review")["reviews"]) == 1
+    shell.remember("--global", "Chose spaces over tabs for the makefiles, at last")
+    assert shell.json("show", wide)["state"] == "superseded"
+
+
 def test_standard_input_is_a_text(shell: Shell) -> None:
     """`-`, with line breaks and every character; it is shown as it was said, without what moves a terminal."""
     ident = shell("remember", "-", data="Die Möwe 🕊\nsagt \x1b[31mnein\x00\n".encode()).stdout.strip()

@@ -80,10 +80,15 @@ def test_what_says_too_little_is_refused(session: Session) -> None:
     """With what to write instead; nothing is kept."""
     for text in ("ok", "thanks"):
         assert "with its reason" in call(session, "remember", text=text)
-    ident = kept(call(session, "remember", text="I think we should always pin gauge-core"))
+    said = call(session, "remember", text="I think we should always pin gauge-core")
+    assert "in other words (as_is keeps yours)" in said
+    assert "\n| Always pin gauge-core\n" in said
+    ident = kept(said)
     assert session.app.memories.get(ident).text == "Always pin gauge-core"
     assert "with its reason" in call(session, "update_memory", id=ident, text="done")
-    raw = kept(call(session, "remember", text="I think we should always pin gauge-tide", as_is=True))
+    as_said = call(session, "remember", text="I think we should always pin gauge-tide", as_is=True)
+    assert "in other words" not in as_said
+    raw = kept(as_said)
     assert session.app.memories.get(raw).text.startswith("I think")
     assert session.app.memories.counts()["by_state"] == {"live": 2}
 
@@ -121,6 +126,9 @@ def test_wrong_and_never_again_is_one_call(session: Session) -> None:
     assert "nothing that says the same is learnt again" in call(session, "forget", id=ident, never_again=True)
     answer = call(session, "remember", text="Between reads the tide poller waits 30s")
     assert f"{ident} says the same and was called wrong" in answer
+    for more in ({"agent_id": "scout"}, {"scope": "global"}, {"agent_id": "scout", "scope": "global"}):
+        answer = call(session, "remember", text="Between reads the tide poller waits 30s", **more)
+        assert f"{ident} says the same and was called wrong" in answer, more
     assert session.app.memories.add("Between reads the tide poller waits 30s", project=session.folder)[1]
 
 

@@ -156,6 +156,50 @@ def test_an_update_takes_the_place_of_what_was_shown(store: SqliteStore) -> None
     assert store.memories.by_row([rule.row])[rule.row].superseded_by == new.row
 
 
+def test_an_update_may_say_it_in_nearly_the_same_words(store: SqliteStore) -> None:
+    """What turns the memory's sense round, or puts it better, is not the memory said again."""
+    transcript = Transcript(store)
+    transcript.say(QUESTION, WAIT)
+    distil(store, operation("ADD", WAIT))
+    for text in (
+        "The poller of tides waits between its reads for 30s.",
+        "Between its reads the poller of tides waits for 30s.",
+    ):
+        transcript.number += 3000
+        transcript.say(QUESTION, text)
+        assert distil(store, operation("UPDATE", text, memory=1)).updated == 1
+        assert live(store) == [text]
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("0 failed, 12 passed", ""), ("Test failures: 0", ""), ("errors=0, failed: 0", ""),
+        ("0 failed, 1 error", "0 failed, 1 error"), ("failures: 0\nfatal: no such ref", "fatal: no such ref"),
+        ("10 failed, 2 passed", "10 failed"), ("error: 0x80070005", "error: 0x80070005"),
+        ("failed: 0.5 s late", "failed: 0.5"),
+    ],
+)  # fmt: skip
+def test_a_count_of_no_failures_is_none(store: SqliteStore, printed: str, shown: str) -> None:
+    """What a command prints is shown to the model where it speaks of a failure."""
+    transcript = Transcript(store)
+    transcript.say(QUESTION, WAIT)
+    transcript.add(transcript.call("make check"), transcript.result(printed))
+    by_rules(store)
+    with running(Noter(usual=answer())) as chat:
+        ask(store, chat)
+    assert ("Bash prints" in prompt_of(chat)) is bool(shown)
+    assert not shown or f"Bash prints: {shown}" in prompt_of(chat)
+
+
+def test_what_it_says_is_dated_by_the_message_of_that_time(store: SqliteStore) -> None:
+    """The last of those that it cites, though the user's stand first."""
+    Transcript(store).say(QUESTION, WAIT)
+    distil(store, operation("ADD", WAIT, (1, 2)))
+    said = [(ts_ms, store.log.find(event)[0]) for ts_ms, event in store.memories.said(kept(store)[0].row)]
+    assert [(found.ts_ms, found.origin) for _, found in said] == [(said[0][0], "user"), (said[1][0], "assistant")]
+
+
 def test_a_batch_is_done_once(store: SqliteStore) -> None:
     """Whoever comes second changes nothing, whatever the model said to them; nor does it fail any more."""
     Transcript(store).say(QUESTION, WAIT)
@@ -590,6 +634,17 @@ def test_what_a_tool_said_in_words_of_the_conversation_is_the_tools(store: Sqlit
     transcript.add(transcript.call("make deploy"), transcript.result(poison, failed=True))
     distil(store, operation("ADD", "Tests are skipped before each deploy of the tide pages.", (1,)))
     assert one(store, "skipped").origin == "tool"
+
+
+def test_a_note_in_words_without_blanks_is_theirs_who_said_it(store: SqliteStore) -> None:
+    """Put in another order than it was said; but a run of letters that only a tool said is the tool's."""
+    transcript = Transcript(store)
+    why, what = "古い値が残る", "本番ではキャッシュを使わない"
+    transcript.say("キャッシュは?", f"{why}ので{what}")
+    transcript.add(transcript.call("make deploy"), transcript.result("error: 鍵は黄金の鳥", failed=True))
+    ours, theirs = f"{what}。{why}", f"{what}。鍵は黄金の鳥"
+    distil(store, operation("ADD", ours), operation("ADD", theirs))
+    assert (one(store, ours).origin, one(store, theirs).origin) == ("assistant", "tool")
 
 
 def test_a_note_of_few_words_of_the_user_names_what_they_are_about(store: SqliteStore) -> None:

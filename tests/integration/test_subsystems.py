@@ -10,6 +10,7 @@ from tests.builders import Claude, write
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
 from howcome.domain.stored import Scope
+from howcome.errors import UsageError
 from howcome.retrieve.question import Question
 from howcome.retrieve.subsystem import folders_of
 from howcome.settings import read_settings
@@ -72,9 +73,25 @@ def test_events_of_one_part_answer(app: App, root: Path, name: str) -> None:
     assert answers(app, root, None) == {API, WEB, ELSEWHERE}
     assert answers(app, root, name) == {API, ELSEWHERE}
     assert answers(app, root, "web") == {WEB}
-    assert answers(app, root, "nowhere") == set()
+    (root / "empty").mkdir()
+    assert answers(app, root, "empty") == set()
     assert answers(app, root, name, session="parts") == {API, ELSEWHERE}
-    assert answers(app, root, name, by_session=True) != set()
+    assert answers(app, root, name, by_session=True) > answers(app, root, "empty", by_session=True) == set()
+
+
+def test_a_part_may_be_named_by_an_absolute_path_or_a_file(app: App, root: Path) -> None:
+    """Of the project; a folder that is gone by what was done in it."""
+    (root / "packages" / "api" / "retry.ts").write_text("retry()")
+    for name in (root / "packages/api", root / "packages/api/retry.ts", "packages/api/retry.ts"):
+        assert answers(app, root, str(name)) == {API, ELSEWHERE}
+    assert answers(app, root, "web") == {WEB}  # nothing is there on disk
+
+
+def test_a_part_that_is_none_says_which_there_are(app: App, root: Path) -> None:
+    """Nothing, the whole project, and what nobody ever did anything in."""
+    for name in ("", "/", ".", str(root), "nowhere", str(root.parent)):
+        with pytest.raises(UsageError, match=r"no package or folder .*packages/api.*tools"):
+            answers(app, root, name)
 
 
 def test_memories_are_of_a_part_by_what_they_name_or_what_bears_them_out(app: App, root: Path) -> None:

@@ -30,7 +30,8 @@ _NAMED_FILES = 5
 """How many files of a kind are named in a report for people; the JSON names all."""
 
 Report = dict[str, Any]
-"""Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows."""
+"""Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows. `records` are
+those that were read anew; what is in a file that no reader knows is `unknown`, each time."""
 
 
 @click.command("import", short_help="Read transcripts into the store.")
@@ -79,8 +80,11 @@ def import_(
     retried = {found.path for found in transcripts} if paths else None
     finally_ = _retrying(retried) if retry_set_aside else None
     report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again)
-    nothing_known = report["records"] == report["unknown"] and (report["records"] or not transcripts)
-    report["unknown_files"].update((path, records_in(path)) for path in strangers)
+    is_nothing = report["records"] == report["unknown"] + report["quarantined"] and (
+        report["records"] or not transcripts
+    )
+    strange = {path: records_in(path) for path in strangers}
+    report["unknown_files"].update(strange)
     report["unknown"] = sum(report["unknown_files"].values())
     if as_json:
         echo(json_line({**report, "problems": problems} if problems else report))
@@ -88,7 +92,7 @@ def import_(
         print_import_report(report, found_any=bool(transcripts))
     for problem in problems:
         echo(f"howcome: {problem}", err=True)
-    if (transcripts and not report["files"]) or (paths and report["unknown"] and nothing_known):
+    if (transcripts and not report["files"]) or (paths and is_nothing and (strange or report["records"])):
         raise TranscriptError("nothing could be read")
 
 

@@ -9,10 +9,10 @@ import click
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import check_scope, clean_argument, scope_of
 from howcome.domain.candidates import WISH
-from howcome.domain.memories import Memory
+from howcome.domain.memories import HAND, Memory
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
-from howcome.errors import StoreMissingError
+from howcome.errors import StoreMissingError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
@@ -21,7 +21,9 @@ from howcome.settings import read_settings
 
 _DAY_MS = 24 * 3600 * 1000
 _WHO = {"user": "the user", "assistant": "the agent", "tool": "a tool", "task": "a task", "external": "from outside"}
-_WRONG = "Wrong, never again: `howcome forget --wrong ID`. Take all of it back: the same command with --undo."
+_WRONG = (
+    "Wrong, never again: `howcome forget --wrong ID`. Take it back: `howcome learnt --undo ID`, or --session, --since."
+)
 
 
 @click.command(short_help="List what sessions taught, newest first; take it back.")
@@ -45,7 +47,9 @@ def learnt(
     """List the memories that were distilled from sessions: each with who said it, when, about what, and the evidence.
 
     Without an ID, --session or --since: what was learnt in the last 24 hours, or else in the last session that taught
-    anything. What an earlier session taught and this one said again is marked; --undo leaves it, unless it is named.
+    anything. What an earlier session taught and this one said again is marked.
+
+    --undo wants one of the three. It leaves what an earlier session taught, and what is pinned, unless it is named.
 
     WHEN is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
 
@@ -60,6 +64,8 @@ def learnt(
     check_scope(project, all_projects=all_projects)
     if bool(memory_ids) + (session is not None) + (since is not None) > 1:
         raise click.UsageError("choose one of ID, --session and --since")
+    if undo and not memory_ids and session is None and since is None:
+        raise click.UsageError("--undo takes back what you name: give an ID, --session or --since")
     since_ms = None if since is None else moment_ms(since, "--since", now_ms())
     try:
         with open_app(read_settings(os.environ), create=False) as app:
@@ -70,7 +76,7 @@ def learnt(
             else:
                 found = _latest(app, scope_of(app, project, all_projects=all_projects), since_ms)
             if undo:
-                found = [(app.memories.forget(one.key.hex(), is_person=True), True) for one, is_new in found if is_new]
+                found = _taken_back(app, [one for one, is_new in found if is_new], is_named=bool(memory_ids))
             told = app.memories.told_of([memory for memory, _ in found])
             rows = [_row(app, memory, told.get(memory.key), is_new=is_new) for memory, is_new in found]
     except StoreMissingError:
@@ -82,6 +88,19 @@ def learnt(
         return
     for line in _lines(rows, is_undone=undo):
         echo(line)
+
+
+def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[Memory, bool]]:
+    """Forgets what was learnt; what is pinned only where it is named.
+
+    Raises:
+        UsageError: somebody kept one of them by hand.
+    """
+    for one in found:
+        if one.source == HAND:
+            raise UsageError(f"{one.id} was kept by hand, no session taught it: use `howcome forget {one.id}`")
+    free = [one for one in found if is_named or one.pinned_ms is None]
+    return [(app.memories.forget(one.key.hex(), is_person=True), True) for one in free]
 
 
 def _latest(app: App, scope: Scope, since_ms: int | None) -> list[tuple[Memory, bool]]:
@@ -112,7 +131,7 @@ def _lines(rows: list[dict[str, object]], *, is_undone: bool) -> list[str]:
         about += f", said in {row['sessions']} sessions: standing" if row["is_standing"] else ""
         about += (
             ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
-            if row["projects"] != 1
+            if int(str(row["projects"])) > 1
             else ""
         )
         again = "" if row["is_new"] else ", said again"

@@ -9,7 +9,7 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.errors import HowcomeError, UsageError
+from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted
 from howcome.present.terminal import echo
 from howcome.settings import ACTIVE, read_settings
@@ -46,19 +46,32 @@ def offer_model() -> None:
     chosen = _chosen(settings)
     for line in _lines(estimate, settings) if estimate.sessions else ():
         echo(line)
-    if not estimate.sessions or not chosen:
+    if not estimate.sessions or not chosen or not _can_be_asked(chosen):
         return
+    caps = {"llm_daily_calls": DAILY_CALLS, "llm_daily_tokens": DAILY_TOKENS}
+    unset = {name: most for name, most in caps.items() if not getattr(settings, name)}
+    wanted = {**unset, "llm": chosen, "distiller": "llm"}
     try:
         confirm(f"Let {chosen} do that, {_calls_a_day(settings)} calls a day at most", yes=False, err=False)
     except (click.Abort, UsageError):
-        echo("No model is asked. Later: howcome config set distiller llm")
+        later = (f"howcome config set {name} {value}" for name, value in wanted.items())
+        echo(f"No model is asked. Later: {'; '.join(later)}")
         return
     from howcome.cli.config import write_settings  # without its package `init` connects all the same
 
-    caps = {"llm_daily_calls": DAILY_CALLS, "llm_daily_tokens": DAILY_TOKENS}
-    unset = {name: most for name, most in caps.items() if not getattr(settings, name)}
-    write_settings({"distiller": "llm", "llm": chosen, **unset})
+    write_settings(wanted)
     echo("It is asked in the background from the next session on, or now: howcome distil; howcome spending shows all.")
+
+
+def _can_be_asked(chosen: str) -> bool:
+    """Whether a provider has all that it needs; if not, what is missing is said, and nobody is asked to turn it on."""
+    from howcome.providers.llm import open_adapter
+
+    try:
+        return open_adapter(read_settings({**os.environ, "HOWCOME_LLM": chosen})) is not None
+    except ProviderError as error:
+        echo(f"  It cannot be asked yet: {error}")
+        return False
 
 
 def _calls_a_day(settings: Settings) -> int:

@@ -93,9 +93,10 @@ class Known:
         touched: Keys of those that somebody read, was told, or did something to. `derived`: keys of those that come
             from candidates of this store, as far as whoever reconciles knows.
         stamp: Tells whether anything of it has changed since.
+        is_everywhere: What is taught holds in every project.
     """
 
-    __slots__ = ("candidates", "derived", "kept", "project_id", "stamp", "touched")
+    __slots__ = ("candidates", "derived", "is_everywhere", "kept", "project_id", "stamp", "touched")
 
     def __init__(
         self,
@@ -106,7 +107,9 @@ class Known:
         touched: Iterable[bytes] = (),
         derived: Iterable[bytes] = (),
         stamp: tuple[object, ...] = (),
+        is_everywhere: bool = False,
     ) -> None:
+        self.is_everywhere = is_everywhere
         self.project_id, self.candidates, self.kept = project_id, list(candidates), list(kept)
         self.touched, self.derived, self.stamp = set(touched), set(derived), stamp
 

@@ -134,6 +134,12 @@ def cjk_bigrams(text: str) -> list[str]:
     return found
 
 
+def cjk_parts(word: str) -> list[str]:
+    """A word; or where it has Chinese, Japanese or Korean runs, which know no blanks, their bigrams and the rest."""
+    bigrams = [] if word.isascii() else cjk_bigrams(word)
+    return [*bigrams, *(part for part in re.split(_CJK, word) if part)] if bigrams else [word]
+
+
 def with_extra_terms(text: str) -> str:
     """`text` with its extra terms appended, ready for a plain tokenizer."""
     extra = extra_terms(text)

@@ -61,9 +61,6 @@ _PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
 _BEFORE_MONTHS = frozenset("in last since until till before after during of from to between and".split())
 """Behind one of these a short name, or one that is a word, is a month."""
 
-_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
-"""Letters stay as many as they were."""
-
 _compiled: list[Form] = []
 
 
@@ -91,8 +88,8 @@ class Span:
 Bounds = tuple[int, int] | None
 if TYPE_CHECKING:
     BoundsOf = Callable[[re.Match[str], int], Bounds]
-    Form = tuple[re.Pattern[str], str, BoundsOf]
-    Found = tuple[int, int, str, tuple[int, int]]
+    Form = tuple[re.Pattern[str], BoundsOf]
+    Found = tuple[int, int, tuple[int, int]]
 
 
 # -- calendars ---------------------------------------------------------------------------------------------------------
@@ -174,23 +171,14 @@ def spans(text: str, now_ms: int) -> list[Span]:
     return _joined(rest, found, now_ms)[:MAX_SPANS]
 
 
-def relative_dates(text: str, now_ms: int) -> list[Found]:
-    """Where a text says a time as seen from `now_ms`: start, end, what it is, and its own start and end.
-
-    It is around a `day`, a `weekday` (the last one: who means the coming one adds a week), a `period` (a week, a month
-    or a year of the calendar), or a `span` that has no name there.
-    """
-    return _found(text.translate(_LOWER), now_ms, [form for form in _forms() if form[1]])[1]
-
-
 def _found(rest: str, now_ms: int, forms: Sequence[Form]) -> tuple[str, list[Found]]:
     """Every time in a text, in order, and the text with marks in their place."""
     found: list[Found] = []
-    for pattern, kind, bounds_of in forms:
+    for pattern, bounds_of in forms:
         for match in pattern.finditer(rest):
             bounds = bounds_of(match, now_ms)
             if bounds is not None:
-                found.append((match.start(), match.end(), kind, bounds))
+                found.append((match.start(), match.end(), bounds))
             rest = f"{rest[: match.start()]}{'~' * (match.end() - match.start())}{rest[match.end() :]}"
     return rest, sorted(found)
 
@@ -225,30 +213,30 @@ def _with_fixed(text: str) -> str:
 
 
 def _forms() -> Sequence[Form]:
-    """Every form of a time, the longest first: what one has taken the next ones do not see; a kind if seen from now."""
+    """Every form of a time, the longest first: what one has taken the next ones do not see."""
     if not _compiled:
-        forms: tuple[tuple[str, str, BoundsOf], ...] = (
-            (rf"\b{_YEAR}[-/](\d\d?)[-/](\d\d?)(?!\d)", "", lambda m, _: _day(m[1], m[2], m[3])),
-            (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", "", lambda m, _: _day(m[3], m[2], m[1])),
-            (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", "", lambda m, _: _month_at(int(m[1]), int(m[2]))),
-            (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", "", lambda m, now: _month_day(m[1], m[2], m[3], now)),
-            (rf"\b{_ORDINAL} (?:of )?{_MONTH}(?:,? {_YEAR})?", "", lambda m, now: _month_day(m[2], m[1], m[3], now)),
-            (rf"\b{_COUNT} {_UNIT} ago\b", "day", _ago),
-            (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", "span", lambda m, now: (now - _length(m[1], m[2]), now)),
-            (r"\bthe day before yesterday\b", "day", lambda _, now: _whole_day(now, 2)),
-            (r"\b(?:yesterday|last night)\b", "day", lambda _, now: _whole_day(now, 1)),
-            (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", "day", lambda _, now: _whole_day(now, 0)),
-            (r"\btomorrow\b", "day", lambda _, now: _whole_day(now, -1)),
-            (r"\bthe other day\b", "span", lambda _, now: (_midnight(now) - 7 * DAY_MS, _midnight(now))),
-            (r"\b(last|previous|this|next) (week|month|year)\b", "period", _relative),
-            (r"\b(last|past|previous|this) (weekend|week|month|quarter|year)\b", "span", _relative),
-            (rf"\b(?:(last|past|previous|this|next|coming) )?{_DAYNAME}", "weekday", _weekday),
-            (rf"\b{_SHORT_DAY}", "", _weekday),
-            (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", "", _month),
-            (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", "", _quarter),
-            (rf"\b(?:in|since|until|before|after|during|of|from) {_YEAR}\b", "", lambda m, _: _year(int(m[1]))),
+        forms: tuple[tuple[str, BoundsOf], ...] = (
+            (rf"\b{_YEAR}[-/](\d\d?)[-/](\d\d?)(?!\d)", lambda m, _: _day(m[1], m[2], m[3])),
+            (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", lambda m, _: _day(m[3], m[2], m[1])),
+            (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", lambda m, _: _month_at(int(m[1]), int(m[2]))),
+            (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", lambda m, now: _month_day(m[1], m[2], m[3], now)),
+            (rf"\b{_ORDINAL} (?:of )?{_MONTH}(?:,? {_YEAR})?", lambda m, now: _month_day(m[2], m[1], m[3], now)),
+            (rf"\b{_COUNT} {_UNIT} ago\b", _ago),
+            (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", lambda m, now: (now - _length(m[1], m[2]), now)),
+            (r"\bthe day before yesterday\b", lambda _, now: _whole_day(now, 2)),
+            (r"\b(?:yesterday|last night)\b", lambda _, now: _whole_day(now, 1)),
+            (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", lambda _, now: _whole_day(now, 0)),
+            (r"\btomorrow\b", lambda _, now: _whole_day(now, -1)),
+            (r"\bthe other day\b", lambda _, now: (_midnight(now) - 7 * DAY_MS, _midnight(now))),
+            (r"\b(last|previous|this|next) (week|month|year)\b", _relative),
+            (r"\b(last|past|previous|this) (weekend|week|month|quarter|year)\b", _relative),
+            (rf"\b(?:(last|past|previous|this|next|coming) )?{_DAYNAME}", _weekday),
+            (rf"\b{_SHORT_DAY}", _weekday),
+            (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", _month),
+            (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", _quarter),
+            (rf"\b(?:in|since|until|before|after|during|of|from) {_YEAR}\b", lambda m, _: _year(int(m[1]))),
         )
-        _compiled.extend((re.compile(source), kind, bounds_of) for source, kind, bounds_of in forms)
+        _compiled.extend((re.compile(source), bounds_of) for source, bounds_of in forms)
     return _compiled
 
 
@@ -256,7 +244,7 @@ def _joined(text: str, found: Sequence[Found], now_ms: int) -> list[Span]:
     """Spans with what the words before them say: since, before, between … and."""
     told: list[Span] = []
     opened: tuple[int, int] | None = None
-    for place, (start, _, _, (since, before)) in enumerate(found):
+    for place, (start, _, (since, before)) in enumerate(found):
         lead = text[max(0, start - 12) : start].rstrip()
         lead = lead.removesuffix(" the").rsplit(" ", 1)[-1].strip("(\"',")
         if lead in ("next", "every", "each", "by"):

@@ -17,6 +17,7 @@ import tantivy
 
 from howcome.domain.memories import normalized
 from howcome.domain.text import STOP_WORDS
+from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, find, read_rows
 
 CAUGHT_STEMS = 0.5
@@ -250,10 +251,16 @@ def _analyzer() -> tantivy.TextAnalyzer:
 
 
 def read_notes(folder: Path) -> tuple[list[Note], list[Trap]]:
-    """The notes and traps of a set."""
+    """The notes and traps of a set.
+
+    Raises:
+        UsageError: a file is not what docs/evaluation.md describes; the message says where.
+    """
     notes = []
-    for row in _rows(folder, "notes"):
+    for number, row in enumerate(_rows(folder, "notes"), 1):
         topic, kind, speaker, value = (str(row.get(name) or "") for name in ("topic", "kind", "speaker", "value"))
+        if value and not (value.isascii() and value.isdigit()):
+            raise UsageError(f"{find(folder, 'notes')}, row {number}: value {value!r} is no whole number")
         notes.append(Note(str(row["session"]), _quotes(row), topic, kind, speaker, int(value or 1)))
     return notes, [Trap(str(row["session"]), _quotes(row)) for row in _rows(folder, "traps")]
 

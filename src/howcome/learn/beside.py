@@ -46,7 +46,8 @@ def beside(new: NewMemory, kept: Sequence[Memory], meaning: Meaning | None) -> B
 def _plan(new: NewMemory, kept: Sequence[Memory], near: dict[bytes, float]) -> Plan:
     kind = memories.TYPES[0] if new.type == memories.DEFAULT_TYPE else new.type  # nobody chose it: it may contradict
     one = StoredCandidate(new.key, kind, new.text, origin=new.origin, ts_ms=new.created_ms, subject=new.subject)
-    return reconcile(Known(0, [one], kept=kept), lambda key: near.items() if key == new.key else ())
+    known = Known(0, [one], kept=kept, is_everywhere=new.project is None)
+    return reconcile(known, lambda key: near.items() if key == new.key else ())
 
 
 def _may_matter(said: Statement, text: str) -> bool:
@@ -57,7 +58,12 @@ def _may_matter(said: Statement, text: str) -> bool:
 
 
 def _stands_for(memory: Memory, new: NewMemory) -> bool:
-    """Whether a memory does for a new one: it is the same one's, holds as far, and is trusted as much."""
+    """Whether a memory does for a new one: it is the same one's, holds as far, and is trusted as much.
+
+    What was called wrong is wrong whoever says it.
+    """
+    if memory.wrong_ms is not None:
+        return True
     is_wide = memory.project is None or new.project is not None
     is_trusted = memory.origin in PUSHED_ORIGINS or memory.origin == new.origin
-    return memory.agent == new.agent and is_wide and is_trusted and (memory.is_live or memory.wrong_ms is not None)
+    return memory.agent == new.agent and is_wide and is_trusted and memory.is_live

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from math import ceil
 
-from howcome.domain.text import STOP_WORDS, coined_names
+from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,36 @@ SAME = 0.95
 RELATED = 0.80
 """Above it they say about the same, and may contradict each other."""
 
-_TOKEN = re.compile(r"[\w./#-]+(?:'t)?", re.UNICODE)
+_LETTER = r"\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f"  # with vowel signs, which are no \w
+_TOKEN = re.compile(rf"[{_LETTER}./#-]+(?:'t)?")
+_SIGN = r"[<>=+&|@$%^\\\u2190-\u22ff\u2600-\u27bf\U0001f300-\U0001faff]+|!(?=[\w(=])"
+_IN_ORDER = re.compile(rf"-+(?=\w)|{_TOKEN.pattern}|{_SIGN}")
+_JOINS = r"(?:because|since|as|when|if|while|before|after|until|unless|once|for|in|on|at|with|during|between|from|by)\b"
+_BREAK = re.compile(
+    rf"\band\b|,(?=\s+(?!{_JOINS})\S)|[:;.!?](?=\s+\S)|[\u3001\u3002\uff0c\uff1a\uff1b\u2013\u2014\n]|\s-+\s"
+)
+_LED = re.compile(rf"\A{_JOINS}[^,]*,")
+_FILLERS = STOP_WORDS - frozenset(
+    "about all any as at but by can could down for from get go if in into more most now of off on only or other out"
+    " over shall should so some such than then to too up when while will with would".split()
+)
+"""Words that a statement does without; other small words ("on", "than", "so") say what stands in what relation."""
+
+_OPPOSED = frozenset("off down up out under over less more most some only before after from than if unless".split())
+"""Of these the one that stands in a statement, and not in another, makes it another, however near the two are."""
+
+_SMALL_CHARS = 4
+"""Mostly the words that turn a sense round are no longer ("off", "aus", "pas"), or they are in the lists above."""
+
+_MIN_TURNED = 3
+"""Two words alone are turned round by any change of their order; of more, the end of a sentence may come first."""
+
 _NUMBER = re.compile(r"v?\d[\d.,:_/-]*(?:[a-z%]{1,3})?")
-_NEGATIONS = frozenset("not no never without cannot neither nor".split())
+_NEGATIONS = frozenset(
+    "not no never without cannot neither nor nicht kein keine keinen keinem keiner nie niemals ohne jamais aucun aucune"
+    " nunca senza".split()
+)
+_NO = re.compile(r"\bno-(?=[a-z])")
 _SWITCHES = {"enabled": "disabled", "disabled": "enabled", "allowed": "forbidden",
              "forbidden": "allowed", "required": "optional", "optional": "required"}  # fmt: skip
 _CHOICE = re.compile(r"\b(?:over|instead of|rather than)\b|, not\b")
@@ -51,15 +78,22 @@ class Statement:
         numbers: Each number with the content words before and after it ("" where there is none).
         negated: Stems of the content words right after a "not".
         chosen: What was chosen, `rejected`: over what; both empty where nothing was. `matter`: for what (stems).
+        order: All its words but fillers, as they stand; `is_broken`: in several clauses.
         signature: The same for the same words in any order. All but its first part (numbers, denials, choices, names of
-            code) is the same, too, where other words say the same: vectors hardly tell one name or number from another.
+            code, directions) is the same, too, where other words say the same: vectors hardly tell one from another.
     """
 
-    __slots__ = ("chosen", "matter", "negated", "numbers", "rejected", "signature", "words")
+    __slots__ = ("chosen", "is_broken", "matter", "negated", "numbers", "order", "rejected", "signature", "words")
 
     def __init__(self, text: str) -> None:
-        tokens = [token.strip("./-") for token in _TOKEN.findall(text.casefold().replace("\u2019", "'"))]
-        content = [token for token in tokens if token and token not in STOP_WORDS and not _is_negation(token)]
+        told = _NO.sub("no ", text.casefold().replace("\u2019", "'"))
+        tokens = [token.strip("./-") for token in _TOKEN.findall(told)]
+        content = [
+            part
+            for token in tokens
+            if token and token not in STOP_WORDS and not _is_negation(token)
+            for part in cjk_parts(token)
+        ]
         self.words = frozenset(token for token in content if not _NUMBER.fullmatch(token))
         self.numbers = frozenset(
             (before, token, after)
@@ -70,7 +104,18 @@ class Statement:
         self.chosen, self.rejected, self.matter = _choice(text.casefold())
         values = tuple(sorted(token for token in content if _NUMBER.fullmatch(token)))
         names = frozenset(coined_names(text))
-        self.signature = (tuple(sorted(content)), values, self.negated, self.chosen, self.rejected, names)
+        self.order = _in_order(told)
+        self.is_broken = _BREAK.search(_LED.sub("", told.strip(), count=1)) is not None
+        turned = _OPPOSED.intersection(self.order)
+        self.signature = (tuple(sorted(content)), values, self.negated, self.chosen, self.rejected, names, turned)
+
+
+def _in_order(text: str) -> tuple[str, ...]:
+    """The words and signs of a text (lower case) but fillers; every denial is a "not"."""
+    tokens = (token.strip("./-") or token for token in _IN_ORDER.findall(text))
+    return tuple(
+        "not" if _is_negation(token) else token for token in tokens if token not in _FILLERS or _is_negation(token)
+    )
 
 
 def _negated(tokens: Sequence[str]) -> list[str]:
@@ -114,6 +159,33 @@ def _choice(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
 def _names(text: str) -> list[str]:
     tokens = [token.strip("./-") for token in _TOKEN.findall(text)]
     return [token for token in tokens if token and token not in STOP_WORDS and token not in _CHOOSING]
+
+
+def is_same(one: Statement, other: Statement, likeness: float = 0.0) -> bool:
+    """Whether two statements say the same: in the same words, or in others that are near enough (the cosine).
+
+    Where most words are the same they stand in the same order: "A needs B" is not "B needs A". The end may come first,
+    as in "In staging A needs B". What differs in small words only may be turned round by them; and vectors do not tell
+    apart what differs in other letters than ours.
+    """
+    if one.signature == other.signature:
+        return _is_turn(one, other, one.order, other.order)
+    if likeness < SAME or one.signature[1:] != other.signature[1:] or difference(one, other):
+        return False
+    if not any(len(word) > _SMALL_CHARS and word.isascii() for word in set(one.order) ^ set(other.order)):
+        return False
+    shared = set(one.order) & set(other.order)
+    here, there = (tuple(dict.fromkeys(word for word in told.order if word in shared)) for told in (one, other))
+    return overlap(one.words, other.words) < RELATED or _is_turn(one, other, here, there)
+
+
+def _is_turn(one: Statement, other: Statement, here: tuple[str, ...], there: tuple[str, ...]) -> bool:
+    """Whether words of two statements are the same, in the same order but for an end that comes first."""
+    if here == there:
+        return True
+    if one.is_broken or other.is_broken or len(here) != len(there) or len(here) < _MIN_TURNED:
+        return False
+    return any(there == here[place:] + here[:place] for place in range(1, len(here)) if here[place] == there[0])
 
 
 def difference(one: Statement, other: Statement) -> str:

@@ -69,8 +69,9 @@ _SHELL = re.compile(r"bash|shell|exec|terminal", re.IGNORECASE)
 _EDIT = re.compile(r"edit|write|replace|patch|create", re.IGNORECASE)
 _ASKING = re.compile(r"ask.*question|exit.?plan", re.IGNORECASE)
 _TROUBLE = re.compile(
-    r"^.*(?<![\w-])(?<!\D0 )(?:error|fail(?:ed|s|ures?)?|fatal|conflict|denied|panic|exception|unrecognized|not found)"
-    r"(?![\w-]).*(?:\n.*)?",
+    r"^.*(?<![\w-])(?<!\D0 )(?<!^0 )"
+    r"(?:error|fail(?:ed|s|ures?)?|fatal|conflict|denied|panic|exception|unrecognized|not found)(?![\w-])"
+    r"(?!\W{1,3}0(?![\w.])).*(?:\n.*)?",
     re.IGNORECASE | re.MULTILINE,
 )
 """Where the output of a command speaks of a failure: a pipe hides its exit code."""

@@ -18,7 +18,7 @@ from howcome.domain.distil_batches import ADD, DELETE, NOOP, UPDATE, MemoryChang
 from howcome.domain.events import squeeze
 from howcome.domain.memories import NewMemory
 from howcome.domain.reconciliation import Known, StoredCandidate
-from howcome.domain.text import STOP_WORDS, coined_names
+from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
 from howcome.errors import ProviderError
 from howcome.learn.admission import REDACTED, admit
 from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, question
@@ -79,7 +79,13 @@ class Proposal:
     @property
     def ts_ms(self) -> int:
         """When the last of it was said."""
-        return max(event.ts_ms or event.order_ms for event in self.cited)
+        return self.said[-1][0]
+
+    @property
+    def said(self) -> list[tuple[int, str]]:
+        """When, and in which message: the first that is cited (the user's, if any) and the last."""
+        told = [(event.ts_ms or event.order_ms, event.id) for event in self.cited]
+        return [told[0], max(told)]
 
 
 def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str, int]) -> list[Proposal]:
@@ -176,7 +182,7 @@ class Trust:
 
 def _words(text: str) -> set[str]:
     found = (token.strip("./-") for token in _WORD.findall(text.casefold()))
-    return {token for token in found if token and token not in STOP_WORDS}
+    return {part for token in found if token and token not in STOP_WORDS for part in cjk_parts(token)}
 
 
 def _is_telling(text: str, words: set[str]) -> bool:
@@ -268,7 +274,7 @@ class Weighing:
             evidence=[event.id for event in proposal.cited],
             source=memories.LLM,
             subject="" if target is None else target.subject,
-            said=[(proposal.ts_ms, proposal.cited[0].id)],
+            said=proposal.said,
         )
         return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
 
@@ -287,6 +293,8 @@ class Weighing:
         for change, new in ours:
             same = new.key if new.key in rows else plan.same.get(new.key)
             change.same = None if same is None else rows.get(same)
+            if change.op == UPDATE and change.same == change.target and new.key not in rows:
+                change.same = None  # other words for what it is about are what is wanted
             if change.op == ADD and same is None and heads.get(new.key) != new.key:
                 self._reject(REPEATED)
                 repeated.append(change)

@@ -15,7 +15,7 @@ from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
 from howcome.domain.text import STOP_WORDS
-from howcome.learn.likeness import SAME, Reversals, Statement, WordPairs, difference, reverses
+from howcome.learn.likeness import Reversals, Statement, WordPairs, difference, is_same, reverses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class _Reconciliation:
             or memory.superseded_by in by_hand
             or (memory.superseded_by is not None and memory.key not in said)
         }
+        self._live = {memory.key for memory in known.kept if memory.is_live}
         self._taking = {
             one.key for one in known.kept if one.supersedes and (one.supersedes in by_hand or one.row in by_hand)
         }
@@ -223,7 +224,8 @@ class _Reconciliation:
             last = chain[-1]
             free = [one for one in chain if one.key not in self._pinned]
             for older, newer in pairwise(free):
-                newer.supersedes = older.key
+                if not (newer.key in self._dead and older.key in self._live):  # somebody brought the older one back
+                    newer.supersedes = older.key
             for pinned in (one for one in chain[:-1] if one.key in self._pinned):
                 self._review(pinned.key, last.key, "subject")
             if about in fixed and _kept_ms(fixed[about]) < last.last_ms:
@@ -272,14 +274,21 @@ class _Reconciliation:
         return max(group.last_ms for group in self._members[key]), first_ms, key
 
     def _outlives(self, newer: bytes, older: bytes) -> bool:
-        """Whether one may take another's place: a person's word goes only for a later one of a person's."""
-        if self._when(newer) <= self._when(older):
+        """Whether one may take another's place: a person's word goes only for a later one of a person's.
+
+        What holds everywhere does not go for an exception in one project.
+        """
+        if self._when(newer) <= self._when(older) or (self._is_everywhere(older) and not self._is_everywhere(newer)):
             return False
         theirs, ours = (max(group.user_ms for group in self._members[key]) for key in (older, newer))
         if max(theirs, ours) >= 0:
             return ours > theirs
         is_owned = any(group.kept is not None and group.kept.agent is not None for group in self._members[older])
         return not is_owned and self._trust(newer) >= self._trust(older)
+
+    def _is_everywhere(self, key: bytes) -> bool:
+        kept = [group.kept for group in self._members[key] if group.kept is not None]
+        return any(one.project is None for one in kept) or (not kept and self._known.is_everywhere)
 
     def _trust(self, key: bytes) -> int:
         groups = self._members[key]
@@ -333,19 +342,17 @@ def _is_reviewed(one: _Group, other: _Group) -> bool:
 
 def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -> bool:
     if older.is_wrong:  # whatever it is called, and with a word more or less: better too little is learnt than that
-        one, other = older.statement.signature, newer.statement.signature
-        return one == other or (max(cosine, shared) >= SAME and one[1:] == other[1:])
+        return is_same(older.statement, newer.statement, max(cosine, shared))
     is_wish = older.subject.startswith(WISH) and newer.subject.startswith(WISH)
     if older.subject and newer.subject and older.subject != newer.subject and not is_wish:
         return False
-    one, other = older.statement.signature, newer.statement.signature
     if older.is_users and newer.is_users and _gist(older) != _gist(newer):
         return False  # "turn it on" and "turn it off", "tabs to spaces" and "spaces to tabs"
     if older.type != newer.type and not (older.kept or newer.kept):
         # A distiller means its types (who keeps something by hand mostly does not choose one): in other words it is
         # another thing. The very same words are one thing, called differently by where they stood; but a task is none.
-        return one == other and memories.DEFAULT_TYPE not in {older.type, newer.type}
-    return one == other or (cosine >= SAME and one[1:] == other[1:])
+        return is_same(older.statement, newer.statement) and memories.DEFAULT_TYPE not in {older.type, newer.type}
+    return is_same(older.statement, newer.statement, cosine)
 
 
 def _gist(group: _Group) -> list[str]:

@@ -113,6 +113,10 @@ class Reviews(Protocol):
         """Of pairs of rows (older, newer) the newer takes the older's place; others are put up, with the reason."""
         ...
 
+    def part(self, older: int, newer: int) -> None:
+        """What took the place of another gives it back."""
+        ...
+
     def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
         """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
         ...

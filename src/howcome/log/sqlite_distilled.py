@@ -188,7 +188,7 @@ class SqliteCandidates:
             " FROM candidates c WHERE memory_key IN (SELECT unhex(value) FROM json_each(?1)) GROUP BY memory_key",
             (json.dumps([key.hex() for key in keys]), WISH),
         )
-        return {key: Told(source, sessions, projects) for key, source, sessions, projects in rows}
+        return {key: Told(source, sessions, max(1, projects)) for key, source, sessions, projects in rows}
 
     def wordings(self, row: int) -> list[str]:
         """The other words in which sessions said what a memory says, in order."""

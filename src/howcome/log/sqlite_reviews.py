@@ -68,6 +68,12 @@ class SqliteReviews:
             for older, newer, reason in differing:
                 self._writer.put_up(older, newer, reason, now_ms)
 
+    def part(self, older: int, newer: int) -> None:
+        """What took the place of another gives it back."""
+        with self._db.transaction():
+            self._writer.change(older, "superseded_by = NULL")
+            self._writer.change(newer, "supersedes = NULL")
+
     def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
         """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
         older, newer = review.older, review.newer

@@ -11,7 +11,7 @@ from howcome.domain.events import squeeze
 from howcome.domain.memories import MemoryFilter, is_memory_id
 from howcome.domain.stored import Scope
 from howcome.domain.text import tokens
-from howcome.errors import NotFoundError, ProviderError
+from howcome.errors import NotFoundError, ProviderError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, stored
@@ -67,13 +67,16 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     project = arguments.text("project")
     is_everywhere = project is None and of_session is not None  # a session is named by itself, as in the other tools
     query = arguments.texts("query")
+    of_agents = {arguments.text(name) for name in ("agent", "agent_id")} - {None}
+    if len(of_agents) > 1:
+        raise UsageError("agent and agent_id name two agents: give one of them")
     question = Question(
         query if len(query) > 1 else query[0],
         Scope.everything() if is_everywhere else session.scope(project),
         limit=arguments.number("limit", 10),
         types=arguments.texts("type"),
         session=of_session,
-        agent=arguments.text("agent_id") or arguments.text("agent"),
+        agent=next(iter(of_agents), None),
         subsystem=arguments.text("subsystem"),
         before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
@@ -273,7 +276,7 @@ def _sessions(session: Workplace, arguments: Arguments) -> str:
     agent = _agent(arguments)
     found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit, agent)[offset:]
     if not found and agent is not None:
-        return f"No sessions of agent {inline(_name(agent))} here; leave out agent_id for all."
+        return f"No sessions of agent {_name(agent)} here; leave out agent_id for all."
     if not found:
         return EMPTY if app.events.is_empty() else "No sessions of this project; project: 'all' lists every one."
     lines = [_session_line(one, session.name) for one in found]
@@ -318,7 +321,7 @@ def memory_status(session: Workplace, arguments: Arguments) -> str:
         owned = app.memories.select(Scope.everything(), MemoryFilter(agent=agent), MAX_LISTED)
         sessions = app.events.recent_sessions(Scope.everything(), MAX_LISTED, agent)
         holds = f"{counted(len(owned), 'memory', 'memories')} and {counted(len(sessions), 'session')}"
-        return f"Agent {inline(_name(agent))}: {holds}, of all projects."
+        return f"Agent {_name(agent)}: {holds}, of all projects."
     counts, kept = app.health.counts(), app.memories.counts()
     if app.events.is_empty():
         return EMPTY
@@ -341,7 +344,9 @@ def _here(session: Workplace) -> str:
     if session.is_nowhere:
         return "none: the client has started howcome in no project's folder"
     is_known = session.scope(None).project_id is not None
-    return inline(project_label(session.folder, parts=2)) + ("" if is_known else " (nothing of it is stored yet)")
+    return " ".join(project_label(session.folder, parts=2).split()) + (
+        "" if is_known else " (nothing of it is stored yet)"
+    )
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,11 @@ def remember(session: Workplace, arguments: Arguments) -> str:
         known = f"Known already as {memory.id} ({memory.type}, {where}); nothing was added."
         return answer(session.app, known, [entry(memory_head(memory_view(memory)), memory.text)])
     hints = f"Later sessions find it; update_memory corrects it.{_beside(arguments, memory)}"
-    return f"Kept as {memory.id} ({memory.type}, {where}). {hints}"
+    done = f"Kept as {memory.id} ({memory.type}, {where}). {hints}"
+    if (arguments.text("text") or "").strip() == memory.text or _taken_out(arguments, memory):
+        return done
+    put = f"{done} It was put in other words (as_is keeps yours):"
+    return answer(session.app, put, [entry(memory_head(memory_view(memory)), memory.text)])
 
 
 def update_memory(session: Workplace, arguments: Arguments) -> str:

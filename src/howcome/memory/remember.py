@@ -15,6 +15,7 @@ from howcome.domain.reconciliation import Beside
 from howcome.domain.stored import Scope
 from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
+from howcome.memory.chains import give_back, give_back_by_hand, instead, walked
 from howcome.memory.export import exported
 from howcome.memory.importing import MemoryImport
 from howcome.memory.reports import ImportReport, PurgeReport
@@ -127,7 +128,7 @@ class Memories:
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
         status = status if status is None else known_word("status", status, memories.STATUSES)
         require_others(found.project, also := self._roots(also))
         require_in(found, left := self._roots(not_in))
@@ -165,7 +166,7 @@ class Memories:
     def forget(
         self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
     ) -> Memory:
-        """Takes a memory out of every search; `restore` brings it back.
+        """Takes a memory out of every search; `restore` brings it back. What was kept by hand gets back its place.
 
         With `is_wrong` nothing distilled that says the same, in whatever words, becomes a memory again.
 
@@ -176,23 +177,25 @@ class Memories:
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
             self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
+            give_back_by_hand(self._store, found)
         return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:
-        """Brings a forgotten memory back.
+        """Brings back a memory that was forgotten, or whose place was taken by what is not live any more.
 
         Raises:
             NotFoundError: no such memory, or several.
-            UsageError: it was purged, or one that says the same is live.
+            UsageError: it was purged, what took its place is live, or one that says the same is.
         """
         found = self.get(prefix)
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
+        if not found.is_live and (twin := self._store.memories.live_twin(found.row)) is not None:
+            raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
         if found.deleted_ms is not None:
-            twin = self._store.memories.live_twin(found.row)
-            if twin is not None:
-                raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
             self._store.memories.set_deleted(found.row, None)
+        if found.superseded_by is not None and not give_back(self._store, found) and found.deleted_ms is None:
+            raise UsageError(f"{found.id} is superseded: {instead(self._store, found)}, or forget that first")
         return self._store.memories.by_row([found.row])[found.row]
 
     def purge(self, prefix: str) -> PurgeReport:
@@ -234,7 +237,7 @@ class Memories:
             UsageError: an agent says again what somebody called wrong.
         """
         new.text = self._clean(new.text)
-        others = self._others(new) if self._beside is not None else []
+        others = [*self._others(new), *self._wrong_elsewhere(new)] if self._beside is not None else []
         beside = self._beside(new, others) if self._beside is not None and others else Beside(None, (), ())
         if beside.same is not None and not beside.same.is_live:
             raise UsageError(f"{beside.same.id} says the same and was called wrong: only a person restores it")
@@ -263,6 +266,15 @@ class Memories:
             for one in found.values()
             if not one.is_outside and one.row != new.supersedes and (one.is_live or one.wrong_ms is not None)
         ]
+
+    def _wrong_elsewhere(self, new: NewMemory) -> list[Memory]:
+        """What was called wrong in any project, where an agent wants something kept in all of them."""
+        if new.project is not None or new.origin == events.ORIGIN_USER:
+            return []
+        found = self._store.memories.select(
+            Scope.everything(), memories.MemoryFilter(with_forgotten=True), MAX_COMPARED
+        )
+        return [one for one in found if one.wrong_ms is not None and one.project is not None and not one.is_outside]
 
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:
@@ -313,15 +325,7 @@ class Memories:
     def chain(self, prefix: str) -> list[Memory]:
         """A memory with all that it superseded and all that superseded it, oldest first."""
         middle = self.get(prefix)
-        return [*self._walk(middle, "supersedes")[::-1], middle, *self._walk(middle, "superseded_by")]
-
-    def _walk(self, memory: Memory, way: str) -> list[Memory]:
-        found: list[Memory] = []
-        row = getattr(memory, way)
-        while row is not None and row not in {memory.row, *(one.row for one in found)}:
-            found += self._store.memories.by_row([row]).values()
-            row = getattr(found[-1], way)
-        return found
+        return [*walked(self._store, middle, "supersedes")[::-1], middle, *walked(self._store, middle, "superseded_by")]
 
     def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
         """Memories of a scope, newest first."""
@@ -347,7 +351,7 @@ class Memories:
         """
         found = self.get(prefix)
         if is_pinned and not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
         if (found.pinned_ms is not None) != is_pinned:
             self._store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
         return self._store.memories.by_row([found.row])[found.row]
@@ -389,12 +393,3 @@ def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:
         getattr(wanted, name) in (None, getattr(memory, name)) for name in ("type", "status", "source", "agent")
     )
     return narrowed and not (wanted.is_global_only if memory.project is not None else wanted.is_own_only)
-
-
-def instead(kept: Memories, memory: Memory) -> str:
-    """What can be done in place of what a memory that is not live does not allow."""
-    if memory.state == "forgotten":
-        return f"`howcome restore {memory.id}` brings it back"
-    if memory.state == "purged":
-        return "its text is gone"
-    return f"update {kept.chain(memory.key.hex())[-1].id} instead"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howcome.domain import memories
 from howcome.errors import NotFoundError, UsageError
-from howcome.memory.remember import instead
+from howcome.memory.chains import instead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Reviewing:
             return self._settle_import(review, keep)
         for kept in {"older": [review.older], "newer": [review.newer]}.get(keep, [review.older, review.newer]):
             if not kept.is_live:
-                raise UsageError(f"{kept.id} is {kept.state}, it cannot stay: {instead(self._kept, kept)}")
+                raise UsageError(f"{kept.id} is {kept.state}, it cannot stay: {instead(self._store, kept)}")
         is_one = review.older.row == review.newer.row  # does it still hold? Then it is forgotten for `newer` only
         if keep == "newer" or (keep == "older" and not is_one):
             other = review.newer if keep == "older" else review.older
@@ -51,7 +51,7 @@ class Reviewing:
         """Accepts what a file brought (`newer`: in the place of the older one), or forgets it until it is restored."""
         new = review.newer
         if not new.is_live:
-            raise UsageError(f"{new.id} is {new.state}, it cannot stay: {instead(self._kept, new)}")
+            raise UsageError(f"{new.id} is {new.state}, it cannot stay: {instead(self._store, new)}")
         if keep == "older":
             self._kept.forget(new.key.hex(), is_person=True)
         elif (twin := self._store.memories.live_twin(new.row)) is not None:

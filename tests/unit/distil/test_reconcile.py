@@ -177,6 +177,16 @@ def test_the_other_way_round_holds_for_what_is_kept_by_hand() -> None:
         assert chain(plan_of(said(RQ, 20, origin="user"), kept=[kept(CELERY, created_ms=15, **fields)])) == []
 
 
+def test_what_holds_everywhere_does_not_go_for_one_project() -> None:
+    """An exception is put up; only what holds everywhere, too, takes its place. The other way is free."""
+    wide = kept(CELERY, created_ms=15, project=None)
+    plan = plan_of(said(RQ, 20, origin="user"), kept=[wide])
+    assert (chain(plan), [reason for *_, reason in reviews(plan)]) == ([], ["choice"])
+    everywhere = reconcile(Known(1, [said(RQ, 20, origin="user")], kept=[wide], is_everywhere=True))
+    assert chain(everywhere) == [(wide.key, key_of(RQ, "decision"))]
+    assert chain(plan_of(said(RQ, 10, origin="user"), kept=[wide])) == [(key_of(RQ, "decision"), wide.key)]
+
+
 def test_what_is_said_again_after_it_was_turned_round_is_the_last_word() -> None:
     """What somebody kept stands for what was said before that, not for what was said after it."""
     hand = kept(CELERY, "context", created_ms=15, superseded_by=2)
@@ -203,6 +213,16 @@ def test_the_last_word_on_a_subject_takes_the_place_of_those_before() -> None:
     chain = [(one.text, one.supersedes) for one in plan.wanted if one.type == "dependency"]
     assert chain == [(old, None), (middle, key_of(old, "dependency")), (new, key_of(middle, "dependency"))]
     assert not plan.reviews
+
+
+def test_what_somebody_brought_back_is_not_superseded_by_what_is_forgotten() -> None:
+    """Before that it is: to forget the last word brings no earlier one back."""
+    old, new = (said(f"gauge-core 1.2{number} is used", number, "dependency", subject="g") for number in (1, 2))
+    for by, taken in ((2, old.key), (None, None)):
+        older = kept(old.text, old.type, source="rules", superseded_by=by)
+        newer = kept(new.text, new.type, row=2, source="rules", deleted_ms=9)
+        known = Known(1, [old, new], kept=[older, newer], derived=[old.key, new.key], touched=[new.key])
+        assert [one.supersedes for one in reconcile(known).wanted] == [None, taken]
 
 
 def test_what_is_said_again_later_is_the_last_word() -> None:

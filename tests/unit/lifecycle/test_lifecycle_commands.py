@@ -110,7 +110,8 @@ def test_init_offers_a_model_with_the_arithmetic_of_this_history(
     )
     assert re.search(r"the claude program +your subscription's quota", said)
     assert re.search(r"claude-haiku-4-5 +\$0\.01", said)
-    assert "No model is asked" in said
+    later = ("llm_daily_calls 100", "llm_daily_tokens 1500000", "llm claude", "distiller llm")
+    assert f"No model is asked. Later: {'; '.join(f'howcome config set {each}' for each in later)}\n" in said
     assert not (home / ".howcome" / "config.toml").exists()
     said = done(shell.invoke(init, input="y\n"))
     assert "Let claude do that, 100 calls a day at most?" in said
@@ -122,6 +123,19 @@ def test_init_offers_a_model_with_the_arithmetic_of_this_history(
         1_500_000,
     )
     assert "language model" not in done(shell.invoke(init, input=""))
+
+
+def test_init_offers_no_model_that_cannot_be_asked(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is missing is said; nothing is turned on."""
+    transcript(home)
+    monkeypatch.setenv("HOWCOME_LLM", "http")
+    said = done(shell.invoke(init, input="y\n"))
+    assert "It cannot be asked yet: " in said
+    assert "llm_model" in said
+    assert "a day at most" not in said
+    assert read_settings(os.environ).distiller == "rules"
 
 
 def test_an_import_that_fails_undoes_nothing(home: Path, shell: CliRunner) -> None:
