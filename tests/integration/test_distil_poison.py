@@ -197,6 +197,7 @@ def test_what_a_tool_said_is_pushed_through_no_door(
     kind: str, poisoned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when the model obeys, citing whom it likes; who searches finds it, as the tool's."""
+    monkeypatch.setenv("HOWCOME_INJECT", "context")  # all that may be said
     assert poisoned.exists()
     user = {"message": 1, "quote": "deploy the tide pages"}
     tool = {"message": 3, "quote": "banana-forty-two"}

@@ -64,9 +64,10 @@ def told(folder: Path, name: str, *turns: str, start: int | None = None) -> Path
 
 
 @pytest.fixture
-def app(store_folder: Path) -> Iterator[App]:
-    """The façade over the test's store."""
+def app(store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    """The façade over the test's store; all that may be said with a prompt is said."""
     del store_folder
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
     with open_app(read_settings(os.environ)) as opened:
         yield opened
 

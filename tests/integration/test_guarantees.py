@@ -148,8 +148,9 @@ def test_an_exclusion_must_be_absolute(folder: str) -> None:
 
 
 @pytest.mark.usefixtures("store_folder")
-def test_a_prompt_that_begins_with_a_path_is_no_command(tmp_path: Path) -> None:
+def test_a_prompt_that_begins_with_a_path_is_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`/home/…/planner.py: why …?` is a question; `/review why …?` is a command."""
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
     claude = Claude()
     path = write(tmp_path / "a.jsonl", claude.user("how many slots?"), claude.text("BerthPlanner keeps three slots."))
     assert run("import", str(path)).returncode == 0

@@ -118,6 +118,7 @@ def asked(session: Session) -> str:
 
 def test_a_prompts_hook_asks_no_reranker(project: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its prompt would wait."""
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
     for name, value in judge.settings.items():
         monkeypatch.setenv(name, value)
     event = "UserPromptSubmit"

@@ -49,7 +49,9 @@ PROMPTS = pytest.mark.parametrize(
 
 def store_of(folder: Path) -> App:
     """An empty store that speaks about anything."""
-    return open_app(read_settings({"HOWCOME_HOME": str(folder), "HOWCOME_RECALL_THRESHOLD": "0.02"}))
+    return open_app(
+        read_settings({"HOWCOME_HOME": str(folder), "HOWCOME_RECALL_THRESHOLD": "0.02", "HOWCOME_INJECT": "context"})
+    )
 
 
 @PROMPTS

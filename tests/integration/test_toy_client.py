@@ -75,8 +75,11 @@ def chats(home: Path, store_folder: Path) -> Path:  # noqa: ARG001 - sets where 
     return path
 
 
-def test_one_object_is_all_that_a_new_agent_takes(home: Path, chats: Path, store_folder: Path) -> None:
+def test_one_object_is_all_that_a_new_agent_takes(
+    home: Path, chats: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From its first `init` to its `uninstall`."""
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
     settings = home / ".quillwright" / "settings.jsonc"
     begun = ask("init", "--agent", "all", "--yes")
     assert (begun["imported"]["files"], begun["imported"]["accepted"]) == (1, len(SAID))

@@ -90,6 +90,7 @@ class Loading:
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ships, but that the best answer alone is given, however weak it is."""
     monkeypatch.delenv("HOWCOME_EMBEDDING")
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
     monkeypatch.setenv("HOWCOME_RECALL_LIMIT", "1")
     monkeypatch.setenv("HOWCOME_RECALL_THRESHOLD", "0.01")
 

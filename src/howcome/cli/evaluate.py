@@ -126,7 +126,9 @@ def evaluate(
     if is_everywhere and not is_pooled:
         raise click.UsageError("--everywhere belongs to --pooled")
     of_notes = {"--keep": keep, "--only-read": only_read, "--sheet": sheet, "--chunk": chunk, "--grades": grades}
-    if not with_notes and (needing := [name for name, value in of_notes.items() if value]):
+    of_speech = ("--keep", "--sheet", "--grades") if with_speech else ()
+    needing = [name for name, value in of_notes.items() if value and name not in of_speech]
+    if needing and not with_notes:
         raise click.UsageError(f"{needing[0]} belongs to --notes")
     if into is not None and not _has_part(into, part):
         echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)

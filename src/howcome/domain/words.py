@@ -5,9 +5,9 @@ Each file has the same lists (`LISTS`); a language is added by adding a file. do
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
-from importlib.resources import files
 
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "chores", "dangles", "passes",
@@ -29,10 +29,13 @@ MAX_WORD_CHARS = 80
 def _lists() -> dict[str, list[str]]:
     """The lists of all languages together. Lines are `name: word | a phrase | …`, indented ones go on."""
     found: dict[str, list[str]] = {name: [] for name in LISTS}
-    for file in sorted(files(__package__).joinpath("words").iterdir(), key=lambda path: path.name):
-        if file.name.endswith(".txt"):
-            name = ""
-            for line in file.read_text(encoding="utf-8").splitlines():
+    folder = os.path.join(os.path.dirname(__file__), "words")  # `importlib.resources` costs a prompt 15 ms
+    for file in sorted(os.listdir(folder)):
+        if not file.endswith(".txt"):
+            continue
+        name = ""
+        with open(os.path.join(folder, file), encoding="utf-8") as lines:
+            for line in lines:
                 if line.startswith("#"):
                     continue
                 head, _, told = ("", "", line) if line.startswith(" ") else line.partition(":")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 ANSWERS = 2
 """Of an exchange what was asked and the last things that the agent said are looked through."""
 
-MIN_NEW_TERMS = 2
-"""A sentence that has fewer words which the prompt has not says nothing new."""
+MIN_NEW_TERMS, FEW_TERMS = 2, 4
+"""A sentence that has fewer words which the prompt has not says nothing new; to a prompt of few words one is enough."""
 
 MIN_SHARE = 0.12
 """A sentence that has less of the weight of the prompt's terms is about something else."""
@@ -78,6 +78,7 @@ class Bites:
     def __init__(self, store: Store, situation: Situation) -> None:
         self._store = store
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
+        self._least_new = MIN_NEW_TERMS if len(situation.terms) > FEW_TERMS else 1
         self._least_share = MIN_SHARE if len(situation.terms) > POINTING_TERMS else 0.0
         if not self._least_share and situation.recent is not None:
             self._weights |= dict.fromkeys(entities(situation.recent()), 1.0)
@@ -101,7 +102,7 @@ class Bites:
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it has words that the prompt has not."""
-        return len(set(self._store.index.analyze(sentence)) - self._weights.keys()) >= MIN_NEW_TERMS
+        return len(set(self._store.index.analyze(sentence)) - self._weights.keys()) >= self._least_new
 
     def _turns(self, item: Ranked) -> list[StoredEvent]:
         """The prompt of an exchange, what was found in it, and the agent's last words, of one project."""

@@ -128,7 +128,7 @@ def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, i
     said = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
-        if item.memory.row not in found.told and (is_asked or item.strength >= SURE_MEMORY or weighed)
+        if item.memory.row not in found.told and (is_asked or weighed or _is_sure(item))
     ][: MEMORIES_BESIDE if weighed and not is_asked else settings.recall_limit]
     answered = found.answered(row for item in said for row in item.rows) | found.known
     bites = Bites(store, found.situation)
@@ -140,6 +140,11 @@ def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, i
             answered.update(reminder.rows)
             said.append(reminder)
     return sorted(said, key=lambda reminder: -reminder.said_ms)
+
+
+def _is_sure(item: RankedMemory) -> bool:
+    """Whether a memory is said whatever else there is: what somebody keeps by hand needs no more than the threshold."""
+    return item.memory.source == HAND or item.strength >= SURE_MEMORY
 
 
 def _cited(store: Store, memory: Memory) -> set[int]:
