@@ -11,6 +11,7 @@ from tests.hashing import Synonyms
 
 from howcome.app import open_app
 from howcome.mcp.session import Session
+from howcome.recall.bites import bite_lines
 from howcome.settings import read_settings
 
 AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
@@ -118,6 +119,11 @@ def test_an_agent_supersedes_its_own_choice_and_not_a_persons(session: Session) 
     assert f"[contradicts {other}]" in found
     assert f"[contradicts {person.id}]" in found
     assert f"contradicts {other}" in call(session, "get_memories", ids=[person.id])
+    said = session.app.search.recall(
+        "what about Dramatiq for tides?", cwd=str(session.folder), session="new", recent=str
+    )
+    heads = [head for head, _ in bite_lines(said, 0)]
+    assert any(f"(contradicts {other[:12]})" in head for head in heads)
 
 
 def test_wrong_and_never_again_is_one_call(session: Session) -> None:

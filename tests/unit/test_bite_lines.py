@@ -45,3 +45,10 @@ def test_a_line_has_its_day_and_the_time_where_the_day_says_too_little() -> None
     twice = bite_lines([reminder, reminder], NOON_MS + 30 * 86_400_000)
     assert all(" 10:00 " in one for one, _ in twice)
     assert " 10:00 " in bite_lines([reminder], turn.ts_ms or 0)[0][0]
+
+
+def test_a_sentence_of_a_plan_that_was_pasted_is_none() -> None:
+    """Its items say nothing by themselves; what the agent said last does."""
+    plan = "Implement the following plan: " + "update the poller of every gauge in turn. " * 60
+    turns = session(user(plan), agent("The poller asks each gauge once a minute."))
+    assert [text for _, text in by_weight(turns, WEIGHTS)] == ["The poller asks each gauge once a minute."]

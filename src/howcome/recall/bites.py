@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
     from howcome.retrieve.situation import Ranked, Situation
     from howcome.store.base import Store
@@ -46,7 +47,6 @@ MIN_WORDS = 6
 MAX_TYPED_CHARS = 1500
 """What is longer was not typed: a plan or a paste, whose items say nothing by themselves."""
 
-
 MAX_BITE_CHARS, SHORT_ID_CHARS = 160, 12
 """Some 40 tokens a bite; any beginning of an id that no other has finds it."""
 
@@ -66,10 +66,15 @@ def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
         minutes = reminder.said_ms // MINUTE_MS % MINUTES_A_DAY
         when = f"{day} {minutes // 60:02}:{minutes % 60:02}" if day == today or days.count(day) > 1 else day
         (origin, text), *_ = reminder.passages
-        who = "" if reminder.memory is not None else _WHO.get(origin, "")
+        who = _WHO.get(origin, "") if reminder.memory is None else _contradicted(reminder.memory)
         head = f"[{reminder.source.id[:SHORT_ID_CHARS]}] {when} {who}"
         lines.append((head, cut(text, MAX_BITE_CHARS - len(head))))
     return lines
+
+
+def _contradicted(memory: Memory) -> str:
+    """Which memory says otherwise, where one may."""
+    return f"(contradicts {memory.contradicts[0][:SHORT_ID_CHARS]}) " if memory.contradicts else ""
 
 
 class Bites:
