@@ -116,7 +116,7 @@ def test_injected_text_is_never_found_by_a_search(ready: Desk) -> None:
 def wrapper_lines(body: dict[str, Any]) -> list[str]:
     """Return the lines around the excerpts of an injected block: its opening tag, its heading, its closing tag."""
     text = injected(body)[0][3]
-    block = re.search(r"(<[a-z][^>]*>\n.*?\n)\n.*(\n</[a-z][^>]*>)", text, re.DOTALL)
+    block = re.search(r"(<[a-z][^>]*>\n[^\n]*\n).*(\n</[a-z][^>]*>)", text, re.DOTALL)
     assert block, text
     return [line for part in block.groups() for line in part.strip().splitlines()]
 

@@ -194,3 +194,25 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
         assert "never wake the buoy twice" in answer
         assert len(answer) <= 4 * 1000
     assert "five times" in said(path, question, "running")
+
+
+def test_how_the_last_session_on_a_branch_ended_is_said_once(tmp_path: Path, store_folder: Path) -> None:
+    """In the briefing, with no word to match; not again with a prompt of that session."""
+    assert not store_folder.exists()
+    folder = tmp_path / "quay"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/tides\n")
+    (folder / ".git" / "objects").mkdir()
+    talk = Claude("earlier", cwd=str(folder), gitBranch="tides")
+    ended = "The `TidePoller` retries five times, the sixth gauge is still to be done."
+    path = write(tmp_path / "a.jsonl", talk.user("make the poller retry"), talk.text(ended))
+    assert run("import", str(path)).returncode == 0
+    first = begun(tmp_path / "b.jsonl", cwd=str(folder))
+    assert "Last on this branch:" in first
+    assert "“make the poller retry” ended: The `TidePoller` retries five times" in first
+    fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": "what did we do about the TidePoller?", "cwd": str(folder)}
+    for session, is_told in (("new", False), ("another", True)):
+        data = payload("UserPromptSubmit", tmp_path / "b.jsonl", session, **fields)
+        assert (b"five times" in hook("UserPromptSubmit", data).stdout) == is_told
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/other\n")
+    assert "Last on this branch" not in begun(tmp_path / "b.jsonl", "third", cwd=str(folder))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.recall.gate import HOUR_MS, LOOKED_AT, MAX_HOURS, SPEAK, SURE, chances, first_of_exchanges, worth_saying
+from howcome.recall.gate import (
+    FEW,
+    HOUR_MS,
+    LOOKED_AT,
+    MAX_HOURS,
+    SPEAK,
+    SURE,
+    chances,
+    first_of_exchanges,
+    worth_saying,
+)
 from howcome.retrieve.situation import Candidate, Ranked
 
 NOW_MS = 1_800_000_000_000
@@ -16,9 +26,10 @@ def found(*, score: float, strength: float, hours: float = 1, session: int = 1, 
     return Ranked(candidate, score, {}, strength)
 
 
-def chosen(*ranked: Ranked, terms: int = 10, is_asked: bool = False) -> list[int]:
-    """The exchanges that are said."""
-    said = worth_saying(ranked, terms, 0.15, NOW_MS, is_asked=is_asked)
+def chosen(*ranked: Ranked, terms: int = 10, is_asked: bool = False, others: int = FEW) -> list[int]:
+    """The exchanges that are said; `others` share next to nothing with the prompt."""
+    weak = [found(score=0.01, strength=0.01, session=99, exchange=99 + at) for at in range(others)]
+    said = worth_saying([*ranked, *weak], terms, 0.15, NOW_MS, is_asked=is_asked)
     return [item.candidate.exchange for _, item in said]
 
 
@@ -61,3 +72,9 @@ def test_an_exchange_is_looked_at_once_and_few_are() -> None:
     looked_at = first_of_exchanges(rows)
     assert len(looked_at) == LOOKED_AT
     assert len({item.candidate.exchange for item in looked_at}) == LOOKED_AT
+
+
+def test_where_little_is_found_at_all_it_needs_no_more_than_the_threshold() -> None:
+    """The only exchange of a new project with a word of the prompt."""
+    assert chosen(found(score=0.1, strength=0.2), others=0) == [1]
+    assert chosen(found(score=0.1, strength=0.2)) == []

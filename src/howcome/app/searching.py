@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from howcome.app.models import Models
     from howcome.app.projects import Projects
-    from howcome.domain.memories import Memory
     from howcome.domain.stored import Found, Reminder
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
@@ -68,8 +67,8 @@ class Searching:
             vectors=self._models.vectors if is_loaded else None,
         )
 
-    def briefing(self, cwd: str, branch: str, limit_tokens: int) -> list[tuple[str, Memory | None]]:
-        """What a new session in a folder is told: lines, each with its memory, heads without; see `recall.briefing`."""
+    def briefing(self, cwd: str, branch: str, limit_tokens: int) -> list[tuple[str, Reminder | None]]:
+        """What a new session in a folder is told: lines, each with what it is from; see `recall.briefing`."""
         from howcome.recall.briefing import Briefing
 
         return Briefing(self._store, self._projects.scope_of(cwd), now_ms()).lines(branch, limit_tokens)

@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from howcome.domain.memories import Memory
     from howcome.present.views import View
 
 _WHO = {"user": "user", "assistant": "agent"}
@@ -61,14 +60,12 @@ def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, li
     return (block(parts, nonce), told) if told else ("", [])
 
 
-def render_briefing(lines: Sequence[tuple[str, Memory | None]]) -> tuple[str, list[Reminder]]:
-    """The block that a session begins with, and the memories in it; '' for none."""
-    told = [memory for _, memory in lines if memory is not None]
+def render_briefing(lines: Sequence[tuple[str, Reminder | None]]) -> tuple[str, list[Reminder]]:
+    """The block that a session begins with, and what is in it; '' for none."""
+    told = [reminder for _, reminder in lines if reminder is not None]
     if not told:
         return "", []
-    parts = [line("", text) for text, _ in lines]
-    reminders = [Reminder(None, 1.0, [(memory.type, memory.text)], [memory.row], memory) for memory in told]
-    return block(parts, _nonce(told[0].key), BRIEFING_HEADING), reminders
+    return block([line("", text) for text, _ in lines], _nonce(told[0].source.key), BRIEFING_HEADING), told
 
 
 def render_manifest(lines: Sequence[str]) -> str:

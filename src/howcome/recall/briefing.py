@@ -12,6 +12,7 @@ from howcome.domain import words
 from howcome.domain.candidates import users_words
 from howcome.domain.events import ASSISTANT_TEXT, PUSHED_ORIGINS
 from howcome.domain.memories import HAND, OPEN, MemoryFilter
+from howcome.domain.stored import Reminder
 from howcome.domain.text import tokens
 from howcome.domain.times import iso_day
 from howcome.recall.bites import by_weight, cut, of_memory
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Scope
     from howcome.store.base import Store
 
-    Line = tuple[str, Memory | None]
+    Line = tuple[str, Reminder | None]
 
 NEWEST = 400
 """So many memories, the newest, are looked at."""
@@ -62,7 +63,7 @@ class Briefing:
         self._told = store.candidates.told_of([one.key for one in self._found])
 
     def lines(self, branch: str, limit_tokens: int) -> list[Line]:
-        """The lines of the briefing, heads among them (without a memory), within a limit; none where nothing holds."""
+        """The lines of the briefing, heads among them (of nothing), within a limit; none where nothing holds."""
         said: list[Line] = []
         room = limit_tokens
         for name, lines in self._sections(branch):
@@ -97,12 +98,10 @@ class Briefing:
             turns = [one for one in said if one.kind == ASSISTANT_TEXT and one.origin in PUSHED_ORIGINS]
             if not turns or turns[-1].branch != branch:
                 continue
-            for _, ended in by_weight(self._store.log.turns([turns[-1].row]).values(), {})[:1]:
-                asked = cut(session.prompt, MAX_ASKED_CHARS)
-                yield (
-                    f"[{turns[-1].id}] {iso_day(session.last_ms)} “{asked}” ended: {cut(ended, MAX_LINE_CHARS)}",
-                    None,
-                )
+            for turn, ended in by_weight(self._store.log.turns([turns[-1].row]).values(), {})[:1]:
+                head = f"[{turn.id}] {iso_day(session.last_ms)} “{cut(session.prompt, MAX_ASKED_CHARS)}” ended: "
+                said_so = Reminder(turn, 1.0, [(turn.origin, ended)], [turn.row])
+                yield head + cut(ended, MAX_LINE_CHARS), said_so
 
     def _is_rule(self, memory: Memory) -> bool:
         """Whether it says what is to be kept to: said in several sessions, kept by hand, or worded so by the user."""
@@ -128,7 +127,13 @@ class Briefing:
 
 
 def _lines(kept: Iterable[Memory]) -> list[Line]:
-    return [(f"[{one.id}] {cut(of_memory(one.text), MAX_LINE_CHARS)}", one) for one in kept]
+    return [
+        (
+            f"[{one.id}] {cut(of_memory(one.text), MAX_LINE_CHARS)}",
+            Reminder(None, 1.0, [(one.type, one.text)], [one.row], one),
+        )
+        for one in kept
+    ]
 
 
 def _said_ms(memory: Memory) -> int:

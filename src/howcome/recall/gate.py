@@ -24,6 +24,9 @@ SURE = 0.35
 POINTING_TERMS = 2
 """A prompt with so few words of its own points at what was on the screen: the names there found what was found."""
 
+FEW = 2
+"""Where no more exchanges share a word with the prompt, that is telling by itself, as in a project that is new here."""
+
 LOOKED_AT = 8
 MAX_HOURS = 72
 """What is older fades no further: a decision of last month is worth what one of last week is. Without any limit, or
@@ -55,11 +58,12 @@ def worth_saying(
 ) -> list[tuple[float, Ranked]]:
     """The exchanges worth saying with a prompt of so many terms, each with what it is expected to help, best first.
 
-    Who asks about the past, or points, gets what is strong enough (`threshold`); everybody else what is likely to help.
+    Who asks about the past, or points, gets what is strong enough (`threshold`), and so does everybody where little was
+    found at all; else what is likely to help is said.
     """
     found = first_of_exchanges(ranked)
     weighed = sorted(zip(chances(found, now_ms), found, strict=True), key=lambda pair: -pair[0])
-    if is_asked or terms <= POINTING_TERMS:
+    if is_asked or terms <= POINTING_TERMS or len(found) <= FEW:
         return [pair for pair in weighed if pair[1].strength >= threshold]
     if weighed and weighed[0][0] >= SPEAK:
         return [pair for pair in weighed if pair[0] >= BESIDE_SHARE * weighed[0][0]]
