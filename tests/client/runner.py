@@ -111,6 +111,7 @@ class Client:
         return {
             "HOME": str(self.home),
             "HOWCOME_DISTILLER": "off",  # a memory that is learnt meanwhile, or not yet, would change what is told
+            "HOWCOME_BRIEFING_TOKENS": "0",  # what it says is not said again with the prompt
             "PATH": os.pathsep.join(dict.fromkeys(path)),
             "SHELL": "/bin/bash",
             "TERM": "dumb",

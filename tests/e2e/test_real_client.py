@@ -85,6 +85,18 @@ def test_a_prompt_without_any_noun_finds_what_the_session_is_about(ready: Desk, 
     assert where(first_request(run), "older buffers are overwritten")
 
 
+def test_a_new_session_begins_with_how_the_last_one_on_this_branch_ended(ready: Desk) -> None:
+    """The first request holds the briefing, whatever is asked; a question about the same adds no second copy."""
+    if ready.old:
+        pytest.skip("this client names no branch before the first commit")
+    decide(ready)
+    ready.client.extra["HOWCOME_BRIEFING_TOKENS"] = "600"
+    run = ready.ask("write a haiku on sailing boats", [say("White sails, evening wind.")])
+    assert count(first_request(run), REASON) == 1
+    assert where(first_request(run), "Last on this branch:")
+    assert count(first_request(ready.ask(QUESTION, [say("UTC.")])), REASON) == 1
+
+
 def test_the_same_excerpt_is_injected_once_in_a_session(ready: Desk) -> None:
     """The second request replays the first copy, where the client keeps it, and never holds two."""
     decide(ready)

@@ -78,3 +78,10 @@ def test_where_little_is_found_at_all_it_needs_no_more_than_the_threshold() -> N
     """The only exchange of a new project with a word of the prompt."""
     assert chosen(found(score=0.1, strength=0.2), others=0) == [1]
     assert chosen(found(score=0.1, strength=0.2)) == []
+
+
+def test_an_exchange_is_as_sure_as_its_surest_row() -> None:
+    """Another row of it may have the better score."""
+    rows = [found(score=0.2, strength=0.05), found(score=0.1, strength=0.3)]
+    [one] = first_of_exchanges(rows)
+    assert (one.score, one.strength) == (0.2, 0.3)

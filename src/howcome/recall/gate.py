@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from math import exp, log1p
 
+from howcome.retrieve.situation import Ranked
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from howcome.retrieve.situation import Ranked
 
 BIAS, SCORE, STRENGTH, LOG_HOURS, OF_SESSION, RANK = -2.08, 4.1, 1.954, -0.2805, 0.3043, -0.1364
 """Log-odds: of the search's score and strength (0 to 1), the logarithm of its age in hours, how many of the exchanges
@@ -44,13 +44,16 @@ SURE_MEMORY = 0.25
 
 
 def first_of_exchanges(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The best row of each of the best exchanges, in their order."""
-    best: dict[int, Ranked] = {}
+    """The best exchanges in the order of their best rows: each as the row that is surest, with its best row's score."""
+    rows: dict[int, list[Ranked]] = {}
     for item in ranked:
-        best.setdefault(item.candidate.exchange, item)
-        if len(best) == LOOKED_AT:
-            break
-    return list(best.values())
+        rows.setdefault(item.candidate.exchange, []).append(item)
+    found = []
+    for best, *others in list(rows.values())[:LOOKED_AT]:
+        surest = max(others, key=lambda item: item.strength, default=best)
+        chosen = best if best.strength >= surest.strength else surest
+        found.append(Ranked(chosen.candidate, best.score, chosen.tiers, chosen.strength))
+    return found
 
 
 def worth_saying(
