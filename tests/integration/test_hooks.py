@@ -48,9 +48,10 @@ def call(event: str, path: Path, session: str = "running", way: Way = hook, **fi
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_is_served_with_and_without_a_store(
-    event: str, entry: str, tmp_path: Path, store_folder: Path
+    event: str, entry: str, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No store yet, then one: silence, or an answer; a hook that reads has then read its transcript."""
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(2))
     assert call(event, path, way=ENTRIES[entry]) is None
     if event == "UserPromptSubmit":
