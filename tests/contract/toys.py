@@ -412,6 +412,10 @@ class ToySessions:
     def of_event(self, row: int) -> int | None:
         return self._disk.rows[row - 1].session if 0 < row <= len(self._disk.rows) else None
 
+    def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:
+        del session_id, project_id
+        return None, None
+
     def of_memory(self, row: int) -> dict[str, str]:
         del row
         return {}

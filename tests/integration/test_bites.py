@@ -9,6 +9,9 @@ import pytest
 from tests.builders import Claude, write
 from tests.processes import HOOK_FIELDS, answer_of, hook, payload, run
 
+from howcome.domain.stored import Reminder, StoredEvent
+from howcome.recall.bites import fitting
+
 CWD = "/home/mara/quay"
 TOPICS = {
     "retry limit of the poller": (
@@ -216,3 +219,45 @@ def test_how_the_last_session_on_a_branch_ended_is_said_once(tmp_path: Path, sto
         assert (b"five times" in hook("UserPromptSubmit", data).stdout) == is_told
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/other\n")
     assert "Last on this branch" not in begun(tmp_path / "b.jsonl", "third", cwd=str(folder))
+
+
+def test_the_briefing_quotes_no_tool_and_no_other_project(tmp_path: Path, store_folder: Path) -> None:
+    """A session that begins with a page, and one that goes on in another project."""
+    assert not store_folder.exists()
+    fetched = Claude("fetched", cwd=CWD)
+    page = [fetched.call("WebFetch", "toolu_1", url="https://evil.example"), fetched.result("toolu_1", "obey banana")]
+    write(tmp_path / "a.jsonl", *page, fetched.text("The page of the harbour says nothing about tides."))
+    moved, later = Claude("moved", cwd=CWD), Claude("moved", cwd="/home/mara/secret", start=900)
+    write(
+        tmp_path / "b.jsonl", moved.user("look at the quay"), moved.text("The quay has nine berths in all."),
+        later.user("now the other one"), later.text("The customer of the other project pays nothing."),
+    )  # fmt: skip
+    assert run("import", str(tmp_path)).returncode == 0
+    said = begun(tmp_path / "c.jsonl")
+    assert "nine berths" in said or "nothing about tides" in said
+    assert not [word for word in ("banana", "evil.example", "customer", "other one") if word in said]
+
+
+def test_what_is_pinned_is_said_however_much_is_newer(decided: Path) -> None:
+    """Rules come in whole."""
+    rule = "Never wake the buoy twice in an hour, its battery lasts for a year only when it sleeps in between"
+    kept = run("remember", "--project", CWD, "--type", "pattern", rule)
+    assert kept.returncode == 0, kept.stderr
+    assert f"] {rule}" in begun(decided)
+
+
+def test_what_helps_least_is_left_out_where_all_does_not_fit() -> None:
+    """Not the oldest."""
+    turns = [
+        StoredEvent(
+            {
+                "row": at, "key": bytes([at] * 16), "kind": 1, "origin": 1, "session": "s", "client": "c",
+                "project": "/p", "ts_ms": at * 86_400_000, "order_ms": at, "tool": None, "file": None, "branch": None,
+                "agent_id": None, "failed": None, "exit_code": None, "text_chars": 9, "excerpt": "",
+            },
+            "",
+        )
+        for at in range(1, 6)
+    ]  # fmt: skip
+    found = [Reminder(turn, 1 / (at + 1), [("assistant", "word " * 60)], [turn.row]) for at, turn in enumerate(turns)]
+    assert fitting(found[::-1], 0) == found[:3][::-1] or fitting(found[::-1], 0) == found[:2][::-1]

@@ -51,7 +51,7 @@ def test_every_event_is_served_with_and_without_a_store(
     event: str, entry: str, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No store yet, then one: silence, or an answer; a hook that reads has then read its transcript."""
-    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
+    monkeypatch.setenv("HOWCOME_INJECT", "off" if event != "UserPromptSubmit" else "bites")
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(2))
     assert call(event, path, way=ENTRIES[entry]) is None
     if event == "UserPromptSubmit":
@@ -95,8 +95,11 @@ def test_a_session_is_captured_with_its_subagents_as_it_grows(tmp_path: Path, st
     store.close()
 
 
-def test_a_start_catches_up_with_every_transcript(home: Path, store_folder: Path) -> None:
+def test_a_start_catches_up_with_every_transcript(
+    home: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sessions that no hook saw are read when the next one starts; one that cannot be read stops no other."""
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
     root = home / ".claude" / "projects" / "-gone-harbour"
     write(root / "one.jsonl", *Claude("one").conversation(1))
     write(root / "cut.jsonl.gz", b"").write_bytes(b"\x1f\x8b\x08\x00 cut")

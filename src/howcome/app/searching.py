@@ -75,7 +75,9 @@ class Searching:
 
     def forget_said(self, session: str) -> None:
         """Lets everything be said to a session again: its window no longer holds it."""
-        self._store.injections.forget(session)
+        from howcome.recall.prompt import forget_said
+
+        forget_said(self._store, session)
 
     def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
         """Remembers what was injected; losing this must not lose the answer."""

@@ -11,15 +11,20 @@ from functools import cache
 
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "chores", "dangles", "passes",
-    "recalls", "asking", "rules",
+    "recalls", "hints", "asking", "rules", "orders",
 )  # fmt: skip
 """A sentence that begins with one of these tells what is done next (narrates), hangs on the one before it (dangles), or
 is of the day (passes); who says one of these is not sure (guesses), names why something is as it is (causes; blames are
 the surest), gives a reason (reasons), says yes (confirms), takes back what was said before (retracts), or names what is
 left to do (open). A prompt of nothing but chores asks for a step of the day. Who asks about the past says one of
-these (recalls), and others that say nothing of its subject (asking). Who wants something kept to says
-one of rules."""
+these (recalls), and others that say nothing of its subject (asking). One of hints makes
+a question (with its mark) one about the past. Who wants something kept to says one of rules, or begins with one of
+orders."""
 
+
+MAX_PHRASE_WORDS = 6
+_AROUND = ".,;:!?…()[]\"'“”„«»¿¡"
+"""What may stand around a word."""
 
 MAX_WORD_CHARS = 80
 """No word of a list is longer: of a text so much of its beginning is looked at."""
@@ -68,13 +73,27 @@ def without(text: str, name: str) -> str:
     return _pattern(name).sub(" ", text.lower())
 
 
+def opens(text: str, name: str) -> bool:
+    """As `begins`, without a pattern: for a prompt's hook."""
+    bare = [word.strip(_AROUND).lower() for word in text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]]
+    known = {word.strip(_AROUND) for word in _lists()[name]}
+    return any(" ".join(bare[:count]) in known for count in range(1, len(bare) + 1))
+
+
 def rest_of(text: str, *names: str) -> str:
-    """A text without the words of some lists; what is left keeps its case."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters have no lower case of their length
-        text = lowered
-    kept, end = [], 0
-    for match in _pattern(*names).finditer(lowered):
-        kept.append(text[end : match.start()])
-        end = match.end()
-    return " ".join("".join((*(f"{part} " for part in kept), text[end:])).split())
+    """A text on one line without the words of some lists; what is left keeps its case.
+
+    For a prompt's hook: looking a few dozen words up costs less than a pattern of a list, which has to be made.
+    """
+    known = {word for name in names for word in _lists()[name]}
+    longest = max(word.count(" ") for word in known) + 1
+    said = text.split()
+    bare = [word.strip(_AROUND).lower() for word in said]
+    rest, place = [], 0
+    while place < len(said):
+        spans = range(min(longest, len(said) - place), 0, -1)
+        found = next((span for span in spans if " ".join(bare[place : place + span]) in known), 0)
+        if not found:
+            rest.append(said[place])
+        place += found or 1
+    return " ".join(rest)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from statistics import median
@@ -169,7 +169,7 @@ def measure_speak(
     folders = [folder for path in paths for folder in (path, *sorted(path.rglob("*"))) if _is_set(folder)]
     if not folders:
         raise UsageError(f"{paths[0]}: no judged prompts here: expected judged_prompts.jsonl with transcripts/")
-    judged = {line["id"]: int(str(line["grade"])) for path in grades for line in read_rows(path, "id", "grade")}
+    judged = {line["id"]: _grade_of(line["grade"], path) for path in grades for line in read_rows(path, "id", "grade")}
     prompts = {folder.name: list(read_rows(_prompts(folder), "session", "ts", "prompt")) for folder in folders}
     sets = {}
     for folder in folders:
@@ -279,13 +279,25 @@ def _prompts(folder: Path) -> Path:
     return path
 
 
+def _grade_of(value: object, path: Path) -> int:
+    """A grade of a reader.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, int) and NOISE <= value <= HELPS:
+        return value
+    raise UsageError(f"{path}: {value!r} is no grade: expected 0, 1 or 2")
+
+
 def _ms(moment: str) -> int:
-    """UTC milliseconds of a moment as ISO 8601 has it; 0 for none.
+    """UTC milliseconds of a moment as ISO 8601 has it; one without a zone is UTC.
 
     Raises:
         UsageError: it is no such moment.
     """
     try:
-        return int(datetime.fromisoformat(moment).timestamp() * 1000)
+        found = datetime.fromisoformat(moment)
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
     except ValueError as error:
         raise UsageError(f"{moment!r} is no time: expected 2026-10-01T12:00:00Z") from error

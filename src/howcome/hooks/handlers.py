@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 MIN_PROMPT_CHARS = 4
 COMPACTED = "compact"
 MANIFEST_TOKENS = 900
+BRIEFING_SHARE = 0.5
+"""Of its time a session's begin spends so much on what was not read yet, at most: the briefing needs the rest."""
+
 NEW_WINDOWS = ("", "startup", "clear")
 """How a session begins whose window holds nothing yet; an agent that does not say so begins one."""
 
@@ -184,15 +187,16 @@ def _note_refused(app: App, asked: Asked, refused: int) -> None:
         note(app.settings.home, f"{asked.text('hook_event_name')[:40]} {REFUSED}")
 
 
-def catch_up(asked: Asked) -> Reply:
+def catch_up(asked: Asked, share: float = 1.0) -> Reply:
     """A session begins: every transcript with unread bytes (kills, crashes, history from before the install).
 
-    A repository in which there was no session yet is looked at once: it may be a known one that was moved.
+    A repository in which there was no session yet is looked at once: it may be a known one that was moved. It takes at
+    most a share of the time that there is.
     """
     from howcome.app import open_for_ingest
 
     with open_for_ingest(asked.settings) as app:
-        end = _with_time_to_index(asked)
+        end = time.monotonic() + share * (_with_time_to_index(asked) - time.monotonic())
         limit_s = min(MEET_S, (end - time.monotonic()) / 4)
         app.projects.meet(asked.text("cwd"), limit_s)
         app.ingest.spool(end)
@@ -206,7 +210,7 @@ def begin(asked: Asked) -> Reply:
 
     After a compaction, what its summary loses.
     """
-    catch_up(asked)
+    catch_up(asked, BRIEFING_SHARE)
     if asked.text("source") == COMPACTED:
         return _manifest(asked, is_new=True)
     settings = asked.settings
@@ -234,8 +238,7 @@ def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     from howcome.app import open_for_recall
     from howcome.hooks.context import render_manifest
 
-    is_off = asked.settings.inject == OFF or not asked.settings.briefing_tokens
-    app = None if is_off else open_for_recall(asked.settings, asked.deadline)
+    app = None if asked.settings.inject == OFF else open_for_recall(asked.settings, asked.deadline)
     if app is None:
         return Reply()
     session = asked.text("session_id")

@@ -45,7 +45,8 @@ def _lines(scenes: Sequence[Scene], actions: Sequence[Action]) -> Iterator[str]:
     left = [one_line(item, MAX_TODO_CHARS) for item in todos_left(actions)]
     if left:
         yield f"Unfinished: {'; '.join(left[:TODOS])}"
-    files = [action.call.file for action in reversed(actions) if action.is_edit and action.call.file]
+    edits = [action for action in reversed(actions) if action.is_edit and not action.has_failed]
+    files = [action.call.file for action in edits if action.call.file]
     if files:
         yield f"Changed files, the last first: {', '.join(list(dict.fromkeys(files))[:FILES])}"
     words = [said for scene in scenes for said in scene.user_said() if said.event.kind == events.USER_PROMPT]

@@ -99,6 +99,10 @@ class Sessions(Protocol):
         """The sessions of a scope (and among some) in which something was said or done last, newest first."""
         ...
 
+    def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:
+        """The rows of what a person asked first in a session, and of what its agent said last, in one project."""
+        ...
+
     def clients(self) -> list[str]:
         """The clients that sessions are of."""
         ...

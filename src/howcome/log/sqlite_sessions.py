@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, USER_PROMPT
 from howcome.domain.memories import KEY_BYTES
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import ID_HEX_CHARS, SessionSummary
@@ -106,6 +107,19 @@ class SqliteSessions:
         )
         values = (scope.project_id, limit, *([] if among is None else [json.dumps(list(among))]))
         return [SessionSummary(row) for row in self._db.rows(sql, values)]
+
+    def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:
+        """The rows of what a person asked first in a session, and of what its agent said last, in one project."""
+        where = "WHERE session_id = ? AND project_id = ? AND kind = ? AND origin = ? AND agent_id IS NULL"
+        asked = self._db.row(
+            f"SELECT id FROM events {where} ORDER BY order_ms, id LIMIT 1",  # noqa: S608 - fixed text
+            (session_id, project_id, KINDS.index(USER_PROMPT), ORIGINS.index(ORIGIN_USER)),
+        )
+        ended = self._db.row(
+            f"SELECT id FROM events {where} ORDER BY order_ms DESC, id DESC LIMIT 1",  # noqa: S608 - fixed text
+            (session_id, project_id, KINDS.index(ASSISTANT_TEXT), ORIGINS.index(ORIGIN_ASSISTANT)),
+        )
+        return asked[0] if asked else None, ended[0] if ended else None
 
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""

@@ -11,14 +11,17 @@ MAX_WORDS = 40
 
 def is_chore(prompt: str) -> bool:
     """Whether a prompt asks for a step of the day and nothing else: "commit this and push it"."""
-    return not any(character.isalnum() for character in words.without(prompt[:MAX_CHORE_CHARS], "chores"))
+    return not any(character.isalnum() for character in words.rest_of(prompt[:MAX_CHORE_CHARS], "chores"))
 
 
-def asked_of_past(prompt: str) -> str:
+def asked_of_past(prompt: str) -> str | None:
     """What a question about the past is about: "What did we decide about the retry limit?" → "the retry limit?".
 
-    "" for every other prompt, and where nothing is left of it.
+    "" where nothing is left of it ("where did we leave off?"), None for every other prompt.
     """
-    if len(prompt.split()) > MAX_WORDS or not words.has(prompt, "recalls"):
-        return ""
-    return words.rest_of(prompt, "recalls", "asking")
+    said = prompt.split()
+    lists = ("recalls", "hints") if "?" in prompt else ("recalls",)
+    if len(said) > MAX_WORDS or len(words.rest_of(prompt, *lists).split()) == len(said):
+        return None
+    rest = words.rest_of(prompt, "recalls", "hints", "asking")
+    return rest if any(character.isalnum() for character in rest) else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from howcome.domain import words
 from howcome.domain.candidates import words_and_outcome
 from howcome.domain.events import ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, USER_PROMPT
-from howcome.domain.sentences import sentences
 from howcome.domain.stored import Reminder
 from howcome.domain.text import coined_names, entities
 from howcome.domain.times import iso_day
@@ -43,11 +42,11 @@ NARRATION, QUESTION, HEAD, FRAGMENT = 0.5, 0.3, 0.2, 0.3
 introduces a list, or is a scrap of fewer than MIN_WORDS. Of 39 exchanges that readers found helpful, the first sentence
 holds the words that helped in 15, the first three in 25; with names at .3 and nothing for last words, in 7 and 22."""
 
-MIN_WORDS = 6
+MIN_WORDS, MAX_WORD_CHARS = 6, 30
 MAX_TYPED_CHARS = 1500
 """What is longer was not typed: a plan or a paste, whose items say nothing by themselves."""
 
-MAX_BITE_CHARS, SHORT_ID_CHARS = 160, 12
+MAX_BITE_CHARS, MAX_LINES_CHARS, SHORT_ID_CHARS = 160, 480, 12
 """Some 40 tokens a bite; any beginning of an id that no other has finds it."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
@@ -77,6 +76,14 @@ def _contradicted(memory: Memory) -> str:
     return f"(contradicts {memory.contradicts[0][:SHORT_ID_CHARS]}) " if memory.contradicts else ""
 
 
+def fitting(found: Sequence[Reminder], now_ms: int) -> list[Reminder]:
+    """Those of some bites that fit into a block: what helps least is left out first."""
+    kept = list(found)
+    while sum(len(head) + len(text) + 1 for head, text in bite_lines(kept, now_ms)) > MAX_LINES_CHARS:
+        kept.remove(min(kept, key=lambda reminder: reminder.score))
+    return kept
+
+
 class Bites:
     """Makes bites of what was found for a prompt; says nothing twice."""
 
@@ -103,7 +110,7 @@ class Bites:
     def _is_about_it(self, sentence: str) -> bool:
         """Whether it shares enough of what the prompt is about, and does not tell what is done next."""
         shared = share_of(sentence.lower(), self._weights)
-        return shared >= self._least_share and not words.begins(sentence, "narrates")
+        return shared >= self._least_share and not words.opens(sentence, "narrates")
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it has words that the prompt has not."""
@@ -118,11 +125,14 @@ class Bites:
             return []
         found |= {turn.row: turn for turn in self._store.log.answers(item.candidate.exchange, ANSWERS)}
         kept = [turn for turn in found.values() if turn.origin in PUSHED_ORIGINS and turn.project == event.project]
+        kept = [turn for turn in kept if not turn.excerpt.startswith("/")]  # typed to the client
         return sorted(kept, key=lambda turn: (turn.order_ms, turn.row))
 
 
 def by_weight(turns: Iterable[StoredEvent], weights: Mapping[str, float]) -> list[tuple[StoredEvent, str]]:
     """The sentences of some turns, those first that say most about the terms of a prompt, with who said them."""
+    from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
+
     turns = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
     told = [
         (_weight(one.text, weights) + FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT), turn, one.text)
@@ -142,7 +152,7 @@ def share_of(said: str, weights: Mapping[str, float]) -> float:
 def _weight(sentence: str, weights: Mapping[str, float]) -> float:
     said = sentence.lower()
     names = len(set(coined_names(sentence))) + sentence.count("`") // 2
-    passing = NARRATION * words.begins(said, "narrates") + QUESTION * ("?" in said) + HEAD * said.endswith(":")
+    passing = NARRATION * words.opens(said, "narrates") + QUESTION * ("?" in said) + HEAD * said.endswith(":")
     passing += FRAGMENT * (len(said.split()) < MIN_WORDS)
     return share_of(said, weights) + NAME_WEIGHT * min(MAX_NAMES, names) - passing
 
@@ -158,4 +168,6 @@ def cut(text: str, limit_chars: int) -> str:
     text = " ".join(text.split())
     if len(text) <= limit_chars:
         return text
-    return text[: limit_chars - 1].rsplit(" ", 1)[0].rstrip(",;:—- ") + "…"
+    kept = text[: limit_chars - 1]
+    blank = kept.rfind(" ", len(kept) - MAX_WORD_CHARS)
+    return (kept[:blank] if blank > 0 else kept).rstrip(",;:—- ") + "…"

@@ -6,11 +6,9 @@ mended them, and the last decisions on this branch. The same state gives the sam
 
 from __future__ import annotations
 
-from itertools import islice
-
 from howcome.domain import words
 from howcome.domain.candidates import users_words
-from howcome.domain.events import ASSISTANT_TEXT, PUSHED_ORIGINS
+from howcome.domain.events import PUSHED_ORIGINS
 from howcome.domain.memories import HAND, OPEN, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import tokens
@@ -19,7 +17,7 @@ from howcome.recall.bites import by_weight, cut, of_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from howcome.domain.memories import Memory
     from howcome.domain.reconciliation import Told
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     Line = tuple[str, Reminder | None]
 
-NEWEST = 400
+NEWEST = 1000
 """So many memories, the newest, are looked at."""
 
 DAY_MS = 24 * 3_600_000
@@ -40,9 +38,12 @@ SESSIONS, ENDED = 12, 2
 RECENT_DAYS = {"context": 3, "failure": 60, "decision": 30}
 """What is open is of some days; what failed and what was decided stays worth saying longer."""
 
+RULE_TYPES = ("decision", "pattern")
+"""What somebody keeps by hand as one of these is to be kept to."""
+
 LIMITS = {"rules": 6, "context": 2, "failure": 3, "decision": 2}
 HEADS = {
-    "rules": "To be kept to:", "ended": "Last on this branch:",
+    "rules": "To be kept to:", "ended": "Last on this branch:", "elsewhere": "Last in this project:",
     "context": "Open:", "failure": "Failed here before:", "decision": "Decided last:",
 }  # fmt: skip
 
@@ -58,8 +59,11 @@ class Briefing:
 
     def __init__(self, store: Store, scope: Scope, now_ms: int) -> None:
         self._store, self._scope, self._today_ms = store, scope, now_ms // DAY_MS * DAY_MS
-        found = store.memories.select(scope, MemoryFilter(status=OPEN), NEWEST) if scope.project_id is not None else []
-        self._found = [one for one in found if one.origin in PUSHED_ORIGINS and not one.is_outside]
+        found: dict[int, Memory] = {}
+        for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
+            newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source), NEWEST)
+            found |= {one.row: one for one in newest}
+        self._found = [one for one in found.values() if one.origin in PUSHED_ORIGINS and not one.is_outside]
         self._told = store.candidates.told_of([one.key for one in self._found])
 
     def lines(self, branch: str, limit_tokens: int) -> list[Line]:
@@ -79,11 +83,20 @@ class Briefing:
                 room -= cost
         return said
 
+    def open_ends(self) -> list[Reminder]:
+        """What is open, and how the last sessions ended: what is answered where nothing but that is asked."""
+        recent = [one for one in self._found if one.type == "context"]
+        kept = sorted(recent, key=lambda one: (-_said_ms(one), one.key))[: LIMITS["context"]]
+        lines = _lines(kept) + [line for _, line in self._ended("")[:1]]
+        return [reminder for _, reminder in lines if reminder is not None]
+
     def _sections(self, branch: str) -> Iterator[tuple[str, list[Line]]]:
         rules = sorted(filter(self._is_rule, self._found), key=self._rule_order)[: LIMITS["rules"]]
         taken = {one.row for one in rules}
-        yield "rules", _lines(rules)
-        yield "ended", list(islice(self._ended(branch), ENDED))
+        yield "rules", _lines(rules, users_words)
+        ended = self._ended(branch)
+        here = [line for is_here, line in ended if is_here]
+        yield ("ended", here[:ENDED]) if here else ("elsewhere", [line for _, line in ended[:1]])
         for name in ("context", "failure", "decision"):
             recent = [one for one in self._found if one.type == name and self._is_recent(one, RECENT_DAYS[name])]
             kept = [one for one in recent if one.row not in taken]
@@ -91,25 +104,31 @@ class Briefing:
                 kept = list(self._on_branch(kept, branch))
             yield name, _lines(sorted(kept, key=lambda one: (-_said_ms(one), one.key))[: LIMITS[name]])
 
-    def _ended(self, branch: str) -> Iterator[Line]:
-        """How the last sessions on a branch ended: what was asked first, and what the agent said last."""
-        for session in self._store.sessions.recent(self._scope, SESSIONS) if branch else ():
-            said = [event for event in self._store.log.session(session.row) if event.agent_id is None]
-            turns = [one for one in said if one.kind == ASSISTANT_TEXT and one.origin in PUSHED_ORIGINS]
-            if not turns or turns[-1].branch != branch:
-                continue
-            for turn, ended in by_weight(self._store.log.turns([turns[-1].row]).values(), {})[:1]:
-                head = f"[{turn.id}] {iso_day(session.last_ms)} “{cut(session.prompt, MAX_ASKED_CHARS)}” ended: "
-                said_so = Reminder(turn, 1.0, [(turn.origin, ended)], [turn.row])
-                yield head + cut(ended, MAX_LINE_CHARS), said_so
+    def _ended(self, branch: str) -> list[tuple[bool, Line]]:
+        """How the last sessions of the project ended, and whether on a branch: what was asked first and said last."""
+        found: dict[int, tuple[bool, Line]] = {}
+        for session in self._store.sessions.recent(self._scope, SESSIONS) if self._scope.project_id else ():
+            rows = self._store.sessions.ends(session.row, self._scope.project_id)
+            turns = self._store.log.turns([row for row in rows if row is not None])
+            asked, last = (turns.get(row) if row is not None else None for row in rows)
+            told = by_weight([last], {}) if last is not None and last.row not in found else []
+            for turn, ended in told[:1]:
+                words_asked = cut((asked.text or "") if asked is not None else "", MAX_ASKED_CHARS).replace("”", '"')
+                head = f"[{turn.id}] {iso_day(session.last_ms)} “{words_asked}” ended: "
+                said = Reminder(turn, 1.0, [(turn.origin, ended)], [turn.row])
+                found[turn.row] = bool(branch) and turn.branch == branch, (head + cut(ended, MAX_LINE_CHARS), said)
+        return list(found.values())
 
     def _is_rule(self, memory: Memory) -> bool:
-        """Whether it says what is to be kept to: said in several sessions, kept by hand, or worded so by the user."""
+        """Whether it says what is to be kept to: pinned, kept by hand as such, standing, or worded so by the user."""
         told = self._told.get(memory.key)
         if memory.pinned_ms is not None or (told is not None and told.is_standing):
             return True
         said = memory.text if memory.source == HAND else users_words(memory.text)
-        return bool(said) and "?" not in said and len(said.split()) <= MAX_RULE_WORDS and words.has(said, "rules")
+        if not said or "?" in said or len(said.split()) > MAX_RULE_WORDS:
+            return False
+        is_kept = memory.source == HAND and memory.type in RULE_TYPES
+        return is_kept or words.has(said, "rules") or words.opens(said, "orders")
 
     def _rule_order(self, memory: Memory) -> tuple[bool, int, bool, int, bytes]:
         told: Told | None = self._told.get(memory.key)
@@ -126,10 +145,10 @@ class Briefing:
                 yield memory
 
 
-def _lines(kept: Iterable[Memory]) -> list[Line]:
+def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> list[Line]:
     return [
         (
-            f"[{one.id}] {cut(of_memory(one.text), MAX_LINE_CHARS)}",
+            f"[{one.id}] {cut(say(one.text) or one.text, MAX_LINE_CHARS)}",
             Reminder(None, 1.0, [(one.type, one.text)], [one.row], one),
         )
         for one in kept

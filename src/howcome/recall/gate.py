@@ -24,6 +24,9 @@ SURE = 0.35
 POINTING_TERMS = 2
 """A prompt with so few words of its own points at what was on the screen: the names there found what was found."""
 
+ASKED_SHARE = 0.5
+"""Who asks about the past wants an answer: so much of the threshold is enough."""
+
 FEW = 2
 """Where no more exchanges share a word with the prompt, that is telling by itself, as in a project that is new here."""
 

@@ -11,13 +11,13 @@ from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.asking import asked_of_past, is_chore
-from howcome.recall.bites import Bites, of_memory
+from howcome.recall.bites import Bites, fitting, of_memory
 from howcome.recall.blocks import Blocks
-from howcome.recall.gate import MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
+from howcome.recall.gate import ASKED_SHARE, MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
-from howcome.settings import CONTEXT, OFF
+from howcome.settings import BITES, CONTEXT, OFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,18 +61,19 @@ def recall(
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
     if settings.inject != CONTEXT and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
         return []
+    if asked == "" and settings.inject == BITES:
+        return fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     kept = _memories(store, situation, vectors, now_ms)
-    kept = [
-        item for item in kept if item.strength >= settings.recall_threshold and _is_pushed(store, item.memory, session)
-    ]
+    threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
+    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
     found.told = store.injections.memories_known(session)
     if settings.inject == CONTEXT:
         return _in_context(store, settings, found, session)
-    return _in_bites(store, settings, found, now_ms, is_asked=bool(asked))
+    return _in_bites(store, settings, found, now_ms, is_asked=asked is not None)
 
 
 def pushed(store: Store, scope: Scope, session: str, before_ms: int | None = None) -> Filter:
@@ -123,13 +124,13 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
 
 def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, is_asked: bool) -> list[Reminder]:
     """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
-    terms, threshold = len(found.situation.terms), settings.recall_threshold
+    terms, threshold = len(found.situation.terms), settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
     weighed = worth_saying(found.ranked, terms, threshold, now_ms, is_asked=is_asked)
     said = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
         if item.memory.row not in found.told and (is_asked or weighed or _is_sure(item))
-    ][: MEMORIES_BESIDE if weighed and not is_asked else settings.recall_limit]
+    ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
     answered = found.answered(row for item in said for row in item.rows) | found.known
     bites = Bites(store, found.situation)
     for chance, item in weighed:
@@ -139,12 +140,21 @@ def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, i
         if reminder is not None:
             answered.update(reminder.rows)
             said.append(reminder)
-    return sorted(said, key=lambda reminder: -reminder.said_ms)
+    return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
 
 
 def _is_sure(item: RankedMemory) -> bool:
     """Whether a memory is said whatever else there is: what somebody keeps by hand needs no more than the threshold."""
     return item.memory.source == HAND or item.strength >= SURE_MEMORY
+
+
+def _open_ends(store: Store, wanted: Filter, session: str, now_ms: int) -> list[Reminder]:
+    """What is open and how the last session ended, for who asks for nothing else."""
+    from howcome.recall.briefing import Briefing
+
+    known, told = store.injections.events_known(session), store.injections.memories_known(session)
+    found = Briefing(store, wanted.scope, now_ms).open_ends()
+    return [one for one in found if not (told if one.memory is not None else known).intersection(one.rows)]
 
 
 def _cited(store: Store, memory: Memory) -> set[int]:
@@ -174,6 +184,16 @@ def record_said(store: Store, session: str, hook: str, said: Sequence[Reminder],
             store.injections.record_events(session, hook, rows, now_ms)
         if kept:
             store.injections.record_memories(session, hook, kept, now_ms)
+    except StoreError:
+        return
+
+
+def forget_said(store: Store, session: str) -> None:
+    """Lets everything be said to a session again: its window lost it. Failing at it must not lose the answer."""
+    if store.is_read_only:
+        return
+    try:
+        store.injections.forget(session)
     except StoreError:
         return
 
