@@ -50,8 +50,8 @@ MAX_BITE_CHARS, MAX_LINES_CHARS, SHORT_ID_CHARS = 160, 480, 12
 """Some 40 tokens a bite; any beginning of an id that no other has finds it."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
-QUOTED_CHARS = 70
-"""Of words that something was done about so many are quoted."""
+QUOTED_CHARS, MEMORY_CHARS = 70, 130
+"""Of words that something was done about at least so many are quoted, and more where that leaves room."""
 
 _WHO = {ORIGIN_USER: "user: ", ORIGIN_ASSISTANT: "agent: "}
 
@@ -160,7 +160,9 @@ def _weight(sentence: str, weights: Mapping[str, float]) -> float:
 def of_memory(text: str) -> str:
     """What a memory says in a bite: the user's words, where it quotes them, and what was done then; else its text."""
     said, then = words_and_outcome(text)
-    return f"“{cut(said, QUOTED_CHARS)}” {then}" if said and then else said or text
+    if not said or not then:
+        return said or text
+    return f"“{cut(said, max(QUOTED_CHARS, MEMORY_CHARS - len(then)))}” {then}"
 
 
 def cut(text: str, limit_chars: int) -> str:

@@ -24,7 +24,7 @@ SURE = 0.35
 POINTING_TERMS = 2
 """A prompt with so few words of its own points at what was on the screen: the names there found what was found."""
 
-ASKED_SHARE = 0.5
+ASKED_SHARE = 0.6
 """Who asks about the past wants an answer: so much of the threshold is enough."""
 
 FEW = 2

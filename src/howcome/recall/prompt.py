@@ -59,7 +59,7 @@ def recall(
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
-    if settings.inject != CONTEXT and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
+    if asked is None and settings.inject == BITES and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
         return []
     if asked == "" and settings.inject == BITES:
         return fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
