@@ -23,6 +23,12 @@ NOW_MS = 1_790_000_000_000
 WORDS = "the berth counter is zero based"
 
 
+@pytest.fixture(autouse=True)
+def without_briefing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What begins a session says nothing here."""
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
+
+
 def backups(store_folder: Path, kind: str) -> list[Path]:
     """The backups of a kind, oldest first."""
     return sorted((store_folder / "backups").glob(f"{kind}-*"))

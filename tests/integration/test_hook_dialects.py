@@ -89,8 +89,11 @@ def test_codex_sessions_are_captured_with_and_without_a_path(event: str, home: P
 
 
 @pytest.mark.usefixtures("past")
-def test_gemini_always_gets_one_json_value(tmp_path: Path, store_folder: Path) -> None:
-    """Context for a prompt under its own event's name; an empty object for nothing."""
+def test_gemini_always_gets_one_json_value(tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Context for a prompt under its own event's name; an empty object for nothing; a briefing where one is wanted."""
+    begun = gemini("SessionStart", source="startup")["hookSpecificOutput"]
+    assert (begun["hookEventName"], "Last in this project:" in begun["additionalContext"]) == ("SessionStart", True)
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
     answer = gemini("BeforeAgent", prompt=PROMPT)["hookSpecificOutput"]
     assert answer["hookEventName"] == "BeforeAgent"
     assert "berth1" in answer["additionalContext"]

@@ -31,7 +31,7 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("name", [*ENVIRONMENTS, "no HOME"])
 def test_the_environment_does_not_matter(name: str, past: Path, store_folder: Path, tmp_path: Path, home: Path) -> None:
     """A bare, foreign or broken environment changes nothing about the answer."""
-    environment = {**os.environ, **ENVIRONMENTS.get(name, {})}
+    environment = {**os.environ, "HOWCOME_BRIEFING_TOKENS": "0", **ENVIRONMENTS.get(name, {})}
     if name == "no HOME":
         del environment["HOME"]
         environment |= {"CLAUDE_CONFIG_DIR": str(home / "c"), "CODEX_HOME": str(home / "x")}
