@@ -261,3 +261,15 @@ def test_what_helps_least_is_left_out_where_all_does_not_fit() -> None:
     ]  # fmt: skip
     found = [Reminder(turn, 1 / (at + 1), [("assistant", "word " * 60)], [turn.row]) for at, turn in enumerate(turns)]
     assert fitting(found[::-1], 0) == found[:3][::-1] or fitting(found[::-1], 0) == found[:2][::-1]
+
+
+def test_a_question_asked_often_leaves_room_for_what_was_decided(decided: Path, tmp_path: Path) -> None:
+    """Sessions that asked the same say nothing."""
+    question = "Which broker should sit in the gauge queue, NATS or Kafka?"
+    for at in range(6):
+        talk = Claude(f"again-{at}", cwd=CWD, start=4000 + 50 * at)
+        write(tmp_path / "again" / f"{at}.jsonl", talk.user(f"{question} ({at})"), talk.text("NATS."))
+    assert run("import", str(tmp_path / "again")).returncode == 0
+    answer = said(decided, question)
+    assert "it runs on the buoy itself" in answer
+    assert answer.count("Which broker") == 0

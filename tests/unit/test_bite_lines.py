@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.sessions import agent, session, user
 
 from howcome.domain.stored import Reminder
-from howcome.recall.bites import MAX_BITE_CHARS, bite_lines, by_weight, cut
+from howcome.recall.bites import MAX_BITE_CHARS, bite_lines, by_weight, cut, of_memory
 
 NOON_MS = 1_773_921_600_000
 WEIGHTS = {"poller": 2.0, "gauge": 1.0}
@@ -52,3 +52,14 @@ def test_a_sentence_of_a_plan_that_was_pasted_is_none() -> None:
     plan = "Implement the following plan: " + "update the poller of every gauge in turn. " * 60
     turns = session(user(plan), agent("The poller asks each gauge once a minute."))
     assert [text for _, text in by_weight(turns, WEIGHTS)] == ["The poller asks each gauge once a minute."]
+
+
+def test_of_a_memory_the_part_is_said_that_says_it() -> None:
+    """An answer without its question, words with what was done then."""
+    assert of_memory("Asked “where is it?”: The gauge is at the pier.") == "The gauge is at the pier."
+    assert (
+        of_memory("The user: “Median then.”. Then: `hourly` is a median.")
+        == "“Median then.” Then: `hourly` is a median."
+    )
+    assert of_memory("The user: “never wake the buoy”") == "never wake the buoy"
+    assert of_memory("Plain fact.") == "Plain fact."

@@ -158,10 +158,11 @@ def _weight(sentence: str, weights: Mapping[str, float]) -> float:
 
 
 def of_memory(text: str) -> str:
-    """What a memory says in a bite: the user's words, where it quotes them, and what was done then; else its text."""
+    """What a memory says in a bite: words with what was done then, an answer without its question, else its text."""
     said, then = words_and_outcome(text)
     if not said or not then:
-        return said or text
+        asked, mark, answer = text.partition("”: ")
+        return said or (answer if mark and asked.startswith(("Asked “", "After “")) else text)
     return f"“{cut(said, max(QUOTED_CHARS, MEMORY_CHARS - len(then)))}” {then}"
 
 

@@ -34,6 +34,9 @@ RECALL_SHARE = 0.6
 """What is much weaker than the best reminder of a prompt only dilutes it."""
 
 MAX_MEMORIES = 20
+ASKED_OF = 24
+"""Of the best exchanges so many are compared by what was asked."""
+
 WITH_NEAR = 400
 """Rows looked at when turns by meaning are among them: they must not push out what the words are sure of."""
 
@@ -125,7 +128,7 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
 def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, is_asked: bool) -> list[Reminder]:
     """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
     terms, threshold = len(found.situation.terms), settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
-    weighed = worth_saying(found.ranked, terms, threshold, now_ms, is_asked=is_asked)
+    weighed = worth_saying(_asked_once(store, found.ranked), terms, threshold, now_ms, is_asked=is_asked)
     said = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
@@ -141,6 +144,21 @@ def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, i
             answered.update(reminder.rows)
             said.append(reminder)
     return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
+
+
+def _asked_once(store: Store, ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Rows without those of exchanges that ask what a better one asks: what is asked often leaves room for others."""
+    openings = dict.fromkeys(item.candidate.exchange for item in ranked)
+    asked = {row: _letters(event.excerpt) for row, event in store.log.events(list(openings)[:ASKED_OF]).items()}
+    first: dict[str, int] = {}
+    for row in openings:
+        first.setdefault(asked.get(row) or f"{row}", row)
+    kept = set(first.values())
+    return [item for item in ranked if item.candidate.exchange in kept]
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 def _is_sure(item: RankedMemory) -> bool:
