@@ -159,8 +159,11 @@ def leaves_no_socket(folder: Path) -> bool:
     return worker_state(str(folder))["socket"] is False
 
 
-def test_hooks_and_commands_beside_five_busy_servers_do_their_work(store_folder: Path, transcripts: Path) -> None:
+def test_hooks_and_commands_beside_five_busy_servers_do_their_work(
+    store_folder: Path, transcripts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While one of them reads a long history: prompts are answered, turns are stored, searches find, in good time."""
+    monkeypatch.setenv("HOWCOME_INJECT", "context")  # which answers every prompt here
     write(transcripts / "past.jsonl", *Claude("past").conversation(20, "windlass capstan mole"))
     ask("import", transcripts)
     growing = Claude("growing")
