@@ -33,10 +33,13 @@ def main() -> None:
         run(["memories", "--project", PROJECT], environment)
         step("3. Ask")
         run(["search", "--project", PROJECT, "--limit", "3", "why not redis for duplicates"], environment)
-        step("4. Start a new session: what its model would receive with each prompt")
+        step("4. Start a new session: what its model would receive")
+        print("\n   as it begins:\n")
+        print(textwrap.indent(injected("SessionStart", PROJECT, environment, source="startup"), "   | "))
         for what, prompt in PROMPTS:
-            print(f"\n   a prompt that {what}:\n   > {prompt}\n")
-            print(textwrap.indent(injected(prompt, PROJECT, environment) or "(nothing: it stays silent)", "   | "))
+            print(f"\n   with a prompt that {what}:\n   > {prompt}\n")
+            said = injected("UserPromptSubmit", PROJECT, environment, prompt=prompt)
+            print(textwrap.indent(said or "(nothing: it stays silent)", "   | "))
     own_transcripts()
     step("Next: `howcome init` connects Claude Code, `howcome import` reads the sessions you already have")
 
@@ -60,11 +63,11 @@ def own_transcripts() -> None:
         run(["search", "--all-projects", "--by", "session", "--limit", "3", "what did we decide and why"], environment)
 
 
-def injected(prompt: str, cwd: str, environment: dict[str, str]) -> str:
-    """What the UserPromptSubmit hook answers, as the agent gets it."""
-    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "a-new-session", "cwd": cwd, "prompt": prompt}
+def injected(event: str, cwd: str, environment: dict[str, str], **fields: str) -> str:
+    """What a hook answers, as the agent gets it."""
+    payload = {"hook_event_name": event, "session_id": "a-new-session", "cwd": cwd, **fields}
     done = subprocess.run(
-        [*HOWCOME, "hook", "UserPromptSubmit"], input=json.dumps(payload), env=environment, text=True,
+        [*HOWCOME, "hook", event], input=json.dumps(payload), env=environment, text=True,
         capture_output=True, check=True,
     )  # fmt: skip
     if not done.stdout:
