@@ -185,6 +185,8 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
         talk.result("toolu_1", "ok"),
         talk.call("Bash", "toolu_2", command="pytest tests/test_poller.py"),
         talk.result("toolu_2", "1 failed", is_error=True),
+        talk.call("Bash", "toolu_3", command="ls quay | head"),
+        talk.result("toolu_3", "poller.py"),
         talk.text("One test still fails."),
     )
     question = "What did we decide about the retry limit of the poller?"
@@ -195,6 +197,7 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
         assert "quay/poller.py" in answer
         assert "`pytest tests/test_poller.py` failed" in answer
         assert "never wake the buoy twice" in answer
+        assert "ls quay" not in answer
         assert len(answer) <= 4 * 1000
     assert "five times" in said(path, question, "running")
 
@@ -244,6 +247,11 @@ def test_what_is_pinned_is_said_however_much_is_newer(decided: Path) -> None:
     kept = run("remember", "--project", CWD, "--type", "pattern", rule)
     assert kept.returncode == 0, kept.stderr
     assert f"] {rule}" in begun(decided)
+    owned = run(
+        "remember", "--project", CWD, "--agent", "reviewer", "Always review the tide tables twice, at noon and later"
+    )
+    assert owned.returncode == 0, owned.stderr
+    assert "review the tide tables" not in begun(decided, "another")
 
 
 def test_what_helps_least_is_left_out_where_all_does_not_fit() -> None:

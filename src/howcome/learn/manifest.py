@@ -10,6 +10,7 @@ from howcome.domain import events
 from howcome.domain.text import tokens
 from howcome.learn.base import stream_of
 from howcome.learn.scene import scene_of
+from howcome.learn.shell import LOOKING, commands
 from howcome.learn.sources.open_ends import todos_left
 from howcome.learn.sources.seen import one_line
 
@@ -54,10 +55,16 @@ def _lines(scenes: Sequence[Scene], actions: Sequence[Action]) -> Iterator[str]:
         yield f"[{said.event.id}] user: {one_line(said.text, MAX_WORDS_CHARS)}"
     ran: dict[str, Action] = {}
     for action in reversed(actions):
-        if action.command and action.result is not None:
+        if action.command and action.result is not None and not _only_looks(action.command):
             ran.setdefault(action.command, action)
     for action in list(ran.values())[:COMMANDS]:
         yield f"[{action.call.id}] `{one_line(action.command, MAX_COMMAND_CHARS)}` {_became(action)}"
+
+
+def _only_looks(command: str) -> bool:
+    """Whether a command did nothing but look: what it found stands in the files."""
+    parts = commands(command)
+    return bool(parts) and all(part.program in LOOKING for part in parts)
 
 
 def _became(action: Action) -> str:

@@ -63,7 +63,8 @@ class Briefing:
         for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
             newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source), NEWEST)
             found |= {one.row: one for one in newest}
-        self._found = [one for one in found.values() if one.origin in PUSHED_ORIGINS and not one.is_outside]
+        pushed = (one for one in found.values() if one.origin in PUSHED_ORIGINS and not one.is_outside)
+        self._found = [one for one in pushed if one.agent is None]  # an agent's own are no other's rules
         self._told = store.candidates.told_of([one.key for one in self._found])
 
     def lines(self, branch: str, limit_tokens: int) -> list[Line]:
