@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from tests.processes import ask
 
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import clean_questions, find_sets, kind_of
+from howcome.evaluate.harness import throwaway_home
 
 DAY = 86_400
 TOPICS = {
@@ -356,3 +359,20 @@ def test_it_measures_what_search_does_and_says_which(
     assert (ran["model"], ran["mode"]) == (made["name"], f"by words and by meaning ({made['name']})")
     assert f"measured by words and by meaning ({made['name']})" in run(data_set).stdout
     assert sorted(path.name for path in (store_folder / "models").iterdir()) == sorted(["lock", made["name"]])
+
+
+def test_a_store_that_is_thrown_away_goes_although_something_still_writes_there() -> None:
+    """An index may be merging files when it is closed."""
+    with throwaway_home() as home:
+        folder = Path(home) / "index"
+        folder.mkdir()
+
+        def write() -> None:
+            for number in range(300):
+                with contextlib.suppress(OSError):
+                    (folder / f"{number}").write_text("x")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+    writer.join()
+    assert not Path(home).exists()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +38,7 @@ OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""
 
 RANKED = 50
+REMOVALS, REMOVAL_PAUSE_S = 20, 0.1
 MAX_LISTED = 1_000_000
 SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
@@ -64,6 +67,20 @@ class Measured:
     time_ms: float = 0.0
     work_ms: float = 0.0
     shown_tokens: int = 0
+
+
+@contextmanager
+def throwaway_home() -> Iterator[str]:
+    """A HOWCOME_HOME that goes away; an index that is closed may still be merging files of it for a moment."""
+    home = tempfile.mkdtemp(prefix="howcome-eval-")
+    try:
+        yield home
+    finally:
+        for _ in range(REMOVALS):
+            shutil.rmtree(home, ignore_errors=True)
+            if not os.path.exists(home):
+                break
+            time.sleep(REMOVAL_PAUSE_S)
 
 
 @dataclass(frozen=True)

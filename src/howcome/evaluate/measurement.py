@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from howcome.evaluate.figures import (
     headline,
     work_difference_ms,
 )
-from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool
+from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool, throwaway_home
 from howcome.retrieve.ranking import SHIPPED, Ranking
 
 _PACKAGES = ("apsw", "tantivy")
@@ -77,7 +76,7 @@ class Measurement:
         apart = [self._apart(data) for data in sets]
         if not self._plan.is_pooled or not sets:
             return
-        with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+        with throwaway_home() as home:
             pool = Pool(home)
             pool.load(sets, self._progress)
             for data, (figures, ours, asked_ms) in zip(sets, apart, strict=True):
@@ -96,7 +95,7 @@ class Measurement:
 
     def _apart(self, data: DataSet) -> tuple[Figures, list[Measured], int]:
         """A set's figures, its questions, and the time at which they were asked."""
-        with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+        with throwaway_home() as home:
             pool = Pool(home)
             pool.load([data], self._progress)
             self._say_how(pool)

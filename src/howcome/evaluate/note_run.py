@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import ProviderError, UsageError
 from howcome.evaluate.datasets import Corpus, DataSet, find, native
-from howcome.evaluate.harness import MAX_LISTED, Pool
+from howcome.evaluate.harness import MAX_LISTED, Pool, throwaway_home
 from howcome.evaluate.notes import SAME_MEANING, Kept, Note, Trap, read_notes, verbatim
 from howcome.settings import read_settings
 
@@ -77,7 +76,7 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
     """
     notes, traps = read_notes(folder)
     read = {note.session for note in notes}
-    with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+    with throwaway_home() as home:
         import_s = import_set(folder, read if only_read else None, home, keep, progress)
         pool = Pool(home)
         progress(f"{folder.name}: distilling")

@@ -8,7 +8,6 @@ or when a reader of the line itself says so (`grades`). What nobody judged count
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -20,7 +19,7 @@ from howcome.domain import events
 from howcome.domain.text import tokens
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import find, read_rows
-from howcome.evaluate.harness import Pool
+from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.note_run import import_set
 from howcome.evaluate.notes import Share, stems
 from howcome.recall.bites import bite_lines
@@ -189,7 +188,7 @@ def _measured(
     progress: Progress,
     keep: Path | None,
 ) -> Spoken:
-    with tempfile.TemporaryDirectory(prefix="howcome-eval-") as home:
+    with throwaway_home() as home:
         import_set(folder, None, home, keep, progress)
         pool = Pool(home)
         progress(f"{folder.name}: distilling")
