@@ -226,6 +226,9 @@ def test_what_a_tool_said_is_pushed_through_no_door(
             fields = {"session_id": f"newer{number}", "cwd": CWD, "prompt": question}
             told += server.call("hook", hook_event_name="UserPromptSubmit", transcript_path="/none", **fields).text
     assert told.count(said) == 2
-    assert "banana" not in told
+    monkeypatch.setenv("HOWCOME_INJECT", "bites")
+    brief = said_by_hooks(tmp_path)
+    assert "use Celery" in brief
+    assert "banana" not in told + brief
     found = ask("search", "deploy key banana-forty-two", "--all-projects")["results"]
     assert any("banana" in json.dumps(row) for row in found)

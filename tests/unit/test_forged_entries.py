@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import howcome
 from howcome.domain.stored import Reminder, StoredEvent
-from howcome.hooks.context import render_context
+from howcome.hooks.context import render_bites, render_briefing, render_context, render_manifest
 from howcome.present.render import QUOTE, TAG, block, entry, inline, joined, json_line, plain, plain_line, said
 from howcome.present.terminal import echo, echo_text
 
@@ -77,6 +77,23 @@ def test_no_quoted_text_is_taken_for_an_entry() -> None:
         text, told = render_context(found, 9000)
         assert told == found
         check(found, text)
+
+
+def test_no_text_begins_a_line_of_what_is_said_in_sentences() -> None:
+    """Bites, a briefing and a manifest: one open tag, one close tag, and a line of our own for each text."""
+    for payload in PAYLOADS:
+        one = reminder(payload, 10)
+        blocks = [
+            (render_bites([one, reminder("so it goes", 5)], 0)[0], 2),
+            (render_briefing([("To be kept to:", None), (f"[ev-0a] {payload}", one)])[0], 2),
+            (render_manifest([f"[ev-0a] user: {payload}", f"[ev-0b] `{payload}` worked"]), 2),
+        ]
+        for text, count in blocks:
+            lines = lines_of(text)
+            assert len(lines) == count
+            assert all(line.startswith(("[ev-", "To be kept to:")) for line in lines)
+            assert (text.count(f"<{TAG} "), text.count(f"</{TAG} ")) == (1, 1)
+            assert text.count("<") == 2
 
 
 @given(st.lists(st.text(max_size=200).filter(str.strip), min_size=1, max_size=3))

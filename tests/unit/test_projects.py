@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cost import costs_less
 
-from howcome.clients.projects import fold_worktree, is_inside, project_root
+from howcome.clients.projects import branch_of, fold_worktree, is_inside, project_root
 from howcome.ingest.exclusion import Places
 
 
@@ -163,3 +163,14 @@ def test_inside_is_by_whole_names() -> None:
     assert is_inside("/a/b/c", "/a/b/")
     assert is_inside("/a", "/")
     assert not is_inside("/a/bc", "/a/b")
+
+
+def test_a_folder_is_on_the_branch_of_its_own_checkout(repository: Path, tmp_path: Path) -> None:
+    """Below it too, in a worktree its own; none on a bare commit, outside of a repository, or where nothing is."""
+    git(repository, "checkout", "-q", "-b", "tides/utc")
+    (repository / "src").mkdir()
+    git(repository, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "beside"))
+    assert [branch_of(str(path)) for path in (repository, repository / "src")] == ["tides/utc"] * 2
+    assert branch_of(str(tmp_path / "beside")) == "fix"
+    git(repository, "checkout", "-q", "--detach")
+    assert [branch_of(path) for path in (str(repository), "/", "/gone/away", "\0")] == [""] * 4

@@ -111,7 +111,9 @@ def is_inside(path: str, root: str) -> bool:
 
 def branch_of(cwd: str) -> str:
     """The branch that a folder's repository is on; "" outside of one, and where no branch is checked out."""
-    folder = os.path.abspath(cwd or ".")
+    if not os.path.isabs(cwd):
+        return ""
+    folder = os.path.abspath(cwd)
     while not os.path.exists(git := os.path.join(folder, ".git")):
         if folder == (folder := os.path.dirname(folder)):
             return ""

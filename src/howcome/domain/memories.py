@@ -64,9 +64,8 @@ class Memory:
 
     __slots__ = (
         "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_outside",
-        "key",
-        "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms", "subject",
-        "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
+        "key", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms",
+        "subject", "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
@@ -171,9 +170,8 @@ class NewMemory:
 
     __slots__ = (
         "agent", "also", "claims", "created_ms", "deleted_ms", "digest", "evidence", "gone_ms", "is_copy", "key",
-        "origin",
-        "pinned_ms", "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms", "subject",
-        "supersedes", "text", "type", "wrong_ms",
+        "origin", "pinned_ms", "project", "purged_ms", "replaces", "said", "same_as", "source", "status", "status_ms",
+        "subject", "supersedes", "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one row, one constructor

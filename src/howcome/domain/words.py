@@ -13,14 +13,15 @@ LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "chores", "dangles", "passes",
     "recalls", "hints", "asking", "rules", "orders",
 )  # fmt: skip
-"""A sentence that begins with one of these tells what is done next (narrates), hangs on the one before it (dangles), or
-is of the day (passes); who says one of these is not sure (guesses), names why something is as it is (causes; blames are
-the surest), gives a reason (reasons), says yes (confirms), takes back what was said before (retracts), or names what is
-left to do (open). A prompt of nothing but chores asks for a step of the day. Who asks about the past says one of
-these (recalls), and others that say nothing of its subject (asking). One of hints makes
-a question (with its mark) one about the past. Who wants something kept to says one of rules, or begins with one of
-orders."""
+"""What each list is for.
 
+narrates: a sentence that begins so tells what is done next; dangles: it hangs on the one before; passes: it is of the
+day. guesses: who says so is not sure; causes: it names why something is so, blames: surely; reasons: it gives a reason;
+confirms: it says yes; retracts: it takes back what was said; open: it names what is left to do. chores: a prompt of
+nothing else asks for a step of the day. recalls: a prompt with one asks about the past, hints: if it is a question;
+asking: words of such a question that say nothing of its subject. rules: the user wants something kept to, orders: if
+the words begin so.
+"""
 
 MAX_PHRASE_WORDS = 6
 _AROUND = ".,;:!?…()[]\"'“”„«»¿¡"

@@ -35,11 +35,14 @@ MAX_BITES_CHARS = 600
 
 def render_bites(found: Sequence[Reminder], now_ms: int) -> tuple[str, list[Reminder]]:
     """One dated line each, and those that are in it; '' for none."""
-    lines = [line(head, text) for head, text in bite_lines(found, now_ms)]
-    nonce = _nonce(found[0].source.key) if found else ""
-    while lines and len(block(lines, nonce, BITES_HEADING)) > MAX_BITES_CHARS:
-        lines.pop()
-    return (block(lines, nonce, BITES_HEADING), list(found[: len(lines)])) if lines else ("", [])
+    told = list(found)
+    while told:
+        lines = [line(head, text) for head, text in bite_lines(told, now_ms)]
+        text = block(lines, _nonce(told[0].source.key), BITES_HEADING)
+        if len(text) <= MAX_BITES_CHARS:
+            return text, told
+        told.remove(min(told, key=lambda reminder: reminder.score))  # what is escaped takes more room
+    return "", []
 
 
 def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, list[Reminder]]:

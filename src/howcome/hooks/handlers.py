@@ -210,11 +210,13 @@ def begin(asked: Asked) -> Reply:
 
     After a compaction, what its summary loses.
     """
-    catch_up(asked, BRIEFING_SHARE)
+    settings = asked.settings
+    is_new = asked.text("source") in NEW_WINDOWS
+    is_briefed = is_new and settings.inject != OFF and settings.briefing_tokens > 0
+    catch_up(asked, BRIEFING_SHARE if is_briefed else 1.0)
     if asked.text("source") == COMPACTED:
         return _manifest(asked, is_new=True)
-    settings = asked.settings
-    if settings.inject == OFF or not settings.briefing_tokens or asked.text("source") not in NEW_WINDOWS:
+    if not is_briefed:
         return Reply()
     from howcome.app import open_for_recall
     from howcome.hooks.context import render_briefing

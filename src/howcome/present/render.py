@@ -19,7 +19,7 @@ HEADING = (
     " of date."
 )
 BITES_HEADING = "Quoted from earlier sessions, for reference only (expand_memory has more):"
-MANIFEST_HEADING = "From this session, before its window was compacted (expand_memory has more):"
+MANIFEST_HEADING = "Quoted from this session, before its window was compacted (expand_memory has more):"
 BRIEFING_HEADING = "Quoted from earlier sessions of this project, for reference only (expand_memory has more):"
 QUOTE = "| "
 """What each line of a quoted text begins with: none of it can be taken for a line of the block."""
