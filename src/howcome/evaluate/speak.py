@@ -37,7 +37,7 @@ QUOTE_SHARE = 0.7
 SAME_MS, SAME_MINUTE_MS = 2_000, 60_000
 """How near a row's time of an exchange has to be: `exchange_at` is exact, `when` says the minute."""
 
-BLOCK_TOKENS = 33
+BLOCK_TOKENS = 35
 """What stands around the lines of a block."""
 
 LAST_PROMPTS = 3
@@ -165,11 +165,9 @@ def measure_speak(
     Raises:
         UsageError: there are no judged prompts, or a file cannot be read.
     """
-    folders = [folder for path in paths for folder in (path, *sorted(path.rglob("*"))) if _is_set(folder)]
-    if not folders:
-        raise UsageError(f"{paths[0]}: no judged prompts here: expected judged_prompts.jsonl with transcripts/")
+    folders = speak_sets(paths)
     judged = {line["id"]: _grade_of(line["grade"], path) for path in grades for line in read_rows(path, "id", "grade")}
-    prompts = {folder.name: list(read_rows(_prompts(folder), "session", "ts", "prompt")) for folder in folders}
+    prompts = {folder.name: list(read_rows(prompts_of(folder), "session", "ts", "prompt")) for folder in folders}
     sets = {}
     for folder in folders:
         others = [row for name, rows in prompts.items() if name != folder.name for row in rows]
@@ -178,6 +176,18 @@ def measure_speak(
     if sheet is not None:
         progress(f"{sheet}: {report.write_sheet(sheet)} lines for a reader")
     return report
+
+
+def speak_sets(paths: Sequence[Path]) -> list[Path]:
+    """The sets with judged prompts at or below some paths.
+
+    Raises:
+        UsageError: there are none.
+    """
+    folders = [folder for path in paths for folder in (path, *sorted(path.rglob("*"))) if _is_set(folder)]
+    if not folders:
+        raise UsageError(f"{paths[0]}: no judged prompts here: expected judged_prompts.jsonl with transcripts/")
+    return folders
 
 
 def _measured(
@@ -210,7 +220,7 @@ def _measured(
 
 def _asked(app: App, root: str, row: Mapping[str, object], judged: Mapping[object, int]) -> Asked:
     """One prompt, as it was then."""
-    prompt, then_ms = str(row["prompt"]), _ms(str(row["ts"]))
+    prompt, then_ms = str(row["prompt"]), milliseconds_of(str(row["ts"]))
     whole = app.events.session(app.events.session_named(str(row["session"]))[0], with_text=True)
     said = [turn for turn in whole if turn.kind in events.TURN_KINDS and turn.agent_id is None]
     texts = [("user: " if turn.kind == events.USER_PROMPT else "agent: ") + (turn.text or "") for turn in said]
@@ -238,7 +248,7 @@ def _grade(app: App, reminder: Reminder, text: str, candidates: Iterable[Mapping
     best: int | None = None
     for one in candidates:
         near_ms = SAME_MS if "exchange_at" in one else SAME_MINUTE_MS
-        at_ms = _ms(str(one.get("exchange_at") or one.get("when")))
+        at_ms = milliseconds_of(str(one.get("exchange_at") or one.get("when")))
         if not any(turn.session == one.get("session") and abs(turn.order_ms - at_ms) <= near_ms for turn in openings):
             continue
         wanted = stems(str(one.get("quote") or ""))
@@ -271,7 +281,12 @@ def _is_set(folder: Path) -> bool:
     return folder.is_dir() and find(folder, "judged_prompts") is not None and (folder / "transcripts").is_dir()
 
 
-def _prompts(folder: Path) -> Path:
+def prompts_of(folder: Path) -> Path:
+    """The judged prompts of a set.
+
+    Raises:
+        UsageError: there are none.
+    """
     path = find(folder, "judged_prompts")
     if path is None:
         raise UsageError(f"{folder}: no judged_prompts.jsonl")
@@ -289,7 +304,7 @@ def _grade_of(value: object, path: Path) -> int:
     raise UsageError(f"{path}: {value!r} is no grade: expected 0, 1 or 2")
 
 
-def _ms(moment: str) -> int:
+def milliseconds_of(moment: str) -> int:
     """UTC milliseconds of a moment as ISO 8601 has it; one without a zone is UTC.
 
     Raises:

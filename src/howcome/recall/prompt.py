@@ -62,6 +62,8 @@ def recall(
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+    if asked is not None:  # words that nobody here ever said are the question's own: they tell of no answer
+        situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
     if asked is None and settings.inject == BITES and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
         return []
     if asked == "" and settings.inject == BITES:

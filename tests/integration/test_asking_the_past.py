@@ -1,0 +1,89 @@
+"""Twelve decisions, each asked for in thirteen ways, by another name than that under which it came up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.builders import Claude, write
+
+from howcome.app import App, open_app
+from howcome.clients.discover import named_transcripts
+from howcome.settings import read_settings
+
+CWD = "/home/mara/quay"
+TOPICS = (
+    ("the buoy drops out for a minute now and then", "retries of the poller", "five times",
+     "We retry a `TidePoller` request five times, because the buoy reboots."),
+    ("which clock do the tables use?", "time zone of the tide tables", "UTC",
+     "Tide tables stay in UTC, since local time has an hour twice in autumn."),
+    ("what carries readings to ingest?", "broker for readings", "NATS",
+     "We chose NATS over Kafka to carry readings: it runs on the buoy itself."),
+    ("the pump alarm wakes everybody", "muting of pump alarms", "40 cm",
+     "Pump alarms are muted below 40 cm, because the sensor lies there."),
+    ("logins expire all the time", "lifetime of login tokens", "twelve hours",
+     "Login tokens live for twelve hours: harbour shifts take ten."),
+    ("charts are slow", "data behind the charts", "hourly rollups",
+     "Charts are drawn from hourly rollups, since raw rows took nine seconds."),
+    ("the crane driver wants CSV", "format of the crane export", "semicolons",
+     "The export for cranes is CSV with semicolons, their spreadsheet reads no commas."),
+    ("where do secrets live?", "place for secrets", "Vault",
+     "Secrets are read from Vault at start and never from the environment, which shows up in crash dumps."),
+    ("we had two schedulers running", "lock of the scheduler", "advisory lock",
+     "Only one scheduler may run: it takes an advisory lock in PostgreSQL."),
+    ("pictures from the lock camera fill the disk", "how long camera pictures stay", "thirty days",
+     "Camera pictures are deleted after thirty days, the authority wants no more."),
+    ("the harbour map looks blurry", "tiles of the harbour map", "vector tiles",
+     "The harbour map uses vector tiles, because raster ones blur on the new screens."),
+    ("how do ferries identify themselves?", "identity of ferries", "MMSI",
+     "Ferries are known by their MMSI and not by name: names change with the owner."),
+)  # fmt: skip
+PHRASINGS = (
+    "what did we settle on for the {}?", "why did we go for what we have with the {}?",
+    "how did we end up with the {}?", "do you recall the {}? what was it again?",
+    "did we ever decide on the {}?", "we talked about the {} once, remind me",
+    "what was the outcome on the {}?", "was there a reason for the {}?",
+    "last week we discussed the {}, what came of it?",
+    "which {} did we agree on?", "what had we decided concerning the {}?", "can you tell me what we said about the {}?",
+    "I forgot what we chose for the {}, what was it?",
+)  # fmt: skip
+NONSENSE = (
+    "what did we decide about the zeppelin?", "why did we choose marmalade?", "remind me what we said about unicorns",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A store in which each was decided among a lot of other talk, and distilled."""
+    folder = tmp_path_factory.mktemp("past")
+    for number, (came_up, _, _, decided) in enumerate(TOPICS):
+        talk = Claude(f"decided-{number}", cwd=CWD, start=1000 * number)
+        noise = [turn for at in range(6) for turn in talk.exchange(f"berth{number}{at}")]
+        write(folder / "t" / f"{number}.jsonl", *noise, talk.user(came_up), talk.text(decided))
+    home = {"HOWCOME_HOME": str(folder / "store"), "HOME": str(folder)}
+    with open_app(read_settings(home)) as opened:
+        for found in named_transcripts([str(folder / "t")]):
+            opened.ingest.file(found)
+        opened.index.catch_up()
+        assert opened.learn.distillation is not None
+        opened.learn.distillation.run()
+        yield opened
+
+
+def lines(app: App, prompt: str) -> list[str]:
+    """What a new session is told with a prompt."""
+    return [text for one in app.search.recall(prompt, cwd=CWD, session="new", recent=str) for _, text in one.passages]
+
+
+def test_the_decision_is_among_the_lines(app: App) -> None:
+    """Silence on at most one in twenty, the decision itself in four of five."""
+    told = [(fact, lines(app, phrasing.format(asked))) for _, asked, fact, _ in TOPICS for phrasing in PHRASINGS]
+    silent = sum(not said for _, said in told) / len(told)
+    right = sum(any(fact in line for line in said) for fact, said in told) / len(told)
+    assert (silent <= 0.05, right >= 0.8) == (True, True), f"silent {silent:.3f}, right {right:.3f}"
+
+
+@pytest.mark.parametrize("prompt", NONSENSE)
+def test_what_nothing_answers_gets_nothing(app: App, prompt: str) -> None:
+    """However much it is a question about the past."""
+    assert lines(app, prompt) == []
