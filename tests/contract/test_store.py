@@ -351,6 +351,7 @@ def test_the_last_answers_of_an_exchange_are_found(store: Store) -> None:
     assert texts_of(store.log.answers(rows[0], 9)) == ["a", "b"]
     assert texts_of(store.log.answers(rows[5], 9)) == ["c"]
     assert store.log.answers(10**9, 1) == []
+    assert [(call.row, call.text) for call in store.log.answers(rows[0], 9, events.TOOL_CALL)] == [(rows[2], None)]
 
 
 def test_sessions_are_listed_by_when_something_happened_last(store: Store) -> None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from howcome.store.base import Store
 
 TURNS = tuple(events.KINDS.index(kind) for kind in events.TURN_KINDS)
-PROMPT, ANSWER = events.KINDS.index(events.USER_PROMPT), events.KINDS.index(events.ASSISTANT_TEXT)
+SAID = events.ASSISTANT_TEXT
+PROMPT, ANSWER = events.KINDS.index(events.USER_PROMPT), events.KINDS.index(SAID)
 
 
 class Row:
@@ -275,14 +276,16 @@ class ToyLog:
         prompts = [one for one in self._own(of.session) if one.event.kind == PROMPT and one.place <= of.place]
         return prompts[-1].position if prompts else None
 
-    def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
+    def answers(self, exchange: int, limit: int, kind: str = SAID) -> list[StoredEvent]:
         if exchange > self.last_position():
             return []
         of = self._row(exchange)
         following = [row for row in self._own(of.session) if row.place > of.place]
         end = next((place for place, row in enumerate(following) if row.event.kind == PROMPT), len(following))
-        said = [row for row in following[:end] if row.event.kind == ANSWER and row.event.agent_id is None]
-        return [self._event(row, with_text=True) for row in said[-limit:]]
+        said = [
+            row for row in following[:end] if row.event.kind == events.KINDS.index(kind) and row.event.agent_id is None
+        ]
+        return [self._event(row, with_text=kind == SAID) for row in said[-limit:]]
 
 
 class ToyIndex:

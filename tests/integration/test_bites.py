@@ -265,3 +265,36 @@ def test_a_question_asked_often_leaves_room_for_what_was_decided(decided: Path, 
     answer = said(decided, question)
     assert "it runs on the buoy itself" in answer
     assert answer.count("Which broker") == 0
+
+
+def edited(talk: Claude, file: str, at: int) -> list[object]:
+    """A change of a file that went through."""
+    values = {"file_path": f"{CWD}/{file}", "old_string": "a", "new_string": "b"}
+    return [
+        talk.call("Edit", f"toolu_edit{at}", **values),
+        talk.result(f"toolu_edit{at}", "The file has been updated."),
+    ]
+
+
+def test_a_bite_names_the_files_that_were_changed_with_it(decided: Path, tmp_path: Path) -> None:
+    """Where they fit, and those first that the prompt is about."""
+    talk = Claude("changes", cwd=CWD, start=4000)
+    changes = [*edited(talk, "src/quay/mast.py", 1), *edited(talk, "src/quay/tower/glass.py", 2)]
+    answer = talk.text("The harbour lantern now blinks by `blink_every`.")
+    write(tmp_path / "more" / "l.jsonl", talk.user("make the harbour lantern blink"), *changes, answer)
+    assert run("import", str(tmp_path / "more")).returncode == 0
+    assert "(changed src/quay/mast.py, quay/tower/glass.py)" in said(decided, "why does the harbour lantern blink?")
+    assert "(changed quay/tower/glass.py, src/quay/mast.py)" in said(decided, "harbour lantern tower", "other")
+
+
+def test_what_names_nothing_and_gives_no_reason_is_said_only_to_who_asks(decided: Path, tmp_path: Path) -> None:
+    """With other prompts it changes nothing."""
+    talk = Claude("plain", cwd=CWD, start=4000)
+    write(
+        tmp_path / "plain" / "p.jsonl",
+        talk.user("the ferry"),
+        talk.text("The ferry timetable hangs at the ticket hut."),
+    )
+    assert run("import", str(tmp_path / "plain")).returncode == 0
+    assert said(decided, "print the ferry timetable in a larger font") == ""
+    assert "ticket hut" in said(decided, "What did we say about the ferry timetable?")

@@ -24,11 +24,6 @@ MAX_RESULT_CHARS = 20_000
 SHELLS = frozenset(
     ("bash", "shell", "run_shell_command", "local_shell", "exec_command", "execute", "terminal", "run_command")
 )
-EDITORS = frozenset((
-    "edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "str_replace_editor", "replace",
-    "write_file",
-    "apply_patch", "patch", "create_file", "edit_file",
-))  # fmt: skip
 
 PLANNERS = frozenset(("exitplanmode", "exit_plan_mode"))
 ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
@@ -138,7 +133,7 @@ class Action:
         self._command: str | None = None
         self._output: str | None = None
         self.tool = (call.tool or "").lower()
-        self.is_shell, self.is_edit = self.tool in SHELLS, self.tool in EDITORS
+        self.is_shell, self.is_edit = self.tool in SHELLS, self.tool in events.EDITORS
 
     def answer(self, result: StoredEvent, place: int) -> None:
         """Takes the result that came of it."""

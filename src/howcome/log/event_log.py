@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from howcome.domain.events import ASSISTANT_TEXT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -125,6 +127,9 @@ class EventLog(Protocol):
         """The prompt (position) that opened the exchange of an event: as it is now, whatever was read first."""
         ...
 
-    def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
-        """The last things the agent said in the exchange that a prompt (position) opened, in their order."""
+    def answers(self, exchange: int, limit: int, kind: str = ASSISTANT_TEXT) -> list[StoredEvent]:
+        """The last things the agent said in the exchange that a prompt (position) opened, in their order.
+
+        Or its last events of another kind, without texts.
+        """
         ...

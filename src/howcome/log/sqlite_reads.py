@@ -6,6 +6,7 @@ import json
 from _thread import get_ident
 
 from howcome.domain import events
+from howcome.domain.events import ASSISTANT_TEXT
 from howcome.domain.sources import SourceState
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX, IndexRow, StoredEvent
 from howcome.errors import StoreError
@@ -197,8 +198,8 @@ class EventReads:
         )
         return found[0] if found else None
 
-    def answers(self, exchange: int, limit: int) -> list[StoredEvent]:
-        """The last things the agent said in the exchange that a prompt (by row id) opened, in their order."""
+    def answers(self, exchange: int, limit: int, kind: str = ASSISTANT_TEXT) -> list[StoredEvent]:
+        """The last things the agent said in the exchange that a prompt (by row id) opened; see the port."""
         place = self._db.row("SELECT session_id, order_ms FROM events WHERE id = ?", (exchange,))
         if place is None:
             return []
@@ -208,13 +209,14 @@ class EventReads:
             " ORDER BY order_ms, id LIMIT 1",
             (session_id, order_ms, exchange),
         ) or (2**62, 0)
+        is_said = kind == ASSISTANT_TEXT
         sql = (
-            _EVENT_SELECT.format(payload="e.payload")
-            + " WHERE e.session_id = ? AND e.kind = 1 AND e.agent_id IS NULL AND (e.order_ms, e.id) > (?, ?)"
+            _EVENT_SELECT.format(payload="e.payload" if is_said else "NULL")
+            + " WHERE e.session_id = ? AND e.kind = ? AND e.agent_id IS NULL AND (e.order_ms, e.id) > (?, ?)"
             " AND (e.order_ms, e.id) < (?, ?) ORDER BY e.order_ms DESC, e.id DESC LIMIT ?"
         )
-        rows = self._db.rows(sql, (session_id, order_ms, exchange, *following, limit))
-        return [_KeptEvent(row, with_text=True) for row in reversed(rows)]
+        values = (session_id, events.STORED_KINDS.index(kind), order_ms, exchange, *following, limit)
+        return [_KeptEvent(row, with_text=is_said) for row in reversed(self._db.rows(sql, values))]
 
     def last_position(self) -> int:
         """The highest event row id, 0 for an empty store."""

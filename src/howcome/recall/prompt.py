@@ -11,7 +11,7 @@ from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.asking import asked_of_past, is_chore
-from howcome.recall.bites import Bites, fitting, of_memory
+from howcome.recall.bites import Bites, fitting, is_telling, of_memory
 from howcome.recall.blocks import Blocks
 from howcome.recall.gate import ASKED_SHARE, MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
 from howcome.retrieve.memories import search_memories
@@ -134,10 +134,10 @@ def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, i
     said = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
-        if item.memory.row not in found.told and (is_asked or weighed or _is_sure(item))
+        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
     ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
     answered = found.answered(row for item in said for row in item.rows) | found.known
-    bites = Bites(store, found.situation)
+    bites = Bites(store, found.situation, is_asked=is_asked)
     for chance, item in weighed:
         if len(said) >= settings.recall_limit:
             break
@@ -161,6 +161,11 @@ def _asked_once(store: Store, ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text.casefold()))
+
+
+def _is_telling(item: RankedMemory) -> bool:
+    """Whether a memory may come beside exchanges: with a name in it, as they have, or kept by hand."""
+    return item.memory.source == HAND or is_telling(item.memory.text)
 
 
 def _is_sure(item: RankedMemory) -> bool:
