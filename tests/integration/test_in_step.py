@@ -99,7 +99,7 @@ def test_it_is_shown_where_it_comes_from(project: Path, monkeypatch: pytest.Monk
     done = run("distil")
     assert "files that changed: 1 added" in done.stdout
     [memory] = memories()
-    assert "[from the agent's file crane.md]" in run("memories", "--all-projects").stdout
+    assert "  from the agent's file crane.md  " in run("memories", "--all-projects").stdout
     why = run("memories", "--why", memory["id"]).stdout
     assert f"borne out by the file {path}" in why
     assert "client, assistant" in why

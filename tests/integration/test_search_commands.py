@@ -124,15 +124,17 @@ def test_a_search_makes_searchable_what_is_not_yet(samples: Path) -> None:
 
 @pytest.mark.usefixtures("samples")
 def test_a_timeline_without_a_session_lists_the_latest() -> None:
-    """Newest first, of a project or of all; one line about each, and its first prompt."""
+    """Newest first, of a project or of all: the first prompt of each, and below it when, who and which."""
     listed = ask("timeline", "--project", PROJECT)["sessions"]
     assert set(listed[0]) == {"session_id", "agent", "project", "first", "last", "events", "prompt"}
     assert [row["last"] for row in listed] == sorted((row["last"] for row in listed), reverse=True)
     assert len(listed) == 4
     text = says("timeline", "--all-projects", "-n", "2")
-    assert re.match(r"\S+  2026-10-12T09:09  claude-code  23 events  /home/dev/tidepool\n    The harbour board", text)
+    about = r"\n  .*\d  claude-code  23 events  /home/dev/tidepool  [0-9a-f]{8}\n"
+    assert re.match(r"The harbour board.*" + about, text)
+    assert len(ask("timeline", "--all-projects", "--since", "2026-10-12T09:00Z")["sessions"]) == 1
     assert len(text.splitlines()) == 4
-    assert says("timeline") == "No sessions of this project; --all-projects lists every one.\n"
+    assert says("timeline") == "No such sessions of this project; --all-projects lists every one.\n"
 
 
 @pytest.mark.usefixtures("samples")

@@ -65,11 +65,13 @@ class Reading:
         """The row of an event's session; 0 when it has none."""
         return self._store.sessions.of_event(event.row) or 0
 
-    def recent_sessions(self, scope: Scope, limit: int, agent: str | None = None) -> list[SessionSummary]:
+    def recent_sessions(
+        self, scope: Scope, limit: int, agent: str | None = None, since_ms: int = 0
+    ) -> list[SessionSummary]:
         """The latest sessions of a scope, the newest first; of an agent those of that client or with that subagent."""
         sessions = self._store.sessions
         among = None if agent is None else sessions.of_client(agent) or sessions.of_agent(agent)
-        return sessions.recent(scope, limit, among)
+        return sessions.recent(scope, limit, among, since_ms)
 
     def agents(self) -> list[str]:
         """The agents that sessions are of."""

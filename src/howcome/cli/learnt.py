@@ -15,8 +15,9 @@ from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
+from howcome.present.screen import day, memory_row, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import evidence_view, memory_line, memory_view, short_time
+from howcome.present.views import evidence_view, memory_view
 from howcome.settings import read_settings
 
 _DAY_MS = 24 * 3600 * 1000
@@ -86,8 +87,8 @@ def learnt(
     if as_json:
         echo(json_line({"undone" if undo else "learnt": rows}))
         return
-    for line in _lines(rows, is_undone=undo):
-        echo(line)
+    shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
+    show_rows(shown, notes=[_note(len(rows), is_undone=undo)])
 
 
 def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[Memory, bool]]:
@@ -120,22 +121,20 @@ def _row(app: App, memory: Memory, told: Told | None, *, is_new: bool) -> dict[s
     }  # fmt: skip
 
 
-def _lines(rows: list[dict[str, object]], *, is_undone: bool) -> list[str]:
+def _about(row: dict[str, object]) -> str:
+    """Who said it, when, about what, and which events bear it out."""
+    about = f", about {str(row['subject']).removeprefix(WISH)}" if row["subject"] else ""
+    about += f", said in {row['sessions']} sessions: standing" if row["is_standing"] else ""
+    if int(str(row["projects"])) > 1:
+        about += ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
+    about += "" if row["is_new"] else ", said again"
+    when = day(str(row["said_at"] or row["created_at"]), now_ms())
+    where = f"; {row['cited']}" if row["cited"] else ""
+    return f"{_WHO.get(str(row['said_by']), row['said_by'])}, {when}{about}{where}"
+
+
+def _note(count: int, *, is_undone: bool) -> str:
     if is_undone:
-        said = f"{counted(len(rows), 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back"
-        return [*(memory_line(row) for row in rows), f"{said}." if rows else "Nothing to take back."]
-    lines = []
-    for row in rows:
-        lines.append(memory_line(row))
-        about = f", about {str(row['subject']).removeprefix(WISH)}" if row["subject"] else ""
-        about += f", said in {row['sessions']} sessions: standing" if row["is_standing"] else ""
-        about += (
-            ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
-            if int(str(row["projects"])) > 1
-            else ""
-        )
-        again = "" if row["is_new"] else ", said again"
-        when = short_time(str(row["said_at"] or row["created_at"]))
-        where = f"; {row['cited']}" if row["cited"] else ""
-        lines.append(f"    {_WHO.get(str(row['said_by']), row['said_by'])}, {when}{about}{again}{where}")
-    return [*lines, _WRONG] if rows else ["Nothing was learnt here lately; `howcome distil` looks for more."]
+        said = f"{counted(count, 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
+        return said if count else "Nothing to take back."
+    return _WRONG if count else "Nothing was learnt here lately; `howcome distil` looks for more."

@@ -8,13 +8,14 @@ from contextlib import suppress
 
 import click
 
-from howcome.app import App, open_app
+from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import clean_argument, scope_of
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError
 from howcome.present.render import counted, iso_time, json_line
+from howcome.present.screen import memory_row, show_rows
 from howcome.present.terminal import echo
 from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view, review_view
 from howcome.settings import read_settings
@@ -154,10 +155,7 @@ def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
     if as_json:
         echo(json_line({"memories": [memory_view(memory) for memory in found]}))
         return
-    for memory in found:
-        echo(memory_line(memory_view(memory)))
-    if not found:
-        echo(nothing)
+    show_rows([memory_row(memory_view(memory), now_ms()) for memory in found], notes=[] if found else [nothing])
 
 
 def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:

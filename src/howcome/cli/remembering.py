@@ -115,6 +115,8 @@ def remember(
         echo(json_line({**about, **memory_view(memory)}))
         return
     echo(memory.id if is_new else _known(memory, given))
+    if is_new:
+        echo(f"kept as a {memory.type}: {memory.text}", err=True)
     for line in _beside(memory, said) if is_new else ():
         echo(line, err=True)
     if project is not None or also:

@@ -16,14 +16,26 @@ from howcome.domain.stored import ID_PREFIX, Found, StoredEvent
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
-from howcome.present.render import counted, iso_time, json_line
+from howcome.present.render import counted, json_line
+from howcome.present.screen import Row, day, local_time, show_rows
 from howcome.present.terminal import echo, echo_text
-from howcome.present.views import contradiction_of, event_view, hit_view, memory_line, memory_view, session_view
+from howcome.present.views import (
+    contradiction_of,
+    event_view,
+    hit_view,
+    memory_line,
+    memory_marks,
+    memory_view,
+    session_view,
+)
 from howcome.retrieve.question import TYPES, Question
 from howcome.retrieve.rerank import TIER as RERANK
 
 _Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
-"""A row as JSON, which of its fields people see, and further lines with their names."""
+"""A row as JSON, what people see above its text, and further lines with their names."""
+
+SHORT_SESSION = 8
+"""Any beginning of a session's id that no other has names it."""
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ALL_PROJECTS = click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
@@ -188,7 +200,8 @@ def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
 def show(found_id: str, *, as_json: bool) -> None:
     """Show one event (ev-…) or memory (mem-…) with its whole text. ID may be any unique beginning.
 
-    A memory is shown with its chain (what it superseded, what superseded it) and the events that bear it out.
+    An event is shown with the prompt of its exchange and with what stands before and after it; a memory with its
+    chain (what it superseded, what superseded it) and the events that bear it out.
 
     \b
     Examples:
@@ -197,22 +210,37 @@ def show(found_id: str, *, as_json: bool) -> None:
     """
     with open_to_read() as app:
         found = app.events.or_memory(clean_argument(found_id))
-        show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(found)
-    row, names, more = show_one
+        show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(app, found)
+    row, about, more = show_one
     if as_json:
         echo(json_line(row))
         return
-    for name in names:
-        if row[name] is not None:
-            echo(f"{name:>12}  {row[name]}")
+    echo("  ".join(filter(None, about)))
     for name, line in more:
         echo(f"{name:>12}  {line}")
     echo_text(f"\n{row['text']}")
 
 
-def _show_event(event: StoredEvent) -> _Shown:
+def _show_event(app: App, event: StoredEvent) -> _Shown:
+    """An event with its neighbours: the prompt that it belongs to, what stands before and after it."""
     row = event_view(event, with_text=True)
-    return row, ("id", "ts", "type", "tool", "file", "session_id", "project"), []
+    told, place = app.events.session_of(event)
+    asked = app.events.exchange_of(event)[:1]
+    near = {
+        "prompt": asked[0] if asked and asked[0].row != event.row else None,
+        "before": told[place - 1] if place else None, "after": told[place + 1] if place + 1 < len(told) else None,
+    }  # fmt: skip
+    more = [(name, f"{one.id}  {one.kind}  {squeeze(one.summary, 120)}") for name, one in near.items() if one]
+    places = [f"branch {event.branch}" if event.branch else "", event.tool or "", event.file or ""]
+    about = (
+        local_time(event.ts_ms, now_ms()),
+        event.kind,
+        *places,
+        event.project,
+        f"session {event.session}",
+        event.id,
+    )
+    return row | {name: one and one.id for name, one in near.items()}, about, more
 
 
 def _show_memory(app: App, memory: Memory) -> _Shown:
@@ -235,33 +263,47 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
         for ident, events in borne_out.items()
     ]
     app.memories.count_access([memory])
-    return row, ("id", "ts", "type", "status", "state", "project", "agent", "access_count"), more
+    used = f"read {counted(memory.access_count, 'time')}" if memory.access_count else ""
+    about = (memory.type, day(row["ts"], now_ms()), *memory_marks(row), used, memory.id)
+    return row, about, more
 
 
 @click.command(short_help="List the latest sessions, or what happened in one.")
 @click.argument("session", required=False)
 @click.option("--full", is_flag=True, help="With the whole text of each event.")
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sessions to list.")
+@click.option("--since", metavar="TIME", help="Only sessions in which something happened since.")
 @_ALL_PROJECTS
 @_PROJECT
 @_JSON
 def timeline(
-    session: str | None, *, full: bool, limit: int, all_projects: bool, project: str | None, as_json: bool
+    session: str | None,
+    *,
+    full: bool,
+    limit: int,
+    since: str | None,
+    all_projects: bool,
+    project: str | None,
+    as_json: bool,
 ) -> None:
     """Show what happened in a session, from its start; without SESSION list the latest sessions.
 
     SESSION may be any unique beginning of its id (of two agents' sessions with one id: claude-code:ID), or the id of
-    an event (ev-…), which is marked then.
+    an event (ev-…), which is marked then. A session is listed by its first prompt of more than a word or two.
+
+    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, yesterday, 7d, 12h.
 
     \b
     Examples:
       howcome timeline
+      howcome timeline --since yesterday
       howcome timeline 6295e04b
       howcome timeline ev-3f9a
     """
     if session is None:
         check_scope(project, all_projects=all_projects)
-        _list_sessions(project, limit, all_projects=all_projects, as_json=as_json)
+        since_ms = _moment_ms(since, "--since")
+        _list_sessions(project, limit, since_ms or 0, all_projects=all_projects, as_json=as_json)
         return
     with open_to_read() as app:
         row_id, name, root, marked = _session(app, clean_argument(session))
@@ -273,26 +315,34 @@ def timeline(
     echo(f"session {name} in {root}: {counted(len(rows), 'event')}")
     for row in rows:
         sign = ("> " if row["id"] == marked else "  ") if marked else ""
-        echo(f"{sign}{row['id']}  {str(row['ts'])[:19]}  {row['type']:<20}{row['summary']}")
+        echo(f"{sign}{row['id']}  {day(row['ts'], now_ms())}  {row['type']:<20}{row['summary']}")
         if full:
             echo_text(f"{row['text']}\n")
 
 
-def _list_sessions(project: str | None, limit: int, *, all_projects: bool, as_json: bool) -> None:
+def _list_sessions(project: str | None, limit: int, since_ms: int, *, all_projects: bool, as_json: bool) -> None:
     found, nothing = [], EMPTY
     with contextlib.suppress(StoreMissingError), open_to_read() as app:
-        found = app.events.recent_sessions(scope_of(app, project, all_projects=all_projects), limit)
-        nothing = EMPTY if app.events.is_empty() else "No sessions of this project; --all-projects lists every one."
+        scope = scope_of(app, project, all_projects=all_projects)
+        found = app.events.recent_sessions(scope, limit, since_ms=since_ms)
+        nothing = (
+            EMPTY if app.events.is_empty() else "No such sessions of this project; --all-projects lists every one."
+        )
     if as_json:
         echo(json_line({"sessions": [session_view(one) for one in found]}))
         return
+    rows = []
     for one in found:
-        where = f"  {one.project}" if all_projects else ""
-        about = f"{one.name}  {str(iso_time(one.last_ms))[:16]}  {one.client}  {counted(one.count, 'event')}{where}"
-        echo(about)
-        echo(f"    {squeeze(one.prompt, 220)}")
-    if not found:
-        echo(nothing)
+        where = one.project if all_projects else ""
+        about = (
+            local_time(one.last_ms, now_ms()),
+            one.client,
+            counted(one.count, "event"),
+            where,
+            one.name[:SHORT_SESSION],
+        )
+        rows.append(Row(squeeze(one.prompt, 220), about))
+    show_rows(rows, notes=[] if found else [nothing])
 
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:

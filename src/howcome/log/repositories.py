@@ -95,7 +95,9 @@ class Sessions(Protocol):
         """
         ...
 
-    def recent(self, scope: Scope, limit: int, among: Sequence[int] | None = None) -> list[SessionSummary]:
+    def recent(
+        self, scope: Scope, limit: int, among: Sequence[int] | None = None, since_ms: int = 0
+    ) -> list[SessionSummary]:
         """The sessions of a scope (and among some) in which something was said or done last, newest first."""
         ...
 

@@ -87,25 +87,29 @@ class SqliteSessions:
                 found[opened[1]] = session
         return found
 
-    def recent(self, scope: Scope, limit: int, among: Sequence[int] | None = None) -> list[SessionSummary]:
+    def recent(
+        self, scope: Scope, limit: int, among: Sequence[int] | None = None, since_ms: int = 0
+    ) -> list[SessionSummary]:
         """The sessions of a scope (and among some) in which something happened last, newest first, and what is cheap.
 
         Not those that were stored last: a first import reads the newest transcript first. The last moment of a session
-        is one look into an index, so that only those that are shown are counted.
+        is one look into an index, so that only those that are shown are counted. What a session was about is said by
+        its first prompt that is more than a word or two.
         """
         where = "WHERE 1" if scope.is_everything else "WHERE project_id = ?1"
-        where += "" if among is None else " AND id IN (SELECT value FROM json_each(?3))"
+        where += "" if among is None else " AND id IN (SELECT value FROM json_each(?4))"
         last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
         sql = (
             "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
             " s.last_ms, (SELECT count(*) FROM events WHERE session_id = s.id),"
-            " coalesce((SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0 ORDER BY order_ms, id LIMIT 1),"
+            " coalesce((SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0"
+            " ORDER BY length(excerpt) < 12, order_ms, id LIMIT 1),"
             " (SELECT excerpt FROM events WHERE session_id = s.id ORDER BY order_ms, id LIMIT 1))"
-            f" FROM (SELECT id, name, client, project_id, ({last}) AS last_ms FROM sessions {where}"
+            f" FROM (SELECT id, name, client, project_id, ({last}) AS last_ms FROM sessions {where} AND last_ms >= ?3"
             " ORDER BY last_ms DESC, id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
             " ORDER BY s.last_ms DESC, s.id DESC"
         )
-        values = (scope.project_id, limit, *([] if among is None else [json.dumps(list(among))]))
+        values = (scope.project_id, limit, since_ms, *([] if among is None else [json.dumps(list(among))]))
         return [SessionSummary(row) for row in self._db.rows(sql, values)]
 
     def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:

@@ -169,6 +169,13 @@ def contradiction_of(view: View) -> str:
 
 def memory_line(view: View) -> str:
     """A memory on a line: id, type, day, where it holds, what it says, what has become of it."""
+    where, *marks = memory_marks(view)
+    about = f" [{', '.join(marks)}]" if marks else ""
+    return f"{view['id']}  {view['type']:<10}  {str(view['ts'])[:10]}  {where}  {view['summary']}{about}"
+
+
+def memory_marks(view: View) -> list[str]:
+    """Where a memory holds, then what has become of it."""
     roots = [view["project"], *view["also"]] if view["project"] else []
     where = ", ".join(root.rstrip("/").rpartition("/")[2] or root for root in roots) or "everywhere"
     marks = ["wrong" if view["is_wrong"] else view["state"]] if view["state"] != "live" else []
@@ -178,8 +185,7 @@ def memory_line(view: View) -> str:
     marks += ["from outside"] if view["is_outside"] else []
     marks += [f"of {view['agent']}"] if view["agent"] else []
     marks += [contradiction] if (contradiction := contradiction_of(view)) else []
-    about = f" [{', '.join(marks)}]" if marks else ""
-    return f"{view['id']}  {view['type']:<10}  {str(view['ts'])[:10]}  {where}  {view['summary']}{about}"
+    return [where, *marks]
 
 
 def hit_line(view: View, running: str, *, with_project: bool) -> str:

@@ -1,0 +1,91 @@
+"""Rows as people see them."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from howcome.present.screen import Row, local_time, rendered, show_rows
+
+ROWS = [
+    Row("The poller asks each gauge once a minute, because the buoy's modem sleeps in between.", ("today", "ev-1f")),
+    Row("The lantern\x1b[2J is dark.", ("", "ev-2e"), ["agent: it blinks"]),
+]
+PROGRAM = """
+from howcome.present.screen import Row, show_rows
+show_rows([Row("The poller sleeps.", ("today", "ev-1f"))] * {count}, ["poller"])
+"""
+
+
+def test_a_terminal_wraps_and_lets_words_stand_out() -> None:
+    """To its width; what was stored cannot clear it."""
+    shown = rendered(ROWS, ["POLLER"], width=40, is_colored=True)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert lines[0] == "The poller asks each gauge once a"
+    assert "\x1b[1;31mpoller\x1b[0m" in shown
+    assert "\x1b[2J" not in shown
+    assert "    agent: it blinks" in lines
+
+
+def test_without_color_nothing_is_styled() -> None:
+    """As NO_COLOR asks for."""
+    assert "\x1b" not in rendered(ROWS, ["poller"], ["more"], width=80, is_colored=False)
+
+
+def test_a_pipe_gets_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is wrapped or styled there."""
+    show_rows(ROWS, ["poller"], ["That is all."])
+    assert capsys.readouterr().out == (
+        "The poller asks each gauge once a minute, because the buoy's modem sleeps in between.\n  today  ev-1f\n"
+        "The lantern[2J is dark.\n  ev-2e\n    agent: it blinks\nThat is all.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ("2026-03-20T08:05", "today 08:05"),
+        ("2026-03-19T23:59", "yesterday 23:59"),
+        ("2026-03-16T10:00", "Mon 10:00"),
+        ("2026-02-01T10:00", "Feb 1 10:00"),
+        ("2024-03-20T10:00", "2024-03-20"),
+        ("2026-03-21T00:30", "2026-03-21"),
+    ],
+)
+def test_times_are_said_as_people_say_them(then: str, said: str) -> None:
+    """In their own zone; what lies ahead by its date."""
+    now_ms, then_ms = (int(datetime.fromisoformat(at).timestamp() * 1000) for at in ("2026-03-20T12:00", then))
+    assert local_time(then_ms, now_ms) == said
+
+
+@pytest.mark.parametrize(("count", "paged"), [(1, False), (200, True)])
+def test_what_is_longer_than_the_terminal_goes_through_a_pager(tmp_path: Path, count: int, *, paged: bool) -> None:
+    """A real terminal; the pager is whatever PAGER names."""
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\ncat >/dev/null\necho PAGED\n")
+    pager.chmod(0o755)
+    leader, follower = pty.openpty()
+    env = {**os.environ, "PAGER": str(pager), "TERM": "xterm"}
+    program = [sys.executable, "-c", PROGRAM.format(count=count)]
+    started = subprocess.Popen(program, stdin=follower, stdout=follower, stderr=follower, env=env)
+    os.close(follower)
+    shown, end = b"", time.monotonic() + 20
+    while time.monotonic() < end and select.select([leader], [], [], 0.2 if started.poll() is not None else 20)[0]:
+        try:
+            shown += os.read(leader, 4096)
+        except OSError:  # the other side is closed
+            break
+    assert started.wait(10) == 0
+    os.close(leader)
+    assert (b"PAGED" in shown) is paged
+    assert (b"poller" in shown) is not paged
