@@ -96,14 +96,12 @@ def import_(
         raise TranscriptError("nothing could be read")
 
 
-def read_transcripts(agents: Collection[str], *, quiet: bool) -> tuple[Report, list[str]]:
-    """Reads every transcript of some agents on this machine, as `howcome import` does.
-
-    Returns:
-        The report (counts by name, `bytes`, `seconds`), and a line for each file that could not be read.
-    """
-    known = known_transcripts(os.path.expanduser("~"), os.environ)
-    return read_found([found for found in known if found.client in agents], quiet=quiet)
+def histories_here() -> dict[str, list[Found]]:
+    """The transcripts of every known agent on this machine, by the agent's name."""
+    found: dict[str, list[Found]] = {}
+    for one in known_transcripts(os.path.expanduser("~"), os.environ):
+        found.setdefault(one.client, []).append(one)
+    return found
 
 
 def _retrying(paths: Collection[str] | None) -> Callable[[App, Report], None]:
@@ -188,12 +186,12 @@ def print_import_report(report: Report, *, found_any: bool) -> None:
     megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
     distils = report["accepted"] and read_settings(os.environ).distiller != "off"
     echo(
-        f"{report['files']:.0f} files, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
-        f" {report['accepted']:.0f} events added, {known:.0f} known already, {ignored:.0f} records ignored by rule"
+        f"{counted(report['files'], 'file')}, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
+        f" {counted(report['accepted'], 'event')} added, {known} known already, {ignored} records ignored by rule"
         + ("; what they taught becomes memories in the background, or now: howcome distil" if distils else "")
     )
     if report["quarantined"]:
-        echo(f"{report['quarantined']:.0f} records could not be read: see `howcome status`")
+        echo(f"{counted(report['quarantined'], 'record')} could not be read: see `howcome status`")
     _print_unknown(report["unknown_files"])
 
 

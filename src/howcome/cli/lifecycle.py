@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -13,9 +13,10 @@ import click
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.cli.importing import print_import_report, read_transcripts
-from howcome.cli.offering import offer_model
+from howcome.cli.importing import histories_here, print_import_report, read_found
+from howcome.cli.offering import completion, offer_model, question_that_finds
 from howcome.cli.redacting import print_redacted, redact_store
+from howcome.clients.discover import Found
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import HOOK_FORMS
@@ -104,7 +105,9 @@ def init(
     owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
     home = lifecycle.howcome_home()
     planned = lifecycle.former.planned(owners, _install(owners, home, force=force, dry_run=True))
+    histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
+    _announce_histories(histories, err=as_json)
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
@@ -113,7 +116,7 @@ def init(
     notes = _notes(reports, owners)
     if not as_json:
         _say_installed(reports, notes)
-    imported = None if no_import else _first_import(owners, as_json=as_json)
+    imported = None if no_import else _first_import(histories, as_json=as_json)
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
@@ -123,8 +126,9 @@ def init(
     echo("Now try:")
     for owner in owners:
         echo(f"  {lifecycle.title_of(owner)}: {lifecycle.agent_of(owner).wiring.hint(scope)}")
-    echo('  howcome search "a word from an earlier session"')
-    echo("  howcome status")
+    question = question_that_finds()
+    echo(f'  howcome search --all-projects "{question}"' if question else "  howcome status")
+    echo(f"  {completion(os.environ)}")
 
 
 @click.command("upgrade", epilog="\b\nExample:\n  howcome upgrade --yes")
@@ -245,10 +249,10 @@ def _portable(owner: Owner) -> Owner:
     return owner
 
 
-def _first_import(owners: Sequence[Owner], *, as_json: bool) -> dict[str, object]:
-    """Reads the agents' transcripts; a failure is told, and undoes nothing."""
+def _first_import(histories: Mapping[str, list[Found]], *, as_json: bool) -> dict[str, object]:
+    """Reads the transcripts that are here, whoever's; a failure is told, and undoes nothing."""
     try:
-        report, problems = read_transcripts({owner.agent for owner in owners}, quiet=as_json)
+        report, problems = read_found([one for found in histories.values() for one in found], quiet=as_json)
     except HowcomeError as error:
         echo(f"howcome: the sessions could not be read: {error}", err=True)
         echo("Try again with: howcome import", err=True)
@@ -328,6 +332,14 @@ def _announce(
         echo(f"  {'memory':<17} {_shown(home)}", err=err)
 
 
+def _announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> None:
+    """Say what will be read: also what agents wrote that are not connected."""
+    for client in clients():
+        if found := histories.get(client.name):
+            size = in_units(sum(one.size_bytes for one in found))
+            echo(f"  {'history, read':<17} {client.title}: {counted(len(found), 'transcript')}, {size}", err=err)
+
+
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
     """Say what becomes of the memory."""
     if doomed is None:
@@ -366,10 +378,10 @@ def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
     for report in reports:
         if report.outcome == "kept":
             echo(f"You edited {_shown(report.path)}, so it stays. Delete it if you do not want it any more.")
-        else:
-            echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}")
         if report.backup:
-            echo(f"  {'':<17} from before howcome: {_shown(report.backup)}")
+            echo(f"{_shown(report.path)} from before howcome: {_shown(report.backup)}")
+    if any(report.outcome != "kept" for report in reports):
+        echo("Disconnected.")
 
 
 def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, keeps_settings: bool) -> None:

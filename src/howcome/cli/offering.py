@@ -1,17 +1,21 @@
-"""What `init` offers: that a language model distils, with what that would take for this history."""
+"""What `init` offers: a question to begin with, completion, and a language model with what it would take."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Mapping
 
 import click
 
-from howcome.app import open_app
+from howcome.app import App, open_app
 from howcome.cli.asking import confirm
+from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted
 from howcome.present.terminal import echo
+from howcome.retrieve.question import Question
 from howcome.settings import ACTIVE, read_settings
 
 TYPE_CHECKING = False
@@ -27,10 +31,42 @@ PRICES = (
 )
 """Models with the list prices of a million tokens read and written, in US dollars; of autumn 2025."""
 
+TRIED_SESSIONS, TRIED_WORDS, MIN_TRIED_WORDS = 20, 6, 3
+"""A question to begin with is looked for among the first words of so many sessions."""
+
+_LINE = re.compile(r"[^\w\s.'-]+")
 FREE = "no money"
 QUOTA = "your subscription's quota"
 DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
 """What is allowed a day where a model is turned on here: `howcome spending` and `howcome config set` change it."""
+
+
+def question_that_finds() -> str:
+    """Words of a recent prompt that this history answers: it is tried; '' where nothing is found."""
+    try:
+        with open_app(read_settings(os.environ), create=False) as app:
+            everywhere = Scope.everything()
+            for one in app.events.recent_sessions(everywhere, TRIED_SESSIONS):
+                words = _LINE.sub(" ", one.prompt).split()[:TRIED_WORDS]
+                if len(words) >= MIN_TRIED_WORDS and _is_answered(app, " ".join(words), everywhere):
+                    return " ".join(words)
+    except HowcomeError:  # nothing is stored, or it cannot be asked now
+        pass
+    return ""
+
+
+def _is_answered(app: App, words: str, scope: Scope) -> bool:
+    """Whether more is found than the prompt that the words are from."""
+    return len(app.search.find(Question(words, scope, limit=2), by_words=True)) > 1
+
+
+def completion(environment: Mapping[str, str]) -> str:
+    """The line that completes commands in this person's shell."""
+    shell = os.path.basename(environment.get("SHELL", "")) or "bash"
+    if shell == "fish":
+        return "_HOWCOME_COMPLETE=fish_source howcome | source    # completion, in ~/.config/fish/config.fish"
+    kind = "zsh" if shell == "zsh" else "bash"
+    return f'eval "$(_HOWCOME_COMPLETE={kind}_source howcome)"    # completion, in ~/.{kind}rc'
 
 
 def offer_model() -> None:

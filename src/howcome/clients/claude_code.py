@@ -98,7 +98,7 @@ class _History(History):
 class _Wiring(Wiring):
     programs = ("claude",)
     scopes = ("user", "project")
-    try_this = "start `claude` in a project and ask: what did we decide last week?"
+    try_this = "start `claude` in a project where you worked before: it is told what it needs."
     try_too = " Or type /howcome:recall"
     off_switch = "disableAllHooks"
     why_no_hooks = "claude --debug hooks"

@@ -18,6 +18,7 @@ from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, Sto
 from howcome.log.kept import NAME as KEPT_NAME
 from howcome.log.kept import vanished
 from howcome.present.render import counted as number_of
+from howcome.wiring import recorded_owners
 
 QUIET_S = 600
 """A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
@@ -251,7 +252,9 @@ def check_unread(machine: Machine) -> list[Finding]:
     what = f"{in_units(size)} of {counted(len(unread), 'transcript')} are not read yet"
     last_ns = (time.time() - QUIET_S) * 1e9
     if all(found.mtime_ns > last_ns for found, _ in unread):
-        return [Finding("note", "unread", f"{what}: running sessions, their next hook reads it", "howcome import")]
+        is_hooked = {owner.agent for owner in recorded_owners()}.issuperset(found.client for found, _ in unread)
+        who = "running sessions, their next hook reads it" if is_hooked else "the next session's server reads it"
+        return [Finding("note", "unread", f"{what}: {who}", "howcome import")]
     return [Finding("warning", "unread", what, "howcome import")]
 
 

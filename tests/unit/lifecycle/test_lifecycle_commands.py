@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.builders import Claude, write
+from tests.builders import Claude, Codex, write
 from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
 from howcome.cli.lifecycle import init, uninstall, upgrade
+from howcome.cli.offering import completion
+from howcome.cli.searching import search
 from howcome.errors import LifecycleError, UsageError
 from howcome.settings import read_settings
 from howcome.wiring import inspect
@@ -358,3 +360,43 @@ def test_help_shows_examples(shell: CliRunner) -> None:
         assert "Example" in text
         assert f"howcome {tool.name}" in text
     assert "opencode" in done(shell.invoke(init, ["--help"]))
+
+
+def test_init_names_every_history_and_a_question_that_finds_something(home: Path, shell: CliRunner) -> None:
+    """Also of agents that are not connected; the question is one that this history answers."""
+    transcript(home)
+    rollout = home / ".codex" / "sessions" / "2026" / "11" / "rollout-2026-11-01T10-00-00-1.jsonl"
+    talk = Codex()
+    rollout.parent.mkdir(parents=True)
+    asked = (talk.message("user", "why does the crane stop?"), talk.message("assistant", "The crane's fuse is blown."))
+    write(rollout, talk.meta(), *asked)
+    said = done(shell.invoke(init, ["--yes"]))
+    assert re.search(r"history, read +Claude Code: 1 transcript, ", said)
+    assert re.search(r"history, read +Codex CLI: 1 transcript, ", said)
+    assert "2 files, " in said
+    question = re.search(r'howcome search --all-projects "(.+)"', said)
+    assert question is not None
+    assert json.loads(done(shell.invoke(search, ["--all-projects", "--json", question[1]])))["results"]
+    assert 'eval "$(_HOWCOME_COMPLETE=' in said
+
+
+def test_init_without_history_suggests_no_question(home: Path, shell: CliRunner) -> None:
+    """It would find nothing."""
+    assert not (home / ".claude").exists()
+    assert "howcome search" not in done(shell.invoke(init, ["--yes"]))
+
+
+def test_uninstall_names_each_file_once(home: Path, shell: CliRunner) -> None:
+    """Before it asks; after that it says what else there is to know."""
+    done(shell.invoke(init, ["--yes", "--no-import"]))
+    said = done(shell.invoke(uninstall, ["--yes"]))
+    assert said.count(str(home / ".claude.json")) == 1
+    assert "Disconnected." in said
+
+
+@pytest.mark.parametrize(
+    ("shell_name", "said"), [("/bin/zsh", "zsh_source"), ("/usr/bin/fish", "fish_source"), ("", "bash")]
+)
+def test_completion_is_offered_for_the_shell_at_hand(shell_name: str, said: str) -> None:
+    """Bash where it is not known."""
+    assert said in completion({"SHELL": shell_name})
