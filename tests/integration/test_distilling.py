@@ -21,7 +21,7 @@ from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.ranking import DAY_MS
 from howcome.domain.stored import Scope
 from howcome.learn.run import Distillation
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.log.memory_writing import MemoryWriter
 from howcome.mcp.session import Session
 from howcome.retrieve.memories import RankedMemory, not_crowding
 from howcome.retrieve.question import Question

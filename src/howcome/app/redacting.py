@@ -53,7 +53,7 @@ class Redacted:
 
 
 class RowTexts:
-    """What the texts of rows should be; see `log.text_rows.Texts`."""
+    """What the texts of rows should be; see `store.rewriting.Texts`."""
 
     def __init__(self, key: bytes, gate: object = None) -> None:
         self._key, self._preparer = key, Preparer(key, gate)

@@ -7,7 +7,7 @@ import json
 from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
 from howcome.log.gated import Kept
-from howcome.log.sqlite_projects import SqliteProjects
+from howcome.log.projects import Projects
 from howcome.log.sqlite_reads import as_text, one
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ class BatchWriter:
     """Writes batches, each within the caller's transaction."""
 
     def __init__(self, db: Database) -> None:
-        self._db, self._projects = db, SqliteProjects(db)
+        self._db, self._projects = db, Projects(db)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
         db.on_rollback.append(self._forget)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import CursorMovedError
-from howcome.log.sqlite_rationale import RationaleEvents
+from howcome.log.rationales import RationaleEvents
 from howcome.log.sqlite_reads import EventReads, as_text, one
 from howcome.log.sqlite_turns import TurnReads
 

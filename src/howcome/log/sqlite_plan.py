@@ -6,8 +6,8 @@ import json
 
 from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
 from howcome.domain.reconciliation import Changes
-from howcome.log.sqlite_memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.log.memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,24 +7,43 @@ transactions, each with the place to go on from: whoever is killed goes on there
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
+from collections import Counter
 
 import apsw
 
 from howcome.domain import events
 from howcome.log.driver import driver_errors
 from howcome.log.gated import Kept
-from howcome.log.sqlite_memory_rows import NEXT_CHANGE
+from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.sqlite_reads import unpack
-from howcome.log.text_rows import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, Protocol
 
     from howcome.log.gated import GatedConnection
-    from howcome.log.text_rows import Texts
+
+    class Texts(Protocol):
+        """What texts should be; all of it gives back what it gets where that may stay."""
+
+        def text(self, table: str, column: str, text: str) -> str:
+            """A text of a row."""
+            ...
+
+        def event(
+            self, kind: int, tool: str | None, text: str, excerpt: str
+        ) -> tuple[str, str, bytes | str | None] | None:
+            """The text, the excerpt and the payload of an event; None when they may stay."""
+            ...
+
+        def digest(self, text: str, type: str) -> bytes:
+            """What equal memories have in common."""
+            ...
+
 
 CURSOR = "redacting"
 """The name of the database's own value that holds the place to go on from."""
@@ -34,6 +53,29 @@ _LEFT = ("meta", "memory_words")
 """Tables without texts of their own: triggers write a memory's words anew with its text."""
 
 _TURNS = tuple(events.KINDS.index(kind) for kind in events.TURN_KINDS)
+_MARK = re.compile(r"\[redacted:([a-z0-9-]+):")
+
+
+class Progress:
+    """How far it is: rows looked at and changed, and what was found in them, by rule."""
+
+    def __init__(self, version: int, saved: str | None = None) -> None:
+        values = json.loads(saved) if saved else {}
+        values = values if values.get("version") == version else {}  # an older one's: from the beginning
+        self.version = version
+        self.table: str = values.get("table", "")
+        self.last_row: int = values.get("last_row", 0)
+        self.looked: int = values.get("looked", 0)
+        self.changed: int = values.get("changed", 0)
+        self.rules = Counter[str](values.get("rules", {}))
+
+    def saved(self) -> str:
+        """As it is kept."""
+        return json.dumps(vars(self))
+
+    def count(self, old: str, new: str) -> None:
+        """What was found in a text that is changed."""
+        self.rules.update(Counter(_MARK.findall(new)) - Counter(_MARK.findall(old)))
 
 
 class Rewriting:

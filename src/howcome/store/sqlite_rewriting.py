@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from howcome.index.lexical_search import LexicalSearch
     from howcome.log.database import Database
-    from howcome.log.sqlite_purging import SqlitePurging
-    from howcome.log.text_rows import Progress, Texts
+    from howcome.log.purging import Purging
+    from howcome.store.rewriting import Progress, Texts
 
 RULES_VERSION = "rules_version"
 """The name of the store's own value that says which rules for secrets its texts have been through."""
 
 
-class SqliteRewriting:
-    """See `log.text_rows.TextRows`."""
+class Rewritings:
+    """Makes the texts of rows what other rules want."""
 
-    def __init__(self, db: Database, index: LexicalSearch, purging: SqlitePurging) -> None:
+    def __init__(self, db: Database, index: LexicalSearch, purging: Purging) -> None:
         self._db, self._index, self._purging = db, index, purging
 
     def rewrite(

@@ -1,8 +1,8 @@
-"""Which folders are one project, in the SQLite store: evidence, other roots, what somebody decided."""
+"""Which folders are one project: evidence, other roots, what somebody decided."""
 
 from __future__ import annotations
 
-from howcome.log.sqlite_memory_rows import NEXT_CHANGE
+from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.sqlite_reads import as_text
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ _DERIVED = ("code_edges", "code_files", "code_graphs", "unreconciled")
 _MOVED = ("sessions", "events", "project_paths", "candidates", "rationales", "distil_batches", "project_aliases")
 
 
-class SqliteProjects:
-    """See `log.repositories.Projects` for the contract."""
+class Projects:
+    """Projects by their roots."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -1,12 +1,12 @@
-"""What becomes of memories in the SQLite store: faded, contradicted, reviewed."""
+"""What becomes of memories: faded, contradicted, reviewed."""
 
 from __future__ import annotations
 
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import IMPORTED, Review
-from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.log.memories import Memories
+from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
-    from howcome.log.memory_rows import Reviews
 
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
 
 
-class SqliteReviews:
-    """See `log.memory_rows.Reviews`."""
+class Reviews:
+    """Memories that fade, and pairs that may contradict each other."""
 
     def __init__(self, db: Database) -> None:
-        self._db, self._memories, self._writer = db, SqliteMemories(db), MemoryWriter(db)
+        self._db, self._memories, self._writer = db, Memories(db), MemoryWriter(db)
 
     def fading(self, scope: Scope, max_reads: int) -> list[Memory]:
         """Live memories of a scope, not pinned and read at most so often, those said longest ago first."""
@@ -91,7 +90,3 @@ class SqliteReviews:
         if older not in found or newer not in found:
             return None
         return Review(ident, found[older], found[newer], reason, found_ms, settled_ms)
-
-
-if TYPE_CHECKING:
-    _: type[Reviews] = SqliteReviews

@@ -1,4 +1,8 @@
-"""Rationales in the SQLite store: a table of their own, shown as events of the sessions that they tell of."""
+"""Rationales: what was asked, done and why, one an exchange.
+
+They are events to whoever reads a session, with a row of their own that no other event has: the negative of their
+prompt's. Indexes, vectors and cursors walk the positive ones, and never see them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ if TYPE_CHECKING:
     from howcome.domain.rationales import NewRationale, Rationale
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
-    from howcome.log.rationale_rows import RationaleRows
 
 _KIND = events.STORED_KINDS.index(events.RATIONALE)
 _SELECT = (
@@ -65,8 +68,8 @@ class RationaleEvents:
         return list(_in_place(told, rationales)) if rationales else told
 
 
-class SqliteRationales:
-    """Rationales; see `log.rationale_rows.RationaleRows` for the contract."""
+class Rationales:
+    """What authors wrote of exchanges, and how far each has looked."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._told = db, RationaleEvents(db)
@@ -79,7 +82,19 @@ class SqliteRationales:
     def record(
         self, session: UnreadSession, author: str, written: Sequence[NewRationale], *, is_whole: bool
     ) -> tuple[int, int]:
-        """Writes rationales of a session's exchanges and moves its cursor."""
+        """Writes rationales of a session's exchanges and moves its cursor, in one transaction.
+
+        What a model wrote of an exchange that has not grown since stays.
+
+        Args:
+            session: As it was when it was read.
+            author: Who looked it through.
+            written: Of exchanges that were looked through.
+            is_whole: Whether these were the last of the session: its cursor moves only then.
+
+        Returns:
+            How many are new, and how many replaced another text or were taken away.
+        """
         new = changed = 0
         with self._db.transaction():
             for one in written:
@@ -131,7 +146,7 @@ class SqliteRationales:
         return [Unasked(*row) for row in found]
 
     def replace(self, unasked: Unasked, model: str, rationale: Rationale | None) -> bool:
-        """What a model said of an exchange; False when the exchange has grown."""
+        """What a model said of an exchange, None when it was nothing of use; False when the exchange has grown."""
         place = (unasked.prompt_row, unasked.last_row)
         where = "WHERE prompt_id = ? AND last_row = ?"
         with self._db.transaction():
@@ -195,7 +210,3 @@ def _event(row: tuple[object, ...], *, with_text: bool) -> StoredEvent:
     return StoredEvent(
         {**values, **nothing, "kind": _KIND, "text_chars": len(text), "excerpt": excerpt}, text if with_text else None
     )
-
-
-if TYPE_CHECKING:
-    _: type[RationaleRows] = SqliteRationales

@@ -1,4 +1,4 @@
-"""Searching memories in the SQLite store, by the table of their words, in one statement.
+"""Searching memories by the table of their words, in one statement: what is committed is found, by everybody, at once.
 
 Term weights come from the events (`SearchIndex.weigh`): memories alone are too few to tell rare words from common ones.
 """
@@ -11,7 +11,7 @@ from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
 from howcome.domain.memories import MemoryHit
 from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.log.gated import Kept
-from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.terms import ALL
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Filter
     from howcome.log.database import Database
-    from howcome.log.memory_rows import MemorySearch
 
 _OFTEN = f"{MEMORY_WEIGHT} * w.count"
 _LENGTH = f"{SATURATION - 1} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * w.words / average.words)"
@@ -32,8 +31,8 @@ _SEARCH = (
 )
 
 
-class SqliteMemorySearch:
-    """See `log.memory_rows.MemorySearch`."""
+class MemorySearch:
+    """Finds memories by their words; gives their vectors."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -90,7 +89,3 @@ def _holding(required: Sequence[Sequence[str]]) -> Iterator[tuple[str, tuple[obj
 def _bound(value: object) -> Kept:
     """A value as JSON; what is only looked for needs no gate, which a prompt would have to import."""
     return Kept(json.dumps(value, ensure_ascii=False))
-
-
-if TYPE_CHECKING:
-    _: type[MemorySearch] = SqliteMemorySearch

@@ -1,12 +1,12 @@
-"""Memories in the SQLite store: their rows."""
+"""Memories: their rows."""
 
 from __future__ import annotations
 
 import json
 
 from howcome.domain import memories
-from howcome.log.sqlite_memory_rows import HOLDS, OUTSIDE, SELECT, memories_by_row, memory_of
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.log.memory_rows import HOLDS, OUTSIDE, SELECT, memories_by_row, memory_of
+from howcome.log.memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory, MemoryFilter, NewMemory
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
-    from howcome.log.memory_rows import Memories
 
 
-class SqliteMemories:
-    """See `log.memory_rows.Memories`."""
+class Memories:
+    """Reads memories, and changes them one by one."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._writer = db, MemoryWriter(db)
@@ -127,10 +126,6 @@ class SqliteMemories:
         return counts
 
     def said(self, row: int) -> list[tuple[int, str]]:
-        """Every time (UTC ms, event id) a memory was said, in order."""
+        """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
         sql = "SELECT ts_ms, event FROM memory_said WHERE memory_id = ? ORDER BY ts_ms, event"
         return list(self._db.rows(sql, (row,)))
-
-
-if TYPE_CHECKING:
-    _: type[Memories] = SqliteMemories

@@ -1,4 +1,4 @@
-"""Erasing memories in the SQLite store for good, and looking for what is left of them."""
+"""Erasing memories for good, and looking for what is left of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import StoreLockedError
 from howcome.log.driver import driver_errors
 from howcome.log.gated import Kept
-from howcome.log.sqlite_memory_rows import NEXT_CHANGE
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.log.memory_rows import NEXT_CHANGE
+from howcome.log.memory_writing import MemoryWriter
 from howcome.log.sqlite_reads import unpack
 
 TYPE_CHECKING = False
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from howcome.log.database import Database
-    from howcome.log.memory_rows import Purging
 
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""
@@ -30,8 +29,8 @@ MAX_TRACES = 20
 """Events and memories that are named as holding a text; one more says that there are more."""
 
 
-class SqlitePurging:
-    """See `log.memory_rows.Purging`."""
+class Purging:
+    """Takes memories out of the database's pages and its log."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._writer = db, MemoryWriter(db)
@@ -110,7 +109,11 @@ class SqlitePurging:
             raise StoreLockedError("another process is reading the store's log; end the agent's sessions")
 
     def files_with(self, text: str) -> list[str]:
-        """The files of the store's folder that hold a text or much of it."""
+        """The files of the store's folder that hold a text (of 6 characters or more) or much of it.
+
+        Raises:
+            StoreError: a file cannot be read.
+        """
         from howcome.log.traces import Trace, files_with
 
         return files_with(self._db.folder, Trace(text))
@@ -141,7 +144,3 @@ class SqlitePurging:
         said = self._db.rows(sql)
         found = (memories.memory_id(key) for key, words in said if trace.is_in(words.encode()))
         return list(dict.fromkeys(found))[: MAX_TRACES + 1]
-
-
-if TYPE_CHECKING:
-    _: type[Purging] = SqlitePurging

@@ -1,11 +1,11 @@
-"""Writing memories' rows in the SQLite store: what several of its parts do within their own transactions."""
+"""Writing memories' rows: what several of its parts do within their own transactions."""
 
 from __future__ import annotations
 
 from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
-from howcome.log.sqlite_memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
-from howcome.log.sqlite_projects import SqliteProjects
+from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
+from howcome.log.projects import Projects
 from howcome.log.sqlite_reads import as_text, one
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ class MemoryWriter:
     """Writes memories, each within the caller's transaction."""
 
     def __init__(self, db: Database) -> None:
-        self._db, self._projects = db, SqliteProjects(db)
+        self._db, self._projects = db, Projects(db)
 
     def add(self, new: NewMemory) -> tuple[Memory, bool]:
         """As `Memories.add`, within a transaction; what comes from outside is put on the review list."""

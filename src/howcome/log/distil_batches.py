@@ -1,4 +1,4 @@
-"""Batches for a language model in the SQLite store, and what it does to memories: one transaction a batch."""
+"""Batches of messages for a language model, and what it does to memories: one transaction a batch."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from howcome.domain.distil_batches import (
 )
 from howcome.domain.events import STORED_KINDS, TURN_KINDS
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED
-from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_writing import MemoryWriter
-from howcome.log.sqlite_projects import SqliteProjects
+from howcome.log.memories import Memories
+from howcome.log.memory_writing import MemoryWriter
+from howcome.log.projects import Projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope, StoredEvent
     from howcome.log.database import Database
-    from howcome.log.distil_batch_rows import DistilBatchRows
     from howcome.log.sqlite_log import SqliteEventLog
 
 MAX_ROW = (1 << 63) - 1
@@ -56,11 +55,11 @@ _SIZES = (
 )
 
 
-class SqliteDistilBatches:
-    """Batches; see `log.distil_batch_rows.DistilBatchRows` for the contract."""
+class DistilBatches:
+    """Which messages a model is to distil, what became of them, and what it did."""
 
     def __init__(self, db: Database, log: SqliteEventLog) -> None:
-        self._db, self._log, self._memories, self._writer = db, log, SqliteMemories(db), MemoryWriter(db)
+        self._db, self._log, self._memories, self._writer = db, log, Memories(db), MemoryWriter(db)
 
     # -- closing them ----------------------------------------------------------------------------------------------
     def open_sessions(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
@@ -78,8 +77,11 @@ class SqliteDistilBatches:
         return [found[row] for row in rows if row in found]
 
     def keep(self, session: OpenSession, batches: Sequence[NewBatch], *, has_tail: bool) -> bool:
-        """Keeps batches that were closed; False when somebody else has closed some meanwhile."""
-        of_root = SqliteProjects(self._db).of_root
+        """Keeps batches that were closed; False when somebody else has closed some since the session was read.
+
+        `has_tail`: messages are left, so the session is looked at again although nothing came.
+        """
+        of_root = Projects(self._db).of_root
         with self._db.transaction():
             [(last,)] = self._db.rows(
                 "SELECT coalesce(max(last_row), 0) FROM distil_batches WHERE session_id = ?", (session.row,)
@@ -115,11 +117,15 @@ class SqliteDistilBatches:
 
     # -- what becomes of them --------------------------------------------------------------------------------------
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
-        """Batches that wait for a model, as the port says."""
+        """Batches that no model was asked for with success: the newest session first, of each the oldest first."""
         return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
-        """Does what a model said of a batch; None when the batch does not wait any more."""
+        """Does what a model said of a batch, in one transaction; None when the batch does not wait any more.
+
+        What somebody did to a memory meanwhile stays: what is theirs is not changed but put on the review list, and
+        what is not live any more is left alone.
+        """
         with self._db.transaction():
             if not self._waits(batch):
                 return None
@@ -251,7 +257,3 @@ class SqliteDistilBatches:
 
 def _project(scope: Scope) -> int | None:
     return None if scope.is_everything else scope.project_id or 0
-
-
-if TYPE_CHECKING:
-    _: type[DistilBatchRows] = SqliteDistilBatches

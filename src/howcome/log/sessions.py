@@ -1,4 +1,4 @@
-"""Sessions, accounts and what was said to whom, in the SQLite store."""
+"""Sessions, accounts and what was said to whom."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
-    from howcome.log.repositories import Accounts, Injections, Sessions
 
 _PATH = "(replace(e.file, char(92), '/') || '/')"
 _FILES_IN = (
@@ -30,8 +29,8 @@ _FILES_IN = (
 """Prompts, and calls that name a file below a folder, in the order of their sessions."""
 
 
-class SqliteSessions:
-    """See `log.repositories.Sessions`."""
+class Sessions:
+    """Sessions by their row ids; people know them by the client's own id."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -75,7 +74,11 @@ class SqliteSessions:
         return found[0] if found else None
 
     def exchanges_in(self, scope: Scope, folders: Sequence[str]) -> dict[int, int]:
-        """Exchanges in which a file below one of some folders was named; all events are read (1 ms a thousand)."""
+        """Exchanges (rows of prompts) in which a file below one of some folders was named, with their sessions.
+
+        Folders are paths below the project's root; of a file elsewhere (another checkout) any part of its path. All
+        events are read (1 ms a thousand).
+        """
         where = "" if scope.is_everything else "e.project_id = ?2 AND "
         values = (json.dumps(list(folders)), *([] if scope.is_everything else [scope.project_id]))
         found: dict[int, int] = {}
@@ -136,8 +139,8 @@ class SqliteSessions:
         return dict(self._db.rows(sql, (row, "0" * rest, "f" * rest)))
 
 
-class SqliteAccounts:
-    """See `log.repositories.Accounts`."""
+class Accounts:
+    """How much of everything there is."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -165,8 +168,8 @@ class SqliteAccounts:
         return int(one(self._db.rows("SELECT coalesce(max(ts_ms), 0) FROM events")))
 
 
-class SqliteInjections:
-    """See `log.repositories.Injections`."""
+class Injections:
+    """What was said to which session (the client's id)."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -204,7 +207,3 @@ class SqliteInjections:
         """Rows of memories that were said to a session."""
         sql = "SELECT memory_id FROM memory_injections WHERE session = ?"
         return {row[0] for row in self._db.rows(sql, (session,))}
-
-
-if TYPE_CHECKING:
-    _: tuple[type[Sessions], type[Accounts], type[Injections]] = SqliteSessions, SqliteAccounts, SqliteInjections

@@ -1,4 +1,4 @@
-"""What sessions taught, in the SQLite store, and the memories that are made from it."""
+"""What sessions taught, how far they are distilled, and the memories that are made from it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from howcome.domain.candidates import WISH
 from howcome.domain.memories import CLIENT, RULES, MemoryFilter
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
-from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
-from howcome.log.sqlite_memory_writing import MemoryWriter
-from howcome.log.sqlite_projects import SqliteProjects
+from howcome.log.memories import Memories
+from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_writing import MemoryWriter
+from howcome.log.projects import Projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught
     from howcome.log.database import Database
-    from howcome.log.memory_rows import Candidates, InStep, MemoryVectors
 
 MAX_KNOWN = 1_000_000
 _DUE = (
@@ -49,14 +48,14 @@ TOUCHED = (
 """Somebody read, was told, forgot, changed, pinned or settled something about a memory, or said where else it holds."""
 
 
-class SqliteCandidates:
-    """See `log.memory_rows.Candidates`."""
+class Candidates:
+    """What exchanges taught (candidates), and what a plan makes of a project's."""
 
     def __init__(self, db: Database) -> None:
-        self._db, self._memories = db, SqliteMemories(db)
+        self._db, self._memories = db, Memories(db)
 
     def due(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
-        """Sessions with events that this distiller has not seen, those written last first."""
+        """Sessions with events that this distiller (name and version) has not seen, those written last first."""
         from howcome.domain.reconciliation import DueSession
 
         project_id = None if scope.is_everything else scope.project_id or 0
@@ -67,7 +66,7 @@ class SqliteCandidates:
         ]
 
     def mark(self, distiller: str, last_row: int) -> None:
-        """Every event up to a row is distilled."""
+        """Every event up to a row is distilled: later only newer ones are looked for."""
         if self._db.row("SELECT last_row FROM distilled_marks WHERE distiller = ?", (distiller,)) == (last_row,):
             return
         with self._db.transaction():
@@ -75,7 +74,17 @@ class SqliteCandidates:
             self._db.execute("INSERT INTO distilled_marks VALUES (?, ?)", (distiller, last_row))
 
     def record(self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]) -> int:
-        """Replaces what some exchanges of a session taught, and moves its cursor."""
+        """Replaces what some exchanges of a session taught, and moves its cursor, in one transaction.
+
+        Args:
+            due: The session, as it was read.
+            distiller: Who distilled it.
+            taught: What was distilled anew, one for each exchange.
+            exchanges: All exchanges that the session has now: what others taught is taken away.
+
+        Returns:
+            How many candidates were not known before.
+        """
         with self._db.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO distilled VALUES (?, ?, ?, ?)", (due.row, distiller, due.last_row, due.members)
@@ -93,7 +102,7 @@ class SqliteCandidates:
     def _project_ids(self, said: Iterable[Taught]) -> dict[str, int | None]:
         """The row ids of the projects (by root) of what was taught."""
         roots = {new.project for one in said for new in one.candidates}
-        return {root: SqliteProjects(self._db).of_root(root) for root in roots}
+        return {root: Projects(self._db).of_root(root) for root in roots}
 
     def _exchanges(self, session: int) -> set[int]:
         rows = self._db.rows("SELECT DISTINCT exchange FROM candidates WHERE session_id = ?", (session,))
@@ -172,7 +181,11 @@ class SqliteCandidates:
         )
 
     def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
-        """Makes a project's distilled memories what a plan says; None when something has changed meanwhile."""
+        """Makes a project's distilled memories what a plan says, in one transaction; None when something has changed.
+
+        What people did stays: what they forgot, changed, pinned, resolved or erased is as they left it, and a memory
+        that somebody read or was told is not taken away.
+        """
         from howcome.log.sqlite_plan import PlanWriter
 
         with self._db.transaction():
@@ -181,7 +194,7 @@ class SqliteCandidates:
             return PlanWriter(self._db, known, plan, source, now_ms).write()
 
     def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
-        """Which source found memories (by key), and in how many sessions it was said."""
+        """Which source found memories (by key), and how often they were said; of those kept by hand nothing."""
         rows = self._db.rows(
             "SELECT memory_key, min(source), count(DISTINCT session_id), max((SELECT count(DISTINCT o.project_id)"
             " FROM candidates o WHERE o.subject = c.subject AND c.subject LIKE ?2 || '%'))"
@@ -206,8 +219,8 @@ class SqliteCandidates:
         return sorted(self._memories.by_row([row for (row,) in rows]).values(), key=lambda memory: memory.key)
 
 
-class SqliteInStep:
-    """See `log.memory_rows.InStep`."""
+class InStep:
+    """Memories of files, which are kept in step with what these say."""
 
     def __init__(self, db: Database) -> None:
         self._db, self._writer = db, MemoryWriter(db)
@@ -245,8 +258,8 @@ class SqliteInStep:
         return True
 
 
-class SqliteMemoryVectors:
-    """See `log.memory_rows.MemoryVectors`."""
+class MemoryVectors:
+    """Vectors (half floats) of memories and candidates, by which near ones are told and memories are found."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -290,8 +303,3 @@ def _candidate_row(new: NewCandidate, ids: Mapping[str, int | None]) -> tuple[ob
         ids[new.project], new.key, one.type, one.text, one.subject, ORIGIN_NUMBERS[one.origin], one.ts_ms,
         json.dumps(one.evidence), one.source,
     )  # fmt: skip
-
-
-if TYPE_CHECKING:
-    _: tuple[type[Candidates], type[MemoryVectors]] = SqliteCandidates, SqliteMemoryVectors
-    _in_step: type[InStep] = SqliteInStep

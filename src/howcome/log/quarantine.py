@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from howcome.log.sqlite_batches import BatchWriter
 
 
-class SqliteQuarantine:
-    """What the store knows of costly records; see `log.repositories.Quarantine` for the contract."""
+class Quarantine:
+    """Records that could not be read, or cost a pass its time."""
 
     def __init__(self, db: Database, writer: BatchWriter) -> None:
         self._db, self._writer = db, writer
