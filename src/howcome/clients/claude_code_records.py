@@ -13,6 +13,7 @@ import re
 from howcome.clients.claude_code_replies import ASKING, answers, why_refused
 from howcome.clients.records import (
     ReaderState,
+    Record,
     describe_media,
     exit_code,
     parse_time_ms,
@@ -21,10 +22,6 @@ from howcome.clients.records import (
 )
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.clients.records import Record
 
 CLIENT = "claude-code"
 

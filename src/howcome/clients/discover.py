@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping
 
 from howcome.clients.decode import decode_record
 from howcome.clients.files import READ_ERRORS, open_transcript
 from howcome.clients.registry import DEFAULT, histories, history_of
 from howcome.clients.sources import LINES
 from howcome.errors import RecordError, TranscriptError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 SUBAGENTS = "/subagents/"
 """Below a folder named as a session's file: its subagents' transcripts."""

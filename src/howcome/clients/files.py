@@ -12,14 +12,11 @@ import io
 import os
 import stat
 import zlib
+from collections.abc import Iterator
 from hashlib import blake2b
+from typing import BinaryIO
 
 from howcome.errors import TranscriptError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import BinaryIO
 
 HEAD_BYTES = 4096
 TAIL_BYTES = 256

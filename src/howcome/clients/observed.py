@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 
 from howcome.clients.decode import clean
 from howcome.clients.records import parse_time_ms, without_own_blocks
@@ -15,11 +16,7 @@ from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, UsageError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Observation = dict[str, object]
+Observation = dict[str, object]
 
 VERSION = 1
 EXAMPLE = '{"agent": "cursor", "session_id": "7f3a", "cwd": "/home/me/shop", "kind": "user_prompt", "text": "…"}'

@@ -14,22 +14,18 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from howcome.clients.decode import decode_record
 from howcome.clients.files import check_ours, read_whole
+from howcome.clients.records import Record
 from howcome.clients.sources import is_database
 from howcome.errors import RecordError, TranscriptError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from howcome.clients.records import Record
-
-    Row = tuple[str, str | bytes]
-    """A message or part: its id, and its JSON."""
+Row = tuple[str, str | bytes]
+"""A message or part: its id, and its JSON."""
 
 BUSY_S = 0.25
 """Readers wait only for a database that is not in WAL mode, or for its recovery."""

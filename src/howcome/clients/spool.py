@@ -18,12 +18,9 @@ import json
 import os
 import stat
 import time
+from collections.abc import Iterable, Iterator, Mapping
 
 from howcome.errors import StoreError, StoreLockedError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 FOLDER = "spool"
 DEAD = "dead"

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from howcome.errors import ProviderError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 PARSE_LIMIT_S = 1.0
 """A megabyte of noise takes two seconds; a large source of people's a tenth of one."""

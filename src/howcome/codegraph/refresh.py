@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
-from howcome.codegraph.build import GraphBuilder
+from howcome.codegraph.build import GraphBuilder, GraphReport
 from howcome.codegraph.sources import top_of
 from howcome.errors import ProviderError, UsageError
 from howcome.ingest.exclusion import Places
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.codegraph.build import GraphReport
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 REFRESH_MS = 10 * 60_000
 """A graph is refreshed when it is older: files change while somebody works, and listing them costs git 10 to 100 ms."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Filter, Hit, Scope, Weights
     from howcome.index.lexical_writer import LexicalWriter
-    from howcome.index.search_index import Search, SearchIndex
+    from howcome.index.search_index import Search
     from howcome.log.event_log import EventLog
 
 
@@ -159,7 +159,3 @@ class LexicalSearch:
         """Lets the next search see what other processes have made searchable since."""
         if self._index is not None:
             self._index.refresh()
-
-
-if TYPE_CHECKING:
-    _: type[SearchIndex] = LexicalSearch

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from howcome.domain.stored import Filter, Hit, Scope, Weights
+from howcome.domain.stored import Filter, Hit, Scope, Weights
 
 Search: TypeAlias = Literal["events", "exchanges", "names", "fuzzy"]
 """One of `domain.stored.SEARCHES`."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from collections.abc import Sequence
 
 from howcome.errors import IndexDamagedError
 from howcome.index.vector_folders import PREFIX
 from howcome.index.vector_head import data_path, read_head
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROW_BYTES = 32
 """Of a vector's row, which begins with the event's."""

@@ -6,13 +6,10 @@ import json
 import os
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from howcome.errors import IndexDamagedError
 from howcome.files import write_whole
-
-if TYPE_CHECKING:
-    from howcome.index.stamp import MarkOf
+from howcome.index.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""

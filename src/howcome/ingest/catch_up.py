@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterable, Sequence
 
 from howcome.clients.discover import known_transcripts, sniff, with_subagents
 from howcome.clients.roots import is_clients
 from howcome.errors import TranscriptError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from howcome.ingest.pipeline import Ingester
-    from howcome.store.base import Store
+from howcome.ingest.pipeline import Ingester
+from howcome.store.base import Store
 
 
 class CatchUp:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from howcome.clients.registry import history_of
+from collections.abc import Callable, Mapping
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from howcome.clients.registry import history_of
 
 
 def fast_decoder(client: str) -> Callable[[bytes], object] | None:

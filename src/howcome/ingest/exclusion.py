@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from howcome.clients.projects import fold_worktree, is_inside, is_repository, project_root
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 REPOSITORY_FILE = ".howcome.toml"
 """A repository's own file: it may only narrow (`capture = false`), never point anywhere."""

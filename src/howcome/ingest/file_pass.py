@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 
 from howcome.clients.decode import OVERSIZE, TOO_DEEP, TORN, clean_text
 from howcome.clients.files import TAIL_BYTES, Line, digest_of
+from howcome.clients.records import ReaderState
 from howcome.clients.registry import history_of
+from howcome.clients.sources import Status
+from howcome.domain.events import Event
 from howcome.domain.sources import SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError
 from howcome.ingest.reader_memory import kept
 from howcome.ingest.reports import FileReport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.clients.records import ReaderState
-    from howcome.clients.sources import Status
-    from howcome.domain.events import Event
-    from howcome.ingest.writer import RecordWriter
+from howcome.ingest.writer import RecordWriter
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20

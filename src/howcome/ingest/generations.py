@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import io
+from typing import BinaryIO
 
 from howcome.clients.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, digest_of
 from howcome.clients.sources import is_there
 from howcome.domain.sources import SourceState
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 
 def position(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
+from howcome.domain.sources import Batch
 from howcome.errors import TranscriptError
+from howcome.store.base import Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.domain.sources import Batch
-    from howcome.store.base import Store
-
-    Settle = Callable[[dict[str, int]], None]
-    OnRows = Callable[[dict[int, str]], None]
+Settle = Callable[[dict[str, int]], None]
+OnRows = Callable[[dict[int, str]], None]
 
 HELD_BATCHES = 256
 HELD_RECORDS = 2000

@@ -6,17 +6,13 @@ Nothing here runs when a turn ends: asking git for a repository's first commits 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from howcome.clients.projects import is_repository
 from howcome.clients.repository import read_repository, remote_of
 from howcome.domain.identity import OTHER, SAME, compare
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.ingest.exclusion import Places
-    from howcome.store.base import Store
+from howcome.ingest.exclusion import Places
+from howcome.store.base import Store
 
 GIT_LIMIT_S = 2.0
 """How long git may take for one repository: the first commits of 100,000 are found in some 0.5 s."""

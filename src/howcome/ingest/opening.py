@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import Identities
 from howcome.ingest.pipeline import Ingester
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.settings import Settings
-    from howcome.store.base import Store
+from howcome.settings import Settings
+from howcome.store.base import Store
 
 
 def open_ingester(

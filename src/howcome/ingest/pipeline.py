@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Iterator
 
 from howcome.clients.files import Line, LineReader
 from howcome.clients.registry import history_of
-from howcome.clients.sources import is_plain
+from howcome.clients.sources import Status, is_plain
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
 from howcome.ingest.file_pass import FilePass
@@ -22,12 +23,6 @@ from howcome.ingest.reader_memory import at_hand, remembered
 from howcome.ingest.reports import FileReport
 from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
 from howcome.ingest.writer import RecordWriter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from howcome.clients.sources import Status
 
 TORN_IDLE_MS = 24 * 3600 * 1000
 """An unfinished last line of a file that nobody has touched for a day will not be finished."""

@@ -6,17 +6,14 @@ folder's. Such words wait for seconds; a pass in between reads the file again up
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import BinaryIO
+
 from howcome.clients.files import LineReader
 from howcome.clients.records import ReaderState
 from howcome.clients.registry import history_of
 from howcome.errors import RecordError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import BinaryIO
-
-    from howcome.redact.gate import Gate
+from howcome.redact.gate import Gate
 
 WITHHELD = "withheld"
 """Stands for what must not rest: the next pass reads it in the file again, so that ids and keys are the same."""

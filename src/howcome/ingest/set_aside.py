@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from howcome.clients.files import digest_of
 from howcome.clients.registry import history_of
 from howcome.errors import TranscriptError
 from howcome.ingest.generations import read_fully
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from howcome.ingest.pipeline import Ingester
-    from howcome.store.base import Store
+from howcome.ingest.pipeline import Ingester
+from howcome.store.base import Store
 
 
 def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | None = None) -> dict[str, int]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from howcome.clients.decode import decode_record
+from howcome.domain.sources import Batch
 from howcome.ingest.decoders import fast_decoder
+from howcome.ingest.exclusion import Places
+from howcome.ingest.held import HeldBatches
 from howcome.ingest.prepare import Preparer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.domain.sources import Batch
-    from howcome.ingest.exclusion import Places
-    from howcome.ingest.held import HeldBatches
-    from howcome.settings import Settings
-    from howcome.store.base import Store
+from howcome.settings import Settings
+from howcome.store.base import Store
 
 
 class RecordWriter:

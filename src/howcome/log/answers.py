@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Mapping
 
 from howcome.errors import StoreError
+from howcome.log.database import Database
 from howcome.log.gated import Kept
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from howcome.log.database import Database
 
 MAX_REASON_CHARS = 500
 

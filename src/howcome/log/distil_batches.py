@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from howcome.domain.distil_batches import (
     ADD,
     DEAD,
@@ -12,24 +14,19 @@ from howcome.domain.distil_batches import (
     UPDATE,
     Applied,
     Batch,
+    MemoryChange,
+    NewBatch,
     OpenSession,
     is_free,
 )
 from howcome.domain.events import STORED_KINDS, TURN_KINDS
-from howcome.domain.memories import LLM, OUTDATED, PROPOSED
+from howcome.domain.memories import LLM, OUTDATED, PROPOSED, Memory
+from howcome.domain.stored import Scope, StoredEvent
+from howcome.log.database import Database
 from howcome.log.memories import Memories
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.distil_batches import MemoryChange, NewBatch
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope, StoredEvent
-    from howcome.log.database import Database
-    from howcome.log.sqlite_log import SqliteEventLog
+from howcome.log.sqlite_log import SqliteEventLog
 
 MAX_ROW = (1 << 63) - 1
 _OPEN = (

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 
 from howcome.domain import events
 from howcome.domain.candidates import WISH
-from howcome.domain.memories import CLIENT, RULES, MemoryFilter
-from howcome.domain.reconciliation import Told
+from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
+from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught, Told
 from howcome.domain.stored import Scope
+from howcome.log.database import Database
 from howcome.log.memories import Memories
 from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught
-    from howcome.log.database import Database
 
 MAX_KNOWN = 1_000_000
 _DUE = (

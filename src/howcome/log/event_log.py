@@ -13,15 +13,12 @@ Contract (tests/contract runs it against every adapter):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeAlias
 
 from howcome.domain.events import ASSISTANT_TEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from howcome.domain.sources import Batch, SourceState
-    from howcome.domain.stored import Filter, IndexRow, StoredEvent, Turn
+from howcome.domain.sources import Batch, SourceState
+from howcome.domain.stored import Filter, IndexRow, StoredEvent, Turn
 
 Appended: TypeAlias = tuple[dict[str, int], dict[int, str]]
 """Counts by the names of `domain.sources.COUNTERS`, and the search text of each new event by its position."""

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 from howcome.domain.memories import HAND, memory_id
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from howcome.log.database import Database
+from howcome.log.database import Database
 
 NAME = "kept-memories"
 _KEY = re.compile(r"[0-9A-F]{32}")

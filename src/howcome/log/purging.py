@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from howcome.domain import memories
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import StoreLockedError
+from howcome.log.database import Database
 from howcome.log.driver import driver_errors
 from howcome.log.gated import Kept
 from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.sqlite_reads import unpack
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.log.database import Database
 
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from howcome.domain.sources import COUNTERS, SET_ASIDE
+from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch
+from howcome.log.database import Database
+from howcome.log.sqlite_batches import BatchWriter
 from howcome.log.sqlite_reads import as_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.sources import Batch
-    from howcome.log.database import Database
-    from howcome.log.sqlite_batches import BatchWriter
 
 
 class Quarantine:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from howcome.domain.events import ORIGIN_USER
-from howcome.domain.memories import IMPORTED, Review
+from howcome.domain.memories import IMPORTED, Memory, Review
+from howcome.domain.stored import Scope
+from howcome.log.database import Database
 from howcome.log.memories import Memories
 from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope
-    from howcome.log.database import Database
 
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from howcome.domain.spending import OVER_BUDGET, STOPPED, UNSETTLED, Call, Receipt, Usage, day_of
+from howcome.domain.spending import OVER_BUDGET, STOPPED, UNSETTLED, Call, Caps, Receipt, Usage, day_of
 from howcome.errors import StoreError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.spending import Caps
-    from howcome.log.database import Database
+from howcome.log.database import Database
 
 _SPENT = (
     "SELECT count(*), coalesce(sum(charged), 0) FROM spending"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from howcome.domain.sources import Batch
     from howcome.domain.stored import StoredEvent
     from howcome.log.database import Database
-    from howcome.log.event_log import Appended, EventLog
+    from howcome.log.event_log import Appended
     from howcome.log.sqlite_batches import BatchWriter
 
 
@@ -86,7 +86,3 @@ class SqliteEventLog(EventReads, TurnReads):
     def opening(self, row: int) -> int | None:
         """The prompt (position) that opened the exchange of an event."""
         return super().opening(row) if row > 0 else -row
-
-
-if TYPE_CHECKING:
-    _: type[EventLog] = SqliteEventLog

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
-from howcome.domain.reconciliation import Changes
+from howcome.domain.memories import OPEN, OUTDATED, PROPOSED, Memory
+from howcome.domain.reconciliation import Changes, Known, Plan, Wanted
+from howcome.log.database import Database
 from howcome.log.memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Known, Plan, Wanted
-    from howcome.log.database import Database
 
 
 class PlanWriter:

@@ -6,12 +6,9 @@ import json
 import mmap
 import os
 import stat
+from collections.abc import Iterator
 
 from howcome.errors import StoreError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BLOCK_BYTES = 64
 """Files are compared block by block with every 64 bytes of the text: each run of 127 bytes of it holds one block.

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from howcome.providers.minilm_places import MODEL_NAME
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.settings import Settings
+from howcome.settings import Settings
 
 
 def model_name(settings: Settings) -> str:

@@ -31,7 +31,6 @@ from howcome.providers.llm_adapter import MOST_ANSWER_TOKENS, DeclinedError, Rep
 if TYPE_CHECKING:
     import httpx2
 
-    from howcome.providers.llm_adapter import ModelAdapter
 
 PACKAGE = "anthropic"
 """The package, and the extra of howcome that brings it."""
@@ -170,7 +169,3 @@ def _usage(said: object) -> Usage:
     read = [as_count(said.get(name)) for name in _USED]
     tokens_in = sum(count or 0 for count in read) if read[0] is not None else None
     return Usage(tokens_in, as_count(said.get("output_tokens")))
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = AnthropicLanguageModel

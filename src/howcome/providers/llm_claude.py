@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from howcome.domain.spending import Usage, as_cost, as_count
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError, in_one_line
-from howcome.providers.llm_adapter import INSTRUCTION, MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, as_one, object_in
+from howcome.providers.llm_adapter import (
+    INSTRUCTION,
+    MOST_ANSWER_TOKENS,
+    DeclinedError,
+    Reply,
+    Turn,
+    as_one,
+    object_in,
+)
 from howcome.providers.program import find_program, run_program
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
 
 SETTINGS: Mapping[str, object] = {"disableAllHooks": True, "autoMemoryEnabled": False}
 ARGUMENTS = (
@@ -96,7 +101,3 @@ def _usage(answer: Mapping[str, Any]) -> Usage:
     read = [as_count(said.get(name)) for name in _USED]
     tokens_in = sum(count or 0 for count in read) if read[0] is not None else None
     return Usage(tokens_in, as_count(said.get("output_tokens")), cost_usd)
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = ClaudeLanguageModel

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from howcome.domain.spending import Usage
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError, in_one_line
 from howcome.providers.llm_adapter import INSTRUCTION, NotYetError, Reply, Turn, as_one
 from howcome.providers.program import find_program, run_program
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
 
 _DEFAULT = "claude"
 LATER = 75
@@ -65,7 +61,3 @@ class CommandLanguageModel:
         if code:
             raise RefusedError(f"{self.shown} ends with {code}: {reason}")
         return Reply(said.decode("utf-8", "replace"), Usage())
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = CommandLanguageModel

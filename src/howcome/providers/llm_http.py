@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from howcome.domain.spending import Usage, as_cost, as_count
 from howcome.errors import ProviderError
@@ -19,9 +19,6 @@ from howcome.providers.llm_adapter import (
     object_in,
     require_whole,
 )
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
 
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN_FORM = (400, 404, 415, 422)
@@ -133,7 +130,3 @@ def _complete(url: str) -> str:
         return plain + "/chat/completions"
     example = "http://localhost:11434/v1 or https://api.example.com/v1"
     raise ProviderError(f'llm = "http" needs an address that ends in /v1 in llm_url, such as {example}')
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = HttpLanguageModel

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from howcome.providers.base import LanguageModel, Reranker
+    from howcome.providers.base import LanguageModel
 
 MAX_QUESTION_CHARS = 1000
 MAX_PASSAGE_CHARS = 400
@@ -69,7 +69,3 @@ class ModelReranker:
 def _in_one_line(text: str, most: int) -> str:
     """The beginning of a text without line ends: no passage can pass for the next one."""
     return " ".join(text.split())[:most]
-
-
-if TYPE_CHECKING:
-    _: type[Reranker] = ModelReranker

@@ -26,7 +26,6 @@ from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, Turn, answer_in
 
 if TYPE_CHECKING:
-    from howcome.providers.base import LanguageModel
     from howcome.providers.llm_adapter import ModelAdapter
 
 ATTEMPTS = 2
@@ -176,7 +175,3 @@ def _reached_nobody(error: ProviderError) -> bool:
     """
     cause = error.__cause__
     return isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror)
-
-
-if TYPE_CHECKING:
-    _: type[LanguageModel] = MeteredModel

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from howcome.store.sqlite import SqliteStore
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -11,11 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from howcome.domain.stored import Filter, Hit, Turn
-    from howcome.store.sqlite import SqliteStore
 
-    Store: TypeAlias = SqliteStore
     FloatVector: TypeAlias = NDArray[np.float32]
     FloatMatrix: TypeAlias = NDArray[np.float32]
+
+
+Store: TypeAlias = SqliteStore
 
 
 class VectorRows(Protocol):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import apsw
 
+from howcome.index.lexical_search import LexicalSearch
+from howcome.log.database import Database
 from howcome.log.driver import driver_errors
 from howcome.log.gated import GatedConnection
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from howcome.index.lexical_search import LexicalSearch
-    from howcome.log.database import Database
-    from howcome.log.purging import Purging
-    from howcome.store.rewriting import Progress, Texts
+from howcome.log.purging import Purging
+from howcome.store.rewriting import Progress, Texts
 
 RULES_VERSION = "rules_version"
 """The name of the store's own value that says which rules for secrets its texts have been through."""

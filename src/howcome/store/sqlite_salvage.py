@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from typing import Any
 
 import apsw
 
@@ -23,11 +25,6 @@ from howcome.log.place import database_path
 from howcome.log.replacing import replace_database
 from howcome.log.sqlite_reads import unpack
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
 KIND = "damaged"
 """The folder that damaged databases are kept in."""
