@@ -15,6 +15,7 @@ from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
 from howcome.present.guarded import REFUSED
 from howcome.present.render import iso_time
 from howcome.present.warm_client import SOCKET_NAME
+from howcome.wiring.commands import LAUNCHERS
 from howcome.worker.thread import LOCK_NAME, worker_state
 
 RECENT_S = 24 * 3600
@@ -24,9 +25,6 @@ STALE_SPOOL_S = 3600
 """Every hook and the worker claim what is spooled: what is still there after an hour is stuck."""
 
 NEWEST_TRANSCRIPTS = 5
-LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
-"""By these parts of a hook's command it is known as one of ours: where the script is, and where it was."""
-
 _LOG_REMEDIES = (
     (REFUSED, "name its folder in `transcript_folders` (config.toml), or read it: howcome import PATH"),
     ("UserPromptSubmit reached its deadline", "raise prompt_deadline_ms in config.toml"),

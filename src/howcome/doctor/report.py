@@ -39,7 +39,6 @@ CHECKS: tuple[Check, ...] = (
     programs.check_versions,
     programs.check_parts,
     agents.check_connections,
-    agents.check_former,
     agents.check_switched_off,
     agents.check_tool_hooks,
     activity.check_hook_log,  # before a hook is started: what that one logs is its own finding

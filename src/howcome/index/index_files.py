@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 META = "meta.json"
 _SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\..+")
-_OTHER_FILE = re.compile(r"meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|stamp(\.new)?")
 _LEFT_BEHIND = re.compile(r"\.tmp\w+")
 LEFT_BEHIND_S = 60.0
 """A file that is being written is renamed at once."""
@@ -155,23 +154,3 @@ def take_away(folder: str) -> None:
     for other in os.listdir(parent):
         if other.startswith(f"{name}-damaged-"):
             shutil.rmtree(os.path.join(parent, other), ignore_errors=True)
-
-
-def remove_index(folder: str) -> None:
-    """Takes the files of an index that nobody asks any more out of its folder, and the folder if it is empty then.
-
-    What is not an index's, or may not be taken away, stays.
-    """
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        for name in os.listdir(descriptor):
-            if any(kind.fullmatch(name) for kind in (_SEGMENT_FILE, _OTHER_FILE, _LEFT_BEHIND)):
-                os.unlink(name, dir_fd=descriptor)
-        os.rmdir(folder)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)

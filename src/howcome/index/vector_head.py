@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from howcome.errors import IndexDamagedError
 from howcome.files import write_whole
-from howcome.index.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
@@ -41,7 +41,7 @@ class Head:
     last_key: str = ""
     checksums: dict[str, int] | None = None
 
-    def is_of(self, mark_of: MarkOf) -> bool:
+    def is_of(self, mark_of: Callable[[int], str]) -> bool:
         """Whether the vectors are those of the rows at hand, by what these are marked with."""
         return not self.last_row or (bool(self.last_key) and mark_of(self.last_row) == self.last_key)
 

@@ -42,12 +42,10 @@ if TYPE_CHECKING:
     from howcome.log.rationales import Rationales
     from howcome.log.reviews import Reviews
     from howcome.log.spending import Spending
-    from howcome.store.sqlite_rewriting import Rewritings
+    from howcome.store.rewriting import Rewritings
 
 SCHEMA_VERSION = 19
 BUSY_TIMEOUT_MS = 5000
-FORMER_INDEX = "memories-1"
-"""Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")
 
@@ -65,7 +63,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "code_graph": ("log.code_graph", "CodeGraph", ()),
     "spending": ("log.spending", "Spending", ()),
     "model_answers": ("log.answers", "Answers", ()),
-    "texts": ("store.sqlite_rewriting", "Rewritings", ("_lexical", "purging")),
+    "texts": ("store.rewriting", "Rewritings", ("_lexical", "purging")),
 }
 """Parts that no prompt needs: module, class, and what each is made with beside the database."""
 
@@ -109,10 +107,6 @@ class SqliteStore:
                 if is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older howcome's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
-        if not is_read_only and os.path.isdir(former := os.path.join(folder, "index", FORMER_INDEX)):
-            from howcome.index.index_files import remove_index
-
-            remove_index(former)
         self._files = files_of(self.path)
         self._compose(self.database)
 
@@ -197,7 +191,7 @@ class SqliteStore:
                 )
             _apply(self.connection, version, SCHEMA_VERSION)
             if not version and self.gate is not None:  # an older store says nothing: its texts are to be gated again
-                from howcome.store.sqlite_rewriting import RULES_VERSION
+                from howcome.store.rewriting import RULES_VERSION
 
                 self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
 
