@@ -239,11 +239,7 @@ def client_version() -> tuple[int, ...] | None:
 
 
 def require_form(form: str, version: tuple[int, ...] | None) -> None:
-    """Refuse a hook form that the client on PATH may not know.
-
-    Raises:
-        LifecycleError: It says what to do instead.
-    """
+    """Refuse a hook form that the client on PATH may not know."""
     from howcome.errors import LifecycleError
 
     if form != "mcp" or (version is not None and version >= MCP_TOOL_SINCE):

@@ -86,11 +86,7 @@ def session_file_state(path: str) -> tuple[int, int]:
 # -- the database ------------------------------------------------------------------------------------------------------
 @contextmanager
 def _reading(path: str) -> Iterator[sqlite3.Connection]:
-    """One snapshot of a database, read-only.
-
-    Raises:
-        TranscriptError: locked, damaged, or not OpenCode's.
-    """
+    """One snapshot of a database, read-only."""
     check_ours(path)
     import sqlite3
     from urllib.parse import quote
@@ -115,9 +111,6 @@ def sessions_in(path: str) -> list[tuple[str, int, int]]:
 
     The count stands for a size: with the age it tells whether a session has changed since. It comes from indexes
     alone; what changes within a row does so in an unfinished message, which is read again in any case.
-
-    Raises:
-        TranscriptError: locked, damaged, or not OpenCode's.
     """
     with _reading(path) as database:
         counts: dict[object, int] = {}
@@ -140,11 +133,7 @@ def _columns(database: sqlite3.Connection, table: str) -> set[str]:
 
 
 def database_session(path: str, session: str, *, is_idle: bool = False) -> bytes:
-    """A session of a database as lines; with `is_idle` whatever it holds is taken for finished.
-
-    Raises:
-        TranscriptError: locked, damaged, not OpenCode's, or there is no such session (any more).
-    """
+    """A session of a database as lines; with `is_idle` whatever it holds is taken for finished."""
     with _reading(path) as database:
         known = _columns(database, "session")
         fields = [name if name in known else f"NULL AS {name}" for name in ("directory", "parent_id")]
@@ -227,9 +216,6 @@ def session_file(path: str, *, is_idle: bool = False) -> bytes:
     """A session of the older files as lines; ids come from the files' names, as the client's own migration takes them.
 
     With `is_idle` whatever it holds is taken for finished.
-
-    Raises:
-        TranscriptError: the session's own file is not readable (yet).
     """
     try:
         head = decode_record(read_whole(path), None)

@@ -27,11 +27,7 @@ _WORDS, _TS, _IS_GIVEN = 0, 1, 2
 
 
 class PromptQueue:
-    """The queue of one transcript, as far as it was read.
-
-    Args:
-        values: What `to_values` gave.
-    """
+    """The queue of one transcript, as far as it was read."""
 
     __slots__ = ("attached_ms", "expected", "is_attaching", "unconfirmed", "waiting")
 

@@ -57,14 +57,7 @@ class GraphReport:
 
 
 class GraphBuilder:
-    """Builds graphs into one store.
-
-    Args:
-        graph: Where they are kept.
-        key: The store's key.
-        now_ms: The clock.
-        max_files: More source files than these are left out, and said so.
-    """
+    """Builds graphs into one store."""
 
     def __init__(self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
         self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files

@@ -47,9 +47,6 @@ class Grammar:
         name: One of GRAMMARS.
         query: What to look for, as tree-sitter queries write it.
         kinds: The same as kinds of nodes, for trees that are walked; it may be more than the query gives.
-
-    Raises:
-        ProviderError: its package is not installed.
     """
 
     def __init__(self, name: str, query: str, kinds: Sequence[str]) -> None:
@@ -65,11 +62,7 @@ class Grammar:
         self._kinds = frozenset(kinds)
 
     def nodes(self, data: bytes, limit_s: float = PARSE_LIMIT_S) -> tuple[list[Any], bool]:
-        """The nodes looked for, and whether the source is without syntax errors.
-
-        Raises:
-            TooSlowError: it took longer than `limit_s`.
-        """
+        """The nodes looked for, and whether the source is without syntax errors."""
         end = time.monotonic() + limit_s
 
         def is_late(*_: object) -> bool:

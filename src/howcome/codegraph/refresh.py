@@ -24,13 +24,7 @@ class _OverError(Exception):
 
 
 class ProjectGraphs:
-    """Builds graphs into one store.
-
-    Args:
-        store: Where they are kept.
-        places: Which folders nobody wants remembered.
-        now_ms: The clock.
-    """
+    """Builds graphs into one store."""
 
     def __init__(self, store: Store, places: Places, now_ms: Callable[[], int]) -> None:
         self._store, self._places, self._now_ms = store, places, now_ms
@@ -38,11 +32,6 @@ class ProjectGraphs:
 
     def build(self, folder: str, root: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
         """Reads which file imports which in the project of a folder; only what changed is parsed again.
-
-        Args:
-            folder: In the project; its worktree's files are read.
-            root: The root that stands for the project in the store.
-            on_progress: Told after each file how many of how many are looked at.
 
         Raises:
             UsageError: the folder is excluded.

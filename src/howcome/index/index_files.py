@@ -70,11 +70,7 @@ def _is_old(path: str) -> bool:
 
 
 def make_folders(*paths: str) -> None:
-    """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away.
-
-    Raises:
-        StoreMissingError: the folder that the first belongs in is gone.
-    """
+    """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away."""
     for path in paths:
         try:
             os.mkdir(path, 0o700)
@@ -89,9 +85,6 @@ def require_safe(folder: str) -> None:
 
     Tantivy allocates what a segment says that it needs. Its store has 4 bytes a document here, and a prompt waits:
     one above SAFE_BYTES is left to whoever reads all files (`import`, `doctor`, the worker).
-
-    Raises:
-        ValueError: such a file is not as it was written.
     """
     for segment in living_segments(folder):
         name = f"{segment}.store"

@@ -349,11 +349,7 @@ def weighted(
 
 
 def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
-    """An index that is there; one in a folder that cannot be written as it is now.
-
-    Raises:
-        ValueError: it cannot be opened, or has other fields.
-    """
+    """An index that is there; one in a folder that cannot be written as it is now."""
     require_safe(path)
     index = _open_anywhere(path)
     if index.schema != schema:

@@ -102,11 +102,7 @@ class LexicalWriter:
 
     @guarded
     def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
-        """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id.
-
-        Returns:
-            How many rows were added; they are searchable after `commit`.
-        """
+        """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id."""
         added = 0
         step = ROWS_A_STEP if deadline is None else ROWS_A_SHORT_STEP
         while rows := self._log.after(self.last_row, step):

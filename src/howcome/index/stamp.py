@@ -38,11 +38,7 @@ def is_stamped(folder: str, mark_of: MarkOf) -> bool:
 
 
 def write_stamp(folder: str, last: int, mark_of: MarkOf) -> None:
-    """Says that an index is of the rows at hand, and that nothing in it is behind one of them.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Says that an index is of the rows at hand, and that nothing in it is behind one of them."""
     from howcome.files import write_whole  # not for a prompt, which only looks
 
     write_whole(os.path.join(folder, NAME), f"{last} {mark_of(last)}\n".encode(), must_last=True)

@@ -16,12 +16,7 @@ ROW_BYTES = 32
 
 
 def blank_vectors(folder: str, rows: Sequence[int]) -> None:
-    """Takes the vectors of some events away, of every model; an index that is damaged is made anew anyway.
-
-    Args:
-        folder: The folder of all indexes of a store.
-        rows: Of the events.
-    """
+    """Takes the vectors of some events away, of every model; an index that is damaged is made anew anyway."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     for path in (os.path.join(folder, name) for name in names if name.startswith(PREFIX)):
         try:

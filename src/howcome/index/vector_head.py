@@ -89,11 +89,7 @@ def row_bytes(dimensions: int) -> dict[str, int]:
 
 
 def checksum_of(folder: str, head: Head, part: str) -> int | None:
-    """The checksum of what is committed of a part; None where the file is shorter.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The checksum of what is committed of a part; None where the file is shorter."""
     left, checksum = head.count * row_bytes(head.dimensions)[part], 0
     with open(data_path(folder, part, head.generation), "rb") as stream:
         while left:

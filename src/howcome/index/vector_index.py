@@ -119,12 +119,7 @@ class VectorIndex:
 
     @_explained
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
-        """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine.
-
-        Raises:
-            IndexDamagedError: the index cannot be used.
-            StoreError: the query has not as many dimensions as the vectors, or the index cannot be read now.
-        """
+        """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine."""
         snapshot, unit = self._snapshot(), self._unit(query)
         if limit < 1 or unit is None:
             return []
@@ -138,12 +133,7 @@ class VectorIndex:
 
     @_explained
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None = None) -> dict[int, float]:
-        """What `search` scores some event rows, those that have a vector; turns from `before_ms` on do not count.
-
-        Raises:
-            IndexDamagedError: the index cannot be used.
-            StoreError: the query has not as many dimensions as the vectors, or the index cannot be read now.
-        """
+        """What `search` scores some event rows, those that have a vector; turns from `before_ms` on do not count."""
         snapshot, unit = self._snapshot(), self._unit(query)
         if unit is None:
             return {}

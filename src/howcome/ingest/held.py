@@ -21,10 +21,6 @@ class HeldBatches:
     """The last batches of files that were read to their end, in the order in which they were read.
 
     Each cursor still moves with its rows, and whoever is killed has read nothing of what is held.
-
-    Args:
-        store: Where they are committed.
-        on_rows: Is told the new rows' search texts by row id.
     """
 
     def __init__(self, store: Store, on_rows: OnRows) -> None:
@@ -47,11 +43,7 @@ class HeldBatches:
             self.commit()
 
     def commit(self) -> None:
-        """Commits what is held.
-
-        Raises:
-            StoreError: the store failed; nothing of it was written.
-        """
+        """Commits what is held."""
         held, self._held, self._records, self._bytes = self._held, [], 0, 0
         if not held:
             return

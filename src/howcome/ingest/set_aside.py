@@ -15,11 +15,6 @@ from howcome.store.base import Store
 def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | None = None) -> dict[str, int]:
     """Reads what was set aside, however long it takes; one that is not where it was stays as it is.
 
-    Args:
-        ingester: Reads and stores.
-        store: Where they are noted.
-        paths: Only records of these transcripts; None: of all.
-
     Returns:
         What became of them, by the names of COUNTERS.
     """

@@ -66,11 +66,7 @@ class RecordWriter:
         return self._preparer
 
     def ask_second_opinion(self, settings: Settings) -> None:
-        """Lets the scanner that the settings name look at what is read from now on, too.
-
-        Raises:
-            SettingsError: its package is not there.
-        """
+        """Lets the scanner that the settings name look at what is read from now on, too."""
         if settings.second_opinion != "off":
             from howcome.redact.second_opinion import kingfisher
 

@@ -105,11 +105,7 @@ class Purging:
             raise StoreLockedError("another process is reading the store's log; end the agent's sessions")
 
     def files_with(self, text: str) -> list[str]:
-        """The files of the store's folder that hold a text (of 6 characters or more) or much of it.
-
-        Raises:
-            StoreError: a file cannot be read.
-        """
+        """The files of the store's folder that hold a text (of 6 characters or more) or much of it."""
         from howcome.log.traces import Trace, files_with
 
         return files_with(self._db.folder, Trace(text))

@@ -44,9 +44,6 @@ def open_embedder(
         threads: Cores it may use: 1 for questions, more for many texts.
         build: Whether a model whose weights are here may be built (3 seconds, once); else it counts as missing.
         limit_s: How long an endpoint may take for a batch.
-
-    Raises:
-        ProviderError: the chosen one cannot be had; the message names the next step.
     """
     choice = settings.embedding
     if choice == "off":

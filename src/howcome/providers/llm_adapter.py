@@ -117,18 +117,7 @@ class CutShortError(DeclinedError):
 def require_whole(
     reply: Reply, schema: Mapping[str, object], model: str, most_tokens: int, *, is_early: bool = False
 ) -> None:
-    """Refuses an answer that was cut at a limit and is no whole object.
-
-    Args:
-        reply: The answer.
-        schema: What its shape has to be.
-        model: Whose it is.
-        most_tokens: What it may have.
-        is_early: Whether that was not reached: then the limit is another one, mostly a context that is full.
-
-    Raises:
-        CutShortError: it is none.
-    """
+    """Refuses an answer that was cut at a limit and is no whole object."""
     if answer_in(reply.said, schema)[0] is None:
         raise CutShortError(model, most_tokens, reply.usage, is_early=is_early)
 
@@ -150,11 +139,7 @@ def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object
 
 
 def object_in(data: bytes, whose: str, setting: str) -> dict[str, Any]:
-    """The JSON object that an answer is.
-
-    Raises:
-        ProviderError: it is none: nobody who answers so is a language model.
-    """
+    """The JSON object that an answer is."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -42,18 +42,7 @@ _USED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 
 
 class AnthropicLanguageModel:
-    """Asks the API; an answer is the input of the one tool that the model may and must call.
-
-    Args:
-        url: The API's address; '' is Anthropic's own.
-        model: The model's name.
-        key: The API key; shown nowhere.
-        most_tokens: What an answer may have at most.
-
-    Raises:
-        ProviderError: the address, the key or the model is missing or cannot be used; MissingError when the package is
-            not here.
-    """
+    """Asks the API; an answer is the input of the one tool that the model may and must call."""
 
     provider = "anthropic"
     overhead_tokens = 700
@@ -72,11 +61,7 @@ class AnthropicLanguageModel:
         self._most_tokens = most_tokens
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
-        """One call.
-
-        Raises:
-            ProviderError: as the port says.
-        """
+        """One call."""
         limit_s = seconds_left(deadline)
         import anthropic
         import httpx2
@@ -122,11 +107,7 @@ class AnthropicLanguageModel:
         )
 
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
-        """What the model said, and what it used.
-
-        Raises:
-            ProviderError: it is no such API; DeclinedError when the model declines.
-        """
+        """What the model said, and what it used."""
         answer = object_in(data, self.shown, "llm_url")
         usage, blocks = _usage(answer.get("usage")), answer.get("content")
         if answer.get("stop_reason") == "refusal":

@@ -40,17 +40,7 @@ _USED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 
 
 class ClaudeLanguageModel:
-    """Starts the program, hands it the words on standard input, and ends all that it started.
-
-    Args:
-        command: Its name on PATH, or its path.
-        model: The model, as the program names it; '' is the one that it takes by itself.
-        most_tokens: What an answer may have at most.
-        home: HOWCOME_HOME: the empty folder that it works in is made there, where nobody else writes.
-
-    Raises:
-        ProviderError: there is no such program.
-    """
+    """Starts the program, hands it the words on standard input, and ends all that it started."""
 
     provider = "claude"
     overhead_tokens = 1500
@@ -64,11 +54,7 @@ class ClaudeLanguageModel:
         self._model = ("--model", model) if model else ()
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
-        """One call: one process, which has ended when this returns.
-
-        Raises:
-            ProviderError: as the port says.
-        """
+        """One call: one process, which has ended when this returns."""
         words = [self.shown, *ARGUMENTS, *self._model, "--system-prompt", INSTRUCTION + json.dumps(schema)]
         code, said, complaint = run_program(words, as_one(turns), self._home, deadline, self._variables)
         if code and not said.strip():
@@ -76,11 +62,7 @@ class ClaudeLanguageModel:
         return self._reply(object_in(said, self.shown, "llm_command"), code)
 
     def _reply(self, answer: Mapping[str, Any], code: int) -> Reply:
-        """What the model said, and what it used.
-
-        Raises:
-            ProviderError: it is no answer of this program's; RefusedError when it says that it failed.
-        """
+        """What the model said, and what it used."""
         usage, said = _usage(answer), answer.get("result")
         if answer.get("stop_reason") == "refusal":
             raise DeclinedError(f"{self.model} declines to answer", usage)

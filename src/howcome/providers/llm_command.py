@@ -24,9 +24,6 @@ class CommandLanguageModel:
         command: The program and its arguments, with quotes as in a shell; no shell reads them.
         model: What it is called in the ledger; '' is the program's name.
         home: HOWCOME_HOME.
-
-    Raises:
-        ProviderError: there is no such program.
     """
 
     provider = "command"

@@ -30,15 +30,6 @@ class HttpLanguageModel:
 
     A failing or busy endpoint is not asked again: who asks can do without, or comes back later. A redirect is never
     followed: prompt and key go where the settings say, or nowhere.
-
-    Args:
-        url: The endpoint: a path that ends in `/v1` is completed.
-        model: The model's name there.
-        key: Sent as a bearer token when not empty; shown nowhere.
-        most_tokens: What an answer may have at most.
-
-    Raises:
-        ProviderError: the address or the key cannot be used.
     """
 
     provider = "http"
@@ -58,11 +49,7 @@ class HttpLanguageModel:
         return self._endpoint.shown
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
-        """One call; an endpoint that does not know how to hold it to a schema is asked without the next time.
-
-        Raises:
-            ProviderError: as the port says.
-        """
+        """One call; an endpoint that does not know how to hold it to a schema is asked without the next time."""
         messages = [{"role": "system", "content": INSTRUCTION + json.dumps(schema)}]
         messages += [{"role": turn.role, "content": turn.text} for turn in turns]
         question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
@@ -89,11 +76,7 @@ class HttpLanguageModel:
         return self._reply(answer, schema)
 
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
-        """The message of an answer, and what it used.
-
-        Raises:
-            ProviderError: there is none: it is no such endpoint, or the model declines.
-        """
+        """The message of an answer, and what it used."""
         answer = object_in(data, self.shown, "llm_url")
         usage = _usage(answer.get("usage"))
         try:

@@ -50,11 +50,7 @@ class CrossEncoder:
         self._engine = _engine(model, folder)
 
     def scores(self, question: str, passages: Sequence[str]) -> Sequence[float]:
-        """How well each passage answers the question, in their order.
-
-        Raises:
-            ProviderError: it takes too long, or the model gives no numbers.
-        """
+        """How well each passage answers the question, in their order."""
         deadline = self._clock() + self._limit_s
         asked, found = _readable(question[:MAX_QUESTION_CHARS]), []
         for text in passages:

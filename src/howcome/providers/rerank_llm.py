@@ -38,21 +38,13 @@ def _schema(count: int) -> Mapping[str, object]:
 
 
 class ModelReranker:
-    """Asks a language model.
-
-    Args:
-        model: Which one; its `timeout_s` is the deadline of a call.
-    """
+    """Asks a language model."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model, self.name = model, model.name
 
     def scores(self, question: str, passages: Sequence[str]) -> Sequence[float]:
-        """How well each passage answers the question, in their order; nothing is asked about no passage.
-
-        Raises:
-            ProviderError: it does not answer in time, in another shape, or for another number of passages.
-        """
+        """How well each passage answers the question, in their order; nothing is asked about no passage."""
         if not passages:
             return []
         lines = (f"[{place}] {_in_one_line(text, MAX_PASSAGE_CHARS)}" for place, text in enumerate(passages, 1))

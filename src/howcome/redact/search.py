@@ -291,11 +291,7 @@ def _break_after(data: bytes, place: int) -> int:
 
 
 def selection(engine: str) -> Selection:
-    """What says which rules hit some text: an automaton of google-re2, or ("re", or without it) their literals.
-
-    Raises:
-        ImportError: "re2" is asked for and not there.
-    """
+    """What says which rules hit some text: an automaton of google-re2, or ("re", or without it) their literals."""
     if engine != "re":
         try:
             return _select_by_automaton(importlib.import_module("re2"))

@@ -283,20 +283,12 @@ class Rewritings:
             return bool(rewriting.progress.changed)
 
     def renew_indexes(self) -> None:
-        """Writes the lexical index anew: of what is gone from the rows nothing is left in its files.
-
-        Raises:
-            StoreLockedError: another process is writing it.
-        """
+        """Writes the lexical index anew: of what is gone from the rows nothing is left in its files."""
         self._index.rebuild()
         self._index.release()
 
     def finish(self, version: int, *, is_changed: bool) -> None:
-        """Takes what is left in unused parts of the database away, and notes the version.
-
-        Raises:
-            StoreLockedError: another process is in the way; run it again.
-        """
+        """Takes what is left in unused parts of the database away, and notes the version."""
         if is_changed:
             self._purging.vacuum()
         with self._db.transaction():

@@ -211,11 +211,7 @@ class SqliteStore:
 
 
 def create_database(path: str, version: int = SCHEMA_VERSION) -> None:
-    """Makes an empty database (0600) of a schema's version.
-
-    Raises:
-        StoreNewerError: this howcome does not know the version.
-    """
+    """Makes an empty database (0600) of a schema's version."""
     if version > SCHEMA_VERSION:
         raise StoreNewerError(f"it has schema {version}, this howcome knows {SCHEMA_VERSION}: upgrade howcome")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -85,9 +85,6 @@ def salvage(home: str) -> Salvaged | None:
 
     It must fail two integrity checks, while nobody else has it open.
 
-    Args:
-        home: The store's folder.
-
     Raises:
         StoreError: it is locked, or cannot be told to be damaged; nothing was changed.
     """
