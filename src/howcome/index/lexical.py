@@ -16,6 +16,7 @@ One whose stamp is not of the rows at hand (`stamp`) is as good as none.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 
 import tantivy
 from tantivy import Occur, Query
@@ -94,12 +95,16 @@ class LexicalIndex:
     def __init__(self, folder: str, mark_of: MarkOf) -> None:
         self.folder, self.mark_of = os.path.join(folder, f"lexical-{FORMAT}"), mark_of
         self._is_ours: bool | None = None
-        self._analyzer = analyzer()
         self._generic: frozenset[str] | None = None
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
         self._totals: dict[str, int] = {}
         self._scopes: dict[str, ScopeCounts] = {}
         self._best: _Best | None = None
+
+    @cached_property
+    def _analyzer(self) -> tantivy.TextAnalyzer:
+        """Made when the first question, or the first row, comes."""
+        return analyzer()
 
     def path_of(self, name: str) -> str:
         """The folder of one of the two indexes."""
@@ -151,12 +156,18 @@ class LexicalIndex:
     def give_up(self) -> None:
         """The files are not what they should be: nobody finds anything by them until they are made anew."""
         give_up(self.folder)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What is opened is of files that nobody should ask any more."""
         self._opened.clear()
         self._is_ours = False
 
     @guarded
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
+        if self._is_ours is None:  # nobody has asked anything yet
+            return
         self._totals.clear()
         self._scopes.clear()
         self._best = self._is_ours = None

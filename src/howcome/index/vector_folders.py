@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 
 from howcome.errors import IndexDamagedError
-from howcome.index.vector_head import FORMAT, HEAD_NAME, Head, checksum_of, data_path, read_head, row_bytes
+from howcome.index.vector_head import HEAD_NAME, PREFIX, Head, checksum_of, data_path, read_head, row_bytes
 from howcome.log.event_log import EventLog
-
-PREFIX = f"vectors-{FORMAT}-"
 
 
 class VectorFolder:

@@ -15,6 +15,9 @@ FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
 
 HEAD_NAME = "head"
+PREFIX = f"vectors-{FORMAT}-"
+"""How the folder of a model's vectors begins, in the folder of all indexes of a store."""
+
 _READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 

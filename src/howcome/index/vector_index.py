@@ -19,7 +19,7 @@ import numpy as np
 from howcome.domain import events
 from howcome.domain.stored import Hit
 from howcome.errors import StoreError
-from howcome.index.vector_head import FORMAT, Head, damaged, read_head
+from howcome.index.vector_head import PREFIX, Head, damaged, read_head
 from howcome.index.vector_snapshot import Snapshot
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ class VectorIndex:
             key_of: The mark of an event row, "" where there is none: vectors of other rows than these (another
                 database was put in place, or an older copy of it) then count as none.
         """
-        self.folder = os.path.join(folder, f"vectors-{FORMAT}-{model}")
+        self.folder = os.path.join(folder, PREFIX + model)
         self.model, self.dimensions, self.key_of = model, dimensions, key_of
         self._opened: Snapshot | None = None
 

@@ -18,7 +18,7 @@ import apsw
 
 from howcome.domain import events
 from howcome.index.lexical_search import LexicalSearch
-from howcome.index.vector_blanking import blank_vectors
+from howcome.index.vector_editing import blank_vectors
 from howcome.log.database import Database
 from howcome.log.driver import driver_errors
 from howcome.log.gated import GatedConnection, Kept

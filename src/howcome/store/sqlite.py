@@ -166,7 +166,7 @@ class SqliteStore:
         """
         from howcome.index.index_files import broken_files
 
-        index = self._lexical.lexical
+        index = self._lexical
         broken = [name for folder in index.folders for name in broken_files(folder)]
         if not broken:
             return []
