@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from howcome.codegraph.golang import Go
-from howcome.codegraph.java import Java
-from howcome.codegraph.javascript import JavaScript
+from howcome.codegraph.golang import GO
+from howcome.codegraph.java import JAVA
+from howcome.codegraph.javascript import JAVASCRIPT
 from howcome.codegraph.parsing import Grammar, TooSlowError
-from howcome.codegraph.python import Python
-from howcome.codegraph.rust import Rust
+from howcome.codegraph.python import PYTHON
+from howcome.codegraph.rust import RUST
 from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
 from howcome.codegraph.tree import Language, SourceTree
 from howcome.domain.code import CodeFile, GraphChange
@@ -27,7 +27,7 @@ from howcome.redact.gate import Gate
 READER_VERSION = 1
 """Grows with every change to what a file is said to import: files that an older version read are read anew."""
 
-LANGUAGES: Sequence[Language] = (Python(), JavaScript(), Go(), Rust(), Java())
+LANGUAGES = (PYTHON, JAVASCRIPT, GO, RUST, JAVA)
 """A language is a file beside this one and a place here."""
 
 _OF_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
@@ -171,8 +171,8 @@ def _edges_of(language: Language, files: Mapping[str, CodeFile], listing: Listin
         return
     resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
     for path, named in imports.items():
-        for target in sorted(resolver.targets(path, named)):
-            yield path, target
+        targets = {target for target in resolver.targets(path, named) if target is not None}
+        yield from ((path, target) for target in sorted(targets - {path}))
 
 
 def _look(status: os.stat_result) -> tuple[int, int]:

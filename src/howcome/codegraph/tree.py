@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class SourceTree:
@@ -26,38 +26,30 @@ class SourceTree:
 
 
 class Resolver(Protocol):
-    """Turns what a file imports into files of the project; what is not in the project is no file."""
+    """Turns what a file imports into files of the project; what is not in the project is no file (None)."""
 
-    def targets(self, path: str, imports: Sequence[str]) -> set[str]:
-        """The files that a file imports."""
+    def targets(self, path: str, imports: Sequence[str]) -> Collection[str | None]:
+        """The files that a file imports, itself perhaps among them."""
         ...
 
 
-class Language(Protocol):
+class Language(NamedTuple):
     """One language family: which files are its, how their imports are found and what they mean."""
 
-    @property
-    def suffixes(self) -> Mapping[str, str]:
-        """Ending of a file's name → its grammar."""
-        ...
+    suffixes: Mapping[str, str]
+    """Ending of a file's name → its grammar."""
 
-    @property
-    def query(self) -> str:
-        """What is looked for in a tree."""
-        ...
+    kinds: Sequence[str]
+    """Which nodes of a tree are looked for."""
 
-    @property
-    def kinds(self) -> Sequence[str]:
-        """The same as kinds of nodes."""
-        ...
+    query: str
+    """The same, as tree-sitter queries write it."""
 
-    def read(self, nodes: Sequence[Any]) -> list[str]:
-        """What the nodes of a file import, in words that need no parser to be resolved."""
-        ...
+    read: Callable[[Sequence[Any]], list[str]]
+    """What the nodes of a file import, in words that need no parser to be resolved."""
 
-    def resolver(self, tree: SourceTree) -> Resolver:
-        """What resolves the imports of a project."""
-        ...
+    resolver: Callable[[SourceTree], Resolver]
+    """What resolves the imports of a project."""
 
 
 def join(folder: str, path: str) -> str | None:

@@ -65,23 +65,12 @@ class CodeGraph:
         with self._db.transaction():
             self._db.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (as_text(root), now_ms))
             project_id = int(one(self._db.rows("SELECT id FROM projects WHERE root = ?", (as_text(root),))))
-            self._db.executemany(
-                _PUT_FILE,
-                [
-                    (
-                        project_id,
-                        path,
-                        file_name(path),
-                        file_stem(path),
-                        file.digest,
-                        file.size_bytes,
-                        file.mtime_ns,
-                        json.dumps(file.imports),
-                        file.fate,
-                    )
-                    for path, file in change.changed.items()
-                ],
-            )
+            rows = (
+                (project_id, path, file_name(path), file_stem(path), file.digest, file.size_bytes, file.mtime_ns,
+                 json.dumps(file.imports), file.fate)
+                for path, file in change.changed.items()
+            )  # fmt: skip
+            self._db.executemany(_PUT_FILE, rows)
             known = dict(self._db.rows("SELECT path, id FROM code_files WHERE project_id = ?", (project_id,)))
             wanted = set(change.paths)
             gone = [(row,) for path, row in known.items() if path not in wanted]

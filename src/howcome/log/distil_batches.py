@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from howcome.domain.distil_batches import (
     ADD,
@@ -51,6 +52,10 @@ _SIZES = (
     " GROUP BY session_id HAVING said > 0"
 )
 
+_OF_BATCH = ("first_row", "last_row", "turns", "ended_ms", "closed_by")
+_values_of = attrgetter(*_OF_BATCH)
+_INSERT = f"INSERT INTO distil_batches (session_id, project_id, {', '.join(_OF_BATCH)}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - fixed names
+
 
 class DistilBatches:
     """Which messages a model is to distil, what became of them, and what it did."""
@@ -85,22 +90,7 @@ class DistilBatches:
             )
             if last != session.after_row:
                 return False
-            self._db.executemany(
-                "INSERT INTO distil_batches (session_id, project_id, first_row, last_row, turns, ended_ms, closed_by)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        session.row,
-                        of_root(one.project),
-                        one.first_row,
-                        one.last_row,
-                        one.turns,
-                        one.ended_ms,
-                        one.closed_by,
-                    )
-                    for one in batches
-                ],
-            )
+            self._db.executemany(_INSERT, [(session.row, of_root(one.project), *_values_of(one)) for one in batches])
             change = "INSERT OR IGNORE INTO distil_tails VALUES (?)"
             self._db.execute(change if has_tail else "DELETE FROM distil_tails WHERE session_id = ?", (session.row,))
         return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
 from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
@@ -14,6 +16,16 @@ if TYPE_CHECKING:
 
     from howcome.domain.memories import Memory, NewMemory
     from howcome.log.database import Database
+
+_OF_MEMORY = (
+    "key", "digest", "type", "text", "agent", "status", "created_ms", "supersedes", "deleted_ms", "purged_ms", "source",
+    "subject", "pinned_ms", "status_ms", "wrong_ms", "gone_ms",
+)  # fmt: skip
+_values_of = attrgetter(*_OF_MEMORY)
+_INSERT = (
+    f"INSERT INTO memories (change, project_id, origin, {', '.join(_OF_MEMORY)})"  # noqa: S608 - fixed names
+    f" VALUES ({NEXT_CHANGE}, {', '.join('?' * (2 + len(_OF_MEMORY)))})"
+)
 
 
 class MemoryWriter:
@@ -57,31 +69,7 @@ class MemoryWriter:
         known = self._known_memory(new, project_id)
         if known is not None:
             return self._said_again(known, new), False
-        self._db.execute(
-            "INSERT INTO memories (key, change, digest, type, text, project_id, agent, origin, status, created_ms,"  # noqa: S608 - fixed text
-            " supersedes, deleted_ms, purged_ms, source, subject, pinned_ms, status_ms, wrong_ms, gone_ms)"
-            f" VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                new.key,
-                new.digest,
-                new.type,
-                new.text,
-                project_id,
-                new.agent,
-                ORIGIN_NUMBERS[new.origin],
-                new.status,
-                new.created_ms,
-                new.supersedes,
-                new.deleted_ms,
-                new.purged_ms,
-                new.source,
-                new.subject,
-                new.pinned_ms,
-                new.status_ms,
-                new.wrong_ms,
-                new.gone_ms,
-            ),
-        )
+        self._db.execute(_INSERT, (project_id, ORIGIN_NUMBERS[new.origin], *_values_of(new)))
         row = self._db.last_id()
         if new.supersedes is not None:
             self.change(new.supersedes, "superseded_by = ?", row)

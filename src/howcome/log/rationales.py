@@ -113,19 +113,9 @@ class Rationales:
             return False, known is not None
         if known is not None and known[1] == one.last_row and _writer(known[2]) != _writer(author):
             return False, False
-        self._db.execute(
-            _INSERT,
-            (
-                one.prompt_row,
-                one.key,
-                events.ORIGINS.index(one.rationale.origin),
-                one.ts_ms,
-                one.order_ms,
-                one.last_row,
-                author,
-                one.rationale.text,
-            ),
-        )
+        said, origin = one.rationale.text, events.ORIGINS.index(one.rationale.origin)
+        place = (one.prompt_row, one.key, origin, one.ts_ms, one.order_ms, one.last_row)
+        self._db.execute(_INSERT, (*place, author, said))
         return known is None, known is not None and known[0] != one.rationale.text
 
     def mark(self, author: str, last_row: int) -> None:
