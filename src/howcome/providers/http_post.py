@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from email.message import Message
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from howcome.errors import ProviderError
@@ -52,15 +52,7 @@ class TryLaterError(ProviderError):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """What is sent is private: it goes to no address that the settings do not name."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> None:
+    def redirect_request(self, *_: object) -> None:
         """None: the redirect is raised as an error."""
 
 

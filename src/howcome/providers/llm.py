@@ -6,13 +6,18 @@ A model comes with its meter: there is no other way to ask one (`providers.spend
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from howcome.errors import ProviderError
-from howcome.providers.graph_neo4j import Neo4jGraph
-from howcome.providers.llm_adapter import ModelAdapter
-from howcome.providers.spending import Ledger, MeteredModel
-from howcome.settings import ACTIVE, Settings
+from howcome.settings import ACTIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from howcome.providers.graph_neo4j import Neo4jGraph
+    from howcome.providers.llm_adapter import ModelAdapter
+    from howcome.providers.spending import Ledger, MeteredModel
+    from howcome.settings import Settings
 
 LIMIT_SETTING = "llm_deadline_s"
 SEARCH_LIMIT_S = 6.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from howcome.domain.spending import Usage
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError, in_one_line
-from howcome.providers.llm_adapter import INSTRUCTION, NotYetError, Reply, Turn, as_one
+from howcome.providers.llm_adapter import INSTRUCTION, ModelAdapter, NotYetError, Reply, Turn, as_one
 from howcome.providers.program import find_program, run_program
 
 _DEFAULT = "claude"
@@ -17,7 +17,7 @@ LATER = 75
 """The exit code (EX_TEMPFAIL of sysexits.h) by which it says that it will have an answer, and has none yet."""
 
 
-class CommandLanguageModel:
+class CommandLanguageModel(ModelAdapter):
     """Starts the program, hands it the words on standard input, and ends all that it started.
 
     Args:
@@ -27,7 +27,6 @@ class CommandLanguageModel:
     """
 
     provider = "command"
-    overhead_tokens = 0
 
     def __init__(self, command: str, model: str, home: str) -> None:
         try:
@@ -38,10 +37,8 @@ class CommandLanguageModel:
             raise ProviderError(
                 'llm = "command" needs a program: set llm_command (for this one there is llm = "claude")'
             )
-        self.shown, self._home = find_program(program, self.provider), home
-        self._words = [self.shown, *arguments]
-        self.model = model or program.rpartition("/")[2]
-        self.name = f"{self.provider}:{self.model}"
+        super().__init__(model or program.rpartition("/")[2], find_program(program, self.provider))
+        self._home, self._words = home, [self.shown, *arguments]
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call: one process, which has ended when this returns. It does not say what it used: that is as reserved.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from howcome.domain.spending import Usage, as_cost, as_count
+from howcome.domain.spending import as_cost
 from howcome.errors import ProviderError
 from howcome.providers.http_post import Endpoint, RefusedError, TooLongError, in_one_line
 from howcome.providers.llm_adapter import (
@@ -14,10 +13,12 @@ from howcome.providers.llm_adapter import (
     MOST_ANSWER_TOKENS,
     DeclinedError,
     FormRefusedError,
+    ModelAdapter,
     Reply,
     Turn,
     object_in,
     require_whole,
+    usage_of,
 )
 
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
@@ -25,7 +26,7 @@ _UNKNOWN_FORM = (400, 404, 415, 422)
 """What endpoints say to a `response_format` that they do not know; some say it to a wrong model or path, too."""
 
 
-class HttpLanguageModel:
+class HttpLanguageModel(ModelAdapter):
     """Asks an endpoint; the answer's shape is asked for in the request where that is known.
 
     A failing or busy endpoint is not asked again: who asks can do without, or comes back later. A redirect is never
@@ -38,15 +39,10 @@ class HttpLanguageModel:
     def __init__(self, url: str, model: str, key: str = "", most_tokens: int = MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
-        self.name, self.model = f"http:{model}", model
         self._endpoint = Endpoint(_complete(url), key, setting="llm")
+        super().__init__(model, self._endpoint.shown)
         self._is_strict, self._is_doubtful = True, False
         self._most_tokens, self._limit_name = most_tokens, "max_tokens"
-
-    @property
-    def shown(self) -> str:
-        """The address, as messages show it."""
-        return self._endpoint.shown
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call; an endpoint that does not know how to hold it to a schema is asked without the next time."""
@@ -78,7 +74,9 @@ class HttpLanguageModel:
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
         """The message of an answer, and what it used."""
         answer = object_in(data, self.shown, "llm_url")
-        usage = _usage(answer.get("usage"))
+        said = answer.get("usage")
+        cost_usd = as_cost(said.get("cost")) if isinstance(said, dict) else None  # most do not name it
+        usage = usage_of(said, ("prompt_tokens",), "completion_tokens", cost_usd)
         try:
             choice = answer["choices"][0]
             message = choice["message"]
@@ -94,14 +92,6 @@ class HttpLanguageModel:
             is_early = usage.tokens_out is not None and usage.tokens_out < self._most_tokens
             require_whole(reply, schema, self.model, self._most_tokens, is_early=is_early)
         return reply
-
-
-def _usage(said: Any) -> Usage:  # noqa: ANN401 - any JSON
-    """What an answer says that it used; some endpoints name the cost, most do not."""
-    if not isinstance(said, dict):
-        return Usage()
-    tokens_in, tokens_out = as_count(said.get("prompt_tokens")), as_count(said.get("completion_tokens"))
-    return Usage(tokens_in, tokens_out, as_cost(said.get("cost")))
 
 
 def _complete(url: str) -> str:
