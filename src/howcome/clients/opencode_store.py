@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -23,6 +22,10 @@ from howcome.clients.files import check_ours, read_whole
 from howcome.clients.records import Record
 from howcome.clients.sources import is_database
 from howcome.errors import RecordError, TranscriptError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3  # not every Python has it
 
 Row = tuple[str, str | bytes]
 """A message or part: its id, and its JSON."""

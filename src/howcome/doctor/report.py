@@ -17,9 +17,7 @@ from howcome.doctor import (
     embedding,
     folder,
     programs,
-    projects,
     prompts,
-    redaction,
     storage,
 )
 from howcome.doctor.base import Finding, Machine, quoted
@@ -48,7 +46,7 @@ CHECKS: tuple[Check, ...] = (
     agents.check_alive,
     storage.check_store,
     storage.check_integrity,
-    redaction.check_redaction,
+    storage.check_redaction,
     storage.check_index,
     storage.check_kept,
     embedding.check_vectors,
@@ -56,7 +54,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_quarantine,
     storage.check_unknown,
     storage.check_set_aside,
-    projects.check_projects,
+    storage.check_projects,
     storage.check_unread,
     distilling.check_batches,
     activity.check_spool,

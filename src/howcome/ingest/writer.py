@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
 
 from howcome.clients.decode import decode_record
+from howcome.clients.registry import history_of
 from howcome.domain.sources import Batch
-from howcome.ingest.decoders import fast_decoder
 from howcome.ingest.exclusion import Places
 from howcome.ingest.held import HeldBatches
 from howcome.ingest.prepare import Preparer
@@ -35,7 +36,7 @@ class RecordWriter:
         on_rows: Callable[[dict[int, str]], None] | None = None,
         meet: Callable[[str], None] | None = None,
     ) -> None:
-        self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
+        self._store, self.places, self.now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
         self._preparer: Preparer | None = None
         self._is_ended_then = False
         self.starts_over = False
@@ -99,18 +100,30 @@ class RecordWriter:
 
     def root_of(self, cwd: str) -> tuple[str, bool]:
         """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
-        root, is_certain = self._places.root_of(cwd)
+        root, is_certain = self.places.root_of(cwd)
         if is_certain and self._meet is not None and not self._is_ended_then and root not in self._met:
             self._met.add(root)
-            if not self._places.is_excluded(cwd):
+            if not self.places.is_excluded(cwd):
                 self._meet(root)
         return root, is_certain
 
-    @property
-    def places(self) -> Places:
-        """Where events belong."""
-        return self._places
 
-    def now_ms(self) -> int:
-        """The clock."""
-        return self._now_ms()
+def fast_decoder(client: str) -> Callable[[bytes], object] | None:
+    """A decoder that never makes values of what nobody looks at; None where there is only the standard library's."""
+    try:
+        import msgspec
+    except ImportError:  # the standard library's decoder gives the same records, more slowly
+        return None
+    wanted = history_of(client).fields
+    if not wanted:
+        return msgspec.json.decode
+
+    def shape(fields: Mapping[str, tuple[str, ...]]) -> Any:  # noqa: ANN401 - a type made from a table
+        kinds = {
+            name: shape(dict.fromkeys(inner, ())) | str | list[Any] | float | bool | None if inner else Any
+            for name, inner in fields.items()
+        }
+        return TypedDict("shape", kinds, total=False)  # type: ignore[operator]
+
+    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(wanted)).decode
+    return decode

@@ -15,7 +15,7 @@ from howcome.clients.discover import known_transcripts
 from howcome.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
 from howcome.log.place import database_path
 from howcome.present.shared_embedder import SharedEmbedder
-from howcome.providers.embed_name import model_name
+from howcome.providers.embed import model_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
