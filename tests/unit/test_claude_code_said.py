@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from tests.builders import SESSION, Claude, Record, moment
 
-from howcome.clients.claude_code_records import read_record
-from howcome.clients.claude_code_replies import answers, why_refused
+from howcome.clients.claude_code_records import answers, read_record, why_refused
 from howcome.clients.prompt_queue import MAX_WAITING
 from howcome.clients.records import ReaderState
 from howcome.domain.events import Event

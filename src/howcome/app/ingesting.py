@@ -43,7 +43,7 @@ class Ingesting:
 
     def set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
         """Reads the records that were set aside (of some transcripts; None: of all) again; see `retry_set_aside`."""
-        from howcome.ingest.set_aside import retry_set_aside
+        from howcome.ingest.catch_up import retry_set_aside
 
         return retry_set_aside(self.ingester(), self._store, paths)
 

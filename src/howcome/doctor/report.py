@@ -13,11 +13,9 @@ from howcome.doctor import (
     agents,
     configuration,
     damage,
-    distilling,
     embedding,
     folder,
     programs,
-    prompts,
     storage,
 )
 from howcome.doctor.base import Finding, Machine, quoted
@@ -40,7 +38,7 @@ CHECKS: tuple[Check, ...] = (
     agents.check_switched_off,
     agents.check_tool_hooks,
     activity.check_hook_log,  # before a hook is started: what that one logs is its own finding
-    prompts.check_prompts,
+    activity.check_prompts,
     programs.check_hook_process,
     programs.check_servers,
     agents.check_alive,
@@ -56,7 +54,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_set_aside,
     storage.check_projects,
     storage.check_unread,
-    distilling.check_batches,
+    activity.check_batches,
     activity.check_spool,
     activity.check_worker,
 )

@@ -26,10 +26,9 @@ from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
 from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.index.binding import guarded
-from howcome.index.index_files import make_folders, require_safe
+from howcome.index.index_files import give_up, is_stamped, make_folders, require_safe
 from howcome.index.lexical_counts import ScopeCounts
 from howcome.index.lexical_filter import all_of, of_kinds, within
-from howcome.index.stamp import give_up, is_stamped
 from howcome.log.terms import analyzer
 
 TYPE_CHECKING = False
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from howcome.domain.stored import Filter, Scope
+    from howcome.index.index_files import MarkOf
     from howcome.index.search_index import Search
-    from howcome.index.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, built anew from the rows."""

@@ -13,9 +13,8 @@ from howcome.domain.stored import IndexRow
 from howcome.domain.term_weights import EVENT_CHARS, NEAR_CHARS, OWN_WEIGHT, SAID_CLIP, SAID_WEIGHT, TURNS_BEFORE
 from howcome.domain.text import analyze, with_extra_terms
 from howcome.index.binding import guarded, is_lock_busy
-from howcome.index.index_files import living_segments, sweep
+from howcome.index.index_files import living_segments, sweep, write_stamp
 from howcome.index.lexical import SCHEMAS, LexicalIndex, last_row
-from howcome.index.stamp import write_stamp
 from howcome.log.event_log import EventLog
 from howcome.log.faults import require_memory
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from howcome.errors import StoreError
 from howcome.log.database import Database
-from howcome.log.gated import Kept
+from howcome.log.driver import Kept
 
 MAX_REASON_CHARS = 500
 

@@ -130,3 +130,17 @@ class EventLog(Protocol):
         Or its last events of another kind, without texts.
         """
         ...
+
+
+class Gate(Protocol):
+    """What every text goes through before it rests; `version` says by which rules."""
+
+    version: int
+
+    def text(self, text: str) -> str:
+        """A text as it may rest; one that rests already stays as it is."""
+        ...
+
+    def value(self, value: object) -> object:
+        """Decoded JSON as it may rest."""
+        ...

@@ -10,7 +10,7 @@ import json
 from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
 from howcome.domain.memories import MemoryHit
 from howcome.domain.term_weights import MEMORY_WEIGHT
-from howcome.log.gated import Kept
+from howcome.log.driver import Kept
 from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.terms import ALL
 

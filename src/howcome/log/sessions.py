@@ -8,7 +8,7 @@ from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGI
 from howcome.domain.memories import KEY_BYTES
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import ID_HEX_CHARS, SessionSummary
-from howcome.log.gated import Kept
+from howcome.log.driver import Kept
 from howcome.log.sqlite_reads import one
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
-from howcome.log.gated import Kept
+from howcome.log.driver import Kept
 from howcome.log.projects import Projects
 from howcome.log.sqlite_reads import as_text, one
 

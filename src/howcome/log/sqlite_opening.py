@@ -8,8 +8,8 @@ import os
 import apsw
 
 from howcome.errors import StoreError, StoreMissingError
+from howcome.log.driver import GatedConnection
 from howcome.log.faults import number_of, refusal
-from howcome.log.gated import GatedConnection
 from howcome.log.possession import share
 from howcome.log.sqlite_reads import one
 

@@ -20,8 +20,7 @@ from howcome.domain import events
 from howcome.index.lexical_search import LexicalSearch
 from howcome.index.vector_editing import blank_vectors
 from howcome.log.database import Database
-from howcome.log.driver import driver_errors
-from howcome.log.gated import GatedConnection, Kept
+from howcome.log.driver import GatedConnection, Kept, driver_errors
 from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.purging import Purging
 from howcome.log.sqlite_reads import unpack

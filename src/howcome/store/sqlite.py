@@ -16,8 +16,7 @@ import apsw
 from howcome.errors import StoreError, StoreNewerError
 from howcome.index.lexical_search import LexicalSearch
 from howcome.log.database import Database
-from howcome.log.driver import driver_errors
-from howcome.log.gated import GatedConnection
+from howcome.log.driver import GatedConnection, driver_errors
 from howcome.log.memories import Memories
 from howcome.log.memory_search import MemorySearch
 from howcome.log.place import database_path
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from howcome.log.code_graph import CodeGraph
     from howcome.log.distil_batches import DistilBatches
     from howcome.log.distilled import Candidates, InStep, MemoryVectors
-    from howcome.log.event_log import EventLog
-    from howcome.log.gate import Gate
+    from howcome.log.event_log import EventLog, Gate
     from howcome.log.kept import KeptMemories
     from howcome.log.purging import Purging
     from howcome.log.quarantine import Quarantine

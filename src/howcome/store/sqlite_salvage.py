@@ -19,8 +19,7 @@ import apsw
 from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreDamagedError, StoreError
-from howcome.log.driver import driver_errors
-from howcome.log.gated import GatedConnection
+from howcome.log.driver import GatedConnection, driver_errors
 from howcome.log.place import database_path
 from howcome.log.replacing import replace_database
 from howcome.log.sqlite_reads import unpack
