@@ -20,7 +20,7 @@ from howcome.domain import events
 from howcome.errors import StoreError
 from howcome.files import replacing, settle
 from howcome.ingest.prepare import Preparer
-from howcome.ingest.reader_memory import WITHHELD, kept
+from howcome.ingest.resuming import WITHHELD, kept
 from howcome.learn.run import memory_digest
 from howcome.redact.version import RULES_VERSION
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import Language, SourceTree, folder_of
+from howcome.codegraph.parsing import Language, SourceTree, folder_of, text_of
 
 _MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)', re.MULTILINE)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import Language, SourceTree, folder_of, nearness
+from howcome.codegraph.parsing import Language, SourceTree, folder_of, nearness, text_of
 
 MAX_TYPES = 400
 _NAMED = {"method_invocation": "object", "field_access": "object"}

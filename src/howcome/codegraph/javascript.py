@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import Language, SourceTree, ancestors, folder_of, join
+from howcome.codegraph.parsing import Language, SourceTree, ancestors, folder_of, join, text_of
 
 _ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _SOURCES = {".js": (".ts", ".tsx", ".js", ".jsx"), ".jsx": (".tsx", ".jsx"), ".mjs": (".mts",), ".cjs": (".cts",)}

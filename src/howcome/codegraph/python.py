@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import Language, SourceTree, ancestors, folder_of, nearness
+from howcome.codegraph.parsing import Language, SourceTree, ancestors, folder_of, nearness, text_of
 
 _PACKAGE = ("/__init__.py", "/__init__.pyi")
 _ENDINGS = (_PACKAGE[0], ".py", _PACKAGE[1], ".pyi")

@@ -7,8 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import Language, SourceTree, ancestors, folder_of, join
+from howcome.codegraph.parsing import Language, SourceTree, ancestors, folder_of, join, text_of
 
 _PATH = re.compile(r'\bpath\s*=\s*"([^"]+)"')
 _ROOTS = ("lib.rs", "main.rs")

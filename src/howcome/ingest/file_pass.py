@@ -14,7 +14,7 @@ from howcome.clients.sources import Status
 from howcome.domain.events import Event
 from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError
-from howcome.ingest.reader_memory import kept
+from howcome.ingest.resuming import kept
 from howcome.ingest.writer import RecordWriter
 
 BATCH_RECORDS = 1000

@@ -18,9 +18,8 @@ from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
 from howcome.ingest.exclusion import Places
 from howcome.ingest.file_pass import FilePass, FileReport
-from howcome.ingest.generations import position
 from howcome.ingest.identity import Identities
-from howcome.ingest.reader_memory import at_hand, remembered
+from howcome.ingest.resuming import at_hand, position, remembered
 from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
 from howcome.ingest.writer import HeldBatches, RecordWriter
 from howcome.settings import Settings

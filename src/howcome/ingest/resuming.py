@@ -1,14 +1,27 @@
-"""Where to go on in a file, and whether it is still the one that was read: the fingerprints of its generations."""
+"""Where to go on in a file, and whether it is still the one that was read: the fingerprints of its generations.
+
+What its reader remembers between passes rests beside the cursor: as it is, or not at all when it holds a secret or
+words. What somebody typed while the agent works rests nowhere before it is an event: it might be a secret, or an
+excluded folder's. Such words wait for seconds; a pass in between reads the file again up to its cursor.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
-from howcome.clients.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, digest_of
+from howcome.clients.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, LineReader, digest_of
+from howcome.clients.records import ReaderState
+from howcome.clients.registry import history_of
 from howcome.clients.sources import is_there
 from howcome.domain.sources import SourceState
+from howcome.errors import RecordError
+from howcome.redact.gate import Gate
 from howcome.store.base import Store
+
+WITHHELD = "withheld"
+"""Stands for what must not rest: the next pass reads it in the file again, so that ids and keys are the same."""
 
 
 def position(
@@ -71,3 +84,41 @@ def read_fully(stream: BinaryIO, size: int) -> bytes:
     except READ_ERRORS:
         return parts
     return parts
+
+
+def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
+    """What may rest of a reader's state."""
+    names = [state.session_id, state.cwd, state.branch, state.agent_id]
+    names += [name for call_id, call in state.calls.items() for name in (call_id, *call)]
+    is_clean = not state.queue.holds_words and all(not name or gate.text(name) == name for name in names)
+    return state.to_values() if is_clean else {WITHHELD: True}
+
+
+def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState:
+    """A reader's state without a look into its file: what was withheld is as at the beginning."""
+    return ReaderState(values if values and WITHHELD not in values else history_of(client).place_of(path))
+
+
+def remembered(
+    values: Mapping[str, object],
+    path: str,
+    client: str,
+    decode: Callable[[bytes, str], Mapping[str, object]],
+    stream: BinaryIO,
+    offset: int,
+) -> ReaderState:
+    """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
+    state = at_hand(values, path, client)
+    if WITHHELD not in values:
+        return state
+    stream.seek(0)
+    for line in LineReader(stream, 0):
+        if line.end > offset:
+            break
+        try:
+            if line.data and not line.data.isspace():
+                history_of(client).read_record(decode(line.data, client), state)
+        except (RecordError, RecursionError):
+            continue
+    stream.seek(offset)
+    return state
