@@ -67,11 +67,17 @@ class Searching:
             vectors=self._models.vectors if is_loaded else None,
         )
 
-    def briefing(self, cwd: str, branch: str, limit_tokens: int) -> list[tuple[str, Reminder | None]]:
-        """What a new session in a folder is told: lines, each with what it is from; see `recall.briefing`."""
+    def briefing(
+        self, cwd: str, branch: str, limit_tokens: int, then_ms: int | None = None
+    ) -> list[tuple[str, Reminder | None]]:
+        """What a new session in a folder is told: lines, each with what it is from; see `recall.briefing`.
+
+        `then_ms`: as it was at that moment, as with `recall`.
+        """
         from howcome.recall.briefing import Briefing
 
-        return Briefing(self._store, self._projects.scope_of(cwd), now_ms()).lines(branch, limit_tokens)
+        scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms
+        return Briefing(self._store, scope, moment_ms, then_ms).lines(branch, limit_tokens)
 
     def forget_said(self, session: str) -> None:
         """Lets everything be said to a session again: its window no longer holds it."""

@@ -19,8 +19,8 @@ class Memories(Protocol):
         """Adds a memory, or gives the one that says the same in the same scope (and False)."""
         ...
 
-    def by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
-        """Memories by row id."""
+    def by_row(self, rows: Iterable[int], then_ms: int | None = None) -> dict[int, Memory]:
+        """Memories by row id, perhaps as they were at a moment."""
         ...
 
     def find(self, prefix: str, limit: int = 5) -> list[Memory]:
@@ -193,8 +193,8 @@ class Candidates(Protocol):
         """What a project's memories are to be made from."""
         ...
 
-    def told_of(self, keys: Iterable[bytes]) -> dict[bytes, Told]:
-        """Which source found memories (by key), and how often they were said; of those kept by hand nothing."""
+    def told_of(self, keys: Iterable[bytes], before_ms: int | None = None) -> dict[bytes, Told]:
+        """Which source found memories (by key), and how often they were said (before a moment); by hand: nothing."""
         ...
 
     def wordings(self, row: int) -> list[str]:

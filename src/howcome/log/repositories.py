@@ -96,13 +96,20 @@ class Sessions(Protocol):
         ...
 
     def recent(
-        self, scope: Scope, limit: int, among: Sequence[int] | None = None, since_ms: int = 0
+        self,
+        scope: Scope,
+        limit: int,
+        among: Sequence[int] | None = None,
+        since_ms: int = 0,
+        before_ms: int | None = None,
     ) -> list[SessionSummary]:
-        """The sessions of a scope (and among some) in which something was said or done last, newest first."""
+        """The sessions of a scope (and among some) in which something happened last (before then), newest first."""
         ...
 
-    def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:
-        """The rows of what a person asked first in a session, and of what its agent said last, in one project."""
+    def ends(
+        self, session_id: int, project_id: int | None, before_ms: int | None = None
+    ) -> tuple[int | None, int | None]:
+        """The rows of what a person asked first in a session, and of what its agent said last (before then)."""
         ...
 
     def clients(self) -> list[str]:

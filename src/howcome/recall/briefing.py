@@ -55,17 +55,19 @@ class Briefing:
         store: Where they are.
         scope: The project.
         now_ms: The moment, UTC milliseconds: what is old is left out by the day.
+        before_ms: As it was then, by what had been said before that moment; None: by all that there is.
     """
 
-    def __init__(self, store: Store, scope: Scope, now_ms: int) -> None:
+    def __init__(self, store: Store, scope: Scope, now_ms: int, before_ms: int | None = None) -> None:
         self._store, self._scope, self._today_ms = store, scope, now_ms // DAY_MS * DAY_MS
+        self._before_ms = before_ms
         found: dict[int, Memory] = {}
         for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
-            newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source), NEWEST)
+            newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source, before_ms=before_ms), NEWEST)
             found |= {one.row: one for one in newest}
         pushed = (one for one in found.values() if one.origin in PUSHED_ORIGINS and not one.is_outside)
         self._found = [one for one in pushed if one.agent is None]  # an agent's own are no other's rules
-        self._told = store.candidates.told_of([one.key for one in self._found])
+        self._told = store.candidates.told_of([one.key for one in self._found], before_ms)
 
     def lines(self, branch: str, limit_tokens: int) -> list[Line]:
         """The lines of the briefing, heads among them (of nothing), within a limit; none where nothing holds."""
@@ -108,8 +110,10 @@ class Briefing:
     def _ended(self, branch: str) -> list[tuple[bool, Line]]:
         """How the last sessions of the project ended, and whether on a branch: what was asked first and said last."""
         found: dict[int, tuple[bool, Line]] = {}
-        for session in self._store.sessions.recent(self._scope, SESSIONS) if self._scope.project_id else ():
-            rows = self._store.sessions.ends(session.row, self._scope.project_id)
+        sessions, before_ms = self._store.sessions, self._before_ms
+        recent = sessions.recent(self._scope, SESSIONS, before_ms=before_ms) if self._scope.project_id else ()
+        for session in recent:
+            rows = sessions.ends(session.row, self._scope.project_id, before_ms)
             turns = self._store.log.turns([row for row in rows if row is not None])
             asked, last = (turns.get(row) if row is not None else None for row in rows)
             told = by_weight([last], {}) if last is not None and last.row not in found else []
