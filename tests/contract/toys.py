@@ -6,6 +6,7 @@ It says what an adapter has to do, and shows that nobody above the port knows th
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
 from collections import Counter
@@ -527,6 +528,10 @@ class ToyInjections:
     def memories_known(self, session: str) -> set[int]:
         del session
         return set()
+
+    def rehearse(self) -> None:
+        self._disk = copy.copy(self._disk)
+        self._disk.injected = []
 
 
 _DISKS: dict[str, Disk] = {}

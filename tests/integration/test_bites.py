@@ -130,8 +130,9 @@ def judged(folder: Path) -> None:
     (folder / "judged_prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_what_is_said_is_measured_by_the_grades_of_readers(tmp_path: Path) -> None:
+def test_what_is_said_is_measured_by_the_grades_of_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of the helping exchange that holds the words helps; the chore is met with silence."""
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")  # what it says is not said again
     judged(tmp_path / "data" / "one")
     done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--sheet", str(tmp_path / "sheet.jsonl"))
     assert done.returncode == 0, done.stderr

@@ -79,6 +79,10 @@ class Searching:
         scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms
         return Briefing(self._store, scope, moment_ms, then_ms).lines(branch, limit_tokens)
 
+    def rehearse(self) -> None:
+        """From now on answers as if no session had been told anything yet; what it tells them leaves no trace."""
+        self._store.injections.rehearse()
+
     def forget_said(self, session: str) -> None:
         """Lets everything be said to a session again: its window no longer holds it."""
         from howcome.recall.prompt import forget_said

@@ -191,3 +191,7 @@ class Injections(Protocol):
     def memories_known(self, session: str) -> set[int]:
         """Memories that were said to a session."""
         ...
+
+    def rehearse(self) -> None:
+        """From now on, for who opened this store: nothing was said yet, and what is said is kept by nobody."""
+        ...

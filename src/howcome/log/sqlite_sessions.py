@@ -214,6 +214,15 @@ class SqliteInjections:
         sql = "SELECT memory_id FROM memory_injections WHERE session = ?"
         return {row[0] for row in self._db.rows(sql, (session,))}
 
+    def rehearse(self) -> None:
+        """From now on nothing was said yet, and what is said is noted beside the database: in tables that end with it.
+
+        A temporary table hides the one of its name.
+        """
+        for table in ("injections", "memory_injections"):
+            sql = f"CREATE TEMP TABLE {table} AS SELECT * FROM main.{table} WHERE 0"  # noqa: S608 - fixed names
+            self._db.execute(sql)
+
 
 if TYPE_CHECKING:
     _: tuple[type[Sessions], type[Accounts], type[Injections]] = SqliteSessions, SqliteAccounts, SqliteInjections

@@ -30,8 +30,10 @@ NEWEST = 1000
 """So many memories, the newest, are looked at."""
 
 DAY_MS = 24 * 3_600_000
-MAX_LINE_CHARS, MAX_RULE_WORDS = 200, 30
-MAX_ASKED_CHARS = 80
+MAX_LINE_CHARS, MAX_RULE_WORDS = 160, 30
+"""Some 40 tokens a line."""
+
+MAX_ASKED_CHARS = 40
 SESSIONS, ENDED = 12, 2
 """Of the latest sessions so many are looked at, and how so many ended on this branch is said."""
 
@@ -119,9 +121,9 @@ class Briefing:
             told = by_weight([last], {}) if last is not None and last.row not in found else []
             for turn, ended in told[:1]:
                 words_asked = cut((asked.text or "") if asked is not None else "", MAX_ASKED_CHARS).replace("”", '"')
-                head = f"[{turn.id}] {iso_day(session.last_ms)} “{words_asked}” ended: "
+                text = cut(f"{iso_day(session.last_ms)} “{words_asked}” ended: {ended}", MAX_LINE_CHARS)
                 said = Reminder(turn, 1.0, [(turn.origin, ended)], [turn.row])
-                found[turn.row] = bool(branch) and turn.branch == branch, (head + cut(ended, MAX_LINE_CHARS), said)
+                found[turn.row] = bool(branch) and turn.branch == branch, (f"[{turn.id}] {text}", said)
         return list(found.values())
 
     def _is_rule(self, memory: Memory) -> bool:
