@@ -166,8 +166,14 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
     path = write(
         tmp_path / "running.jsonl",
         talk.user("make the poller retry, and never wake the buoy twice"),
-        talk.call("Edit", "toolu_1", file_path="quay/poller.py", old_string="a", new_string="b"),
+        talk.call("Read", "toolu_0", file_path=f"{CWD}/quay/gauge.py"),
+        talk.result("toolu_0", "a = 1"),
+        talk.call("Edit", "toolu_1", file_path=f"{CWD}/quay/poller.py", old_string="a", new_string="b"),
         talk.result("toolu_1", "ok"),
+        talk.call("Bash", "toolu_4", command="make tides 2>&1 | tail -5"),
+        talk.result("toolu_4", "done"),
+        talk.call("Bash", "toolu_5", command="make tides 2>&1 | grep ebb | head -3"),
+        talk.result("toolu_5", "ebb"),
         talk.call("Bash", "toolu_2", command="pytest tests/test_poller.py"),
         talk.result("toolu_2", "1 failed", is_error=True),
         talk.call("Bash", "toolu_3", command="ls quay | head"),
@@ -179,7 +185,9 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
     assert "five times" not in said(path, question, "running")
     for answer in (compacted(path, "PreCompact"), begun(path, "running", source="compact")):
         assert answer.startswith("<howcome-memory")
-        assert "quay/poller.py" in answer
+        assert f"Changed files (below {CWD}/quay/), the last first: poller.py\n" in answer
+        assert f"Looked at (below {CWD}/quay/), the last first: gauge.py\n" in answer
+        assert answer.count("make tides") == 1
         assert "`pytest tests/test_poller.py` failed" in answer
         assert "never wake the buoy twice" in answer
         assert "ls quay" not in answer

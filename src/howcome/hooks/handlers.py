@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 MIN_PROMPT_CHARS = 4
 COMPACTED = "compact"
-MANIFEST_TOKENS = 900
+MANIFEST_TOKENS, SUMMARISER_TOKENS = 650, 250
+"""Of a manifest. The summariser has the window itself; and a client that compacts because somebody said so shows what
+it was told in the new window, too: both together stay below 1,000."""
+
 BRIEFING_SHARE = 0.5
 """Of its time a session's begin spends so much on what was not read yet, at most: the briefing needs the rest."""
 
@@ -246,7 +249,8 @@ def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     session = asked.text("session_id")
     if is_new:
         app.search.forget_said(session)
-    return Reply(render_manifest(app.learn.manifest(session, MANIFEST_TOKENS)), app)
+    limit_tokens = MANIFEST_TOKENS if is_new else SUMMARISER_TOKENS
+    return Reply(render_manifest(app.learn.manifest(session, limit_tokens)), app)
 
 
 def _with_time_to_index(asked: Asked) -> float:
