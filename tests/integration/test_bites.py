@@ -217,6 +217,24 @@ def test_how_the_last_session_on_a_branch_ended_is_said_once(tmp_path: Path, sto
     assert "Last on this branch" not in begun(tmp_path / "b.jsonl", "third", cwd=str(folder))
 
 
+def test_on_a_branch_where_everything_is_done_nothing_is_said_of_the_last_sessions(
+    tmp_path: Path, store_folder: Path
+) -> None:
+    """What was done last there is nothing to who begins something else."""
+    assert not store_folder.exists()
+    folder = tmp_path / "quay"
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/tides\n")
+    for at in range(4):
+        talk = Claude(f"task-{at}", cwd=str(folder), gitBranch="tides", start=100 * at)
+        write(
+            tmp_path / "t" / f"{at}.jsonl", talk.user(f"mend gauge {at}"), talk.text(f"`Gauge{at}` reads depth again.")
+        )
+        assert run("import", str(tmp_path / "t")).returncode == 0
+        first = begun(tmp_path / "b.jsonl", f"new-{at}", cwd=str(folder))
+        assert (f"`Gauge{at}` reads depth" in first) == (at < 3)
+
+
 def test_the_briefing_quotes_no_tool_and_no_other_project(tmp_path: Path, store_folder: Path) -> None:
     """A session that begins with a page, and one that goes on in another project."""
     assert not store_folder.exists()

@@ -75,7 +75,8 @@ def _otherwise(ran: Sequence[Command], later: Sequence[Action]) -> tuple[str, Ac
         if action.is_edit:
             return None
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
-            if now.name == was.name and now.words != was.words:
+            is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
+            if is_wrapped or (now.name == was.name and now.words != was.words):
                 return f"`{one_line(str(now), MAX_COMMAND_CHARS)}` worked.", action
     return None
 
