@@ -430,14 +430,19 @@ class ToySessions:
         return {}
 
     def recent(
-        self, scope: Scope, limit: int, among: Sequence[int] | None = None, before_ms: int | None = None
+        self,
+        scope: Scope,
+        limit: int,
+        among: Sequence[int] | None = None,
+        since_ms: int = 0,
+        before_ms: int | None = None,
     ) -> list[SessionSummary]:
         assert among is None
         found = []
         for row, (name, client, project) in enumerate(self._disk.sessions, 1):
             if scope.is_everything or project == scope.project_id:
                 held = [one for one in self._log.session(row) if before_ms is None or one.order_ms < before_ms]
-                if not held:
+                if not held or max(one.order_ms for one in held) < since_ms:
                     continue
                 prompt = next((event for event in held if event.kind == events.USER_PROMPT), held[0])
                 times = [event.order_ms for event in held]

@@ -70,8 +70,7 @@ def _sessions(app: App, project: str | None, session: str | None, since_ms: int 
     scope = scope_of(app, project, all_projects=False)
     if is_unknown(scope):
         raise UsageError(UNKNOWN)
-    found = app.events.recent_sessions(scope, _SESSIONS if since_ms is None else _EVERY)
-    return [one for one in found if one.last_ms >= (since_ms or 0)][::-1]
+    return app.events.recent_sessions(scope, _SESSIONS if since_ms is None else _EVERY, since_ms=since_ms or 0)[::-1]
 
 
 def _view(one: SessionSummary, moments: list[Moment]) -> dict[str, object]:

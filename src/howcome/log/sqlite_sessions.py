@@ -104,9 +104,7 @@ class SqliteSessions:
         where = "WHERE 1" if scope.is_everything else "WHERE project_id = ?1"
         where += "" if among is None else " AND id IN (SELECT value FROM json_each(?4))"
         last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
-        if before_ms is not None:
-            last += f" AND order_ms < {before_ms:d}"
-            where += f" AND ({last}) IS NOT NULL"
+        last += "" if before_ms is None else f" AND order_ms < {before_ms:d}"
         sql = (
             "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
             " s.last_ms, (SELECT count(*) FROM events WHERE session_id = s.id),"
