@@ -18,7 +18,8 @@ from howcome.errors import UsageError
 from howcome.evaluate.datasets import find, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
-from howcome.evaluate.note_run import import_set
+from howcome.evaluate.ledger import Replayed, joined, replay
+from howcome.evaluate.note_run import events_of, import_set
 from howcome.evaluate.notes import Share, stems
 from howcome.evaluate.replay import BLOCK_TOKENS, replayed
 
@@ -83,13 +84,15 @@ class Asked:
 class Spoken:
     """What was measured of one set.
 
-    `foreign`: prompts of others that were answered; `chores`: chores; `repeats`: lines that their window held already.
+    `foreign`: prompts of others that were answered; `chores`: chores; `repeats`: lines that their window held already;
+    `ledger`: commands.
     """
 
     asked: list[Asked] = field(default_factory=list)
     foreign: Share = field(default_factory=lambda: Share(0, 0))
     chores: Share = field(default_factory=lambda: Share(0, 0))
     repeats: Share = field(default_factory=lambda: Share(0, 0))
+    ledger: Replayed = field(default_factory=Replayed)
 
     def figures(self) -> dict[str, Share | float]:
         """Shares of prompts (spoke), of blocks, of prompts that could be helped (coverage), of lines; tokens."""
@@ -143,12 +146,18 @@ class SpeakReport:
             Share(sum(share.count for share in shares), sum(share.of for share in shares))
             for shares in zip(*((one.foreign, one.chores, one.repeats) for one in every), strict=True)
         )
-        return Spoken([asked for one in every for asked in one.asked], foreign, chores, repeats)
+        ledger = joined(one.ledger for one in every)
+        return Spoken([asked for one in every for asked in one.asked], foreign, chores, repeats, ledger)
 
     def as_json(self) -> str:
         """For programs: shares and tokens by set."""
         named = {**self.sets, **({"overall": self.overall()} if len(self.sets) > 1 else {})}
-        found: dict[str, object] = {"speak": {name: _values(spoken.figures()) for name, spoken in named.items()}}
+        found: dict[str, object] = {
+            "speak": {
+                name: {**_values(spoken.figures()), "ledger": _values(spoken.ledger.figures())}
+                for name, spoken in named.items()
+            }
+        }
         for what in GROUPED_BY:
             groups = self.overall().by(what)
             found[f"speak_by_{what}"] = {name: _values(_blocks(spoken)) for name, spoken in groups.items()}
@@ -157,7 +166,10 @@ class SpeakReport:
     def as_markdown(self) -> str:
         """For people: a table, a column a set."""
         named = {**self.sets, **({"overall": self.overall()} if len(self.sets) > 1 else {})}
-        columns = [spoken.figures() for spoken in named.values()]
+        columns = [
+            spoken.figures() | {f"ledger: {name}": figure for name, figure in spoken.ledger.figures().items()}
+            for spoken in named.values()
+        ]
         rows = [f"| | {' | '.join(named)} |", "|---" * (len(named) + 1) + "|"]
         rows += [f"| {name} | {' | '.join(_shown(column[name]) for column in columns)} |" for name in columns[0]]
         for what in GROUPED_BY:
@@ -261,7 +273,12 @@ def _measured(
 
             foreign = [is_answered(str(row["prompt"])) for row in others]
             chores = [is_answered(prompt) for prompt in CHORES]
-        return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)), repeats)
+            progress(f"{folder.name}: replaying commands")
+            app.index.note_commands()
+            ledger = replay(app, root, events_of(app))
+            for example in ledger.examples():
+                progress(f"  {example}")
+        return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)), repeats, ledger)
 
 
 def _session(

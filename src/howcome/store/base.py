@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from howcome.index.search_index import SearchIndex
     from howcome.log.answers import Answers
     from howcome.log.code_graph import CodeGraph
+    from howcome.log.command_rows import CommandRows
     from howcome.log.distil_batch_rows import DistilBatchRows
     from howcome.log.event_log import EventLog
     from howcome.log.gate import Gate
@@ -65,6 +66,7 @@ class Store(Protocol):
     in_step: InStep
     distil_batches: DistilBatchRows
     rationales: RationaleRows
+    commands: CommandRows
 
     code_graph: CodeGraph
     spending: Spending

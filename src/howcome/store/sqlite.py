@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from howcome.index.search_index import SearchIndex
     from howcome.log.answers import Answers
     from howcome.log.code_graph import CodeGraph
+    from howcome.log.command_rows import CommandRows
     from howcome.log.distil_batch_rows import DistilBatchRows
     from howcome.log.event_log import EventLog
     from howcome.log.gate import Gate
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from howcome.log.text_rows import TextRows
     from howcome.store.base import Store
 
-SCHEMA_VERSION = 19
+SCHEMA_VERSION = 20
 BUSY_TIMEOUT_MS = 5000
 FORMER_INDEX = "memories-1"
 """Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
@@ -69,12 +70,13 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "in_step": ("log.sqlite_distilled", "SqliteInStep", ()),
     "distil_batches": ("log.sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
     "rationales": ("log.sqlite_rationale", "SqliteRationales", ()),
+    "commands": ("log.sqlite_commands", "SqliteCommands", ()),
     "code_graph": ("log.sqlite_graph", "SqliteGraph", ()),
     "spending": ("log.sqlite_spending", "SqliteSpending", ()),
     "model_answers": ("log.sqlite_answers", "SqliteAnswers", ()),
     "texts": ("store.sqlite_rewriting", "SqliteRewriting", ("_lexical", "purging")),
 }
-"""Parts that no prompt needs: module, class, and what each is made with beside the database."""
+"""Parts that not every prompt needs: module, class, and what each is made with beside the database."""
 
 
 class SqliteStore:
@@ -89,6 +91,7 @@ class SqliteStore:
     in_step: InStep
     distil_batches: DistilBatchRows
     rationales: RationaleRows
+    commands: CommandRows
     code_graph: CodeGraph
     spending: Spending
     model_answers: Answers

@@ -6,7 +6,7 @@ from howcome.learn.draft import Draft
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.learn.scene import Action
+    from howcome.learn.actions import Action
     from howcome.learn.sources.seen import Seen
 
 MAX_LATER = 12
