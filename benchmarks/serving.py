@@ -209,6 +209,19 @@ def _hooks(bench: Bench) -> None:
         bench.report.figure(f"hook in the client, {form}: median", middle(times), "ms", note=note)
         bench.report.figure(f"hook in the client, {form}: 95 of 100", share(times, 0.95), "ms")
         bench.report.figure(f"prompt to the model's request, {form}: median", middle(arrivals), "ms")
+    times = tool_hooks(desk)
+    bench.report.figure("hook of a tool call in the client, mcp_tool: median", middle(times), "ms")
+    bench.report.figure("hook of a tool call in the client, mcp_tool: 95 of 100", share(times, 0.95), "ms")
+
+
+def tool_hooks(desk: Any) -> list[float]:
+    """Milliseconds that the client waited before each shell call of a session, as it notes them, but for the first."""
+    from tests.client import call, say
+
+    calls = [call("Bash", command=f"echo {number}", description="count") for number in range(PROMPTS + 1)]
+    records = desk.ask("count", [*calls, say("Done.")]).transcript()
+    notes = [record["attachment"] for record in records if isinstance(record.get("attachment"), dict)]
+    return [float(note["durationMs"]) for note in notes if note.get("hookEvent") == "PreToolUse"][1:]
 
 
 def _fill(bench: Bench, desk: Any) -> None:

@@ -89,7 +89,9 @@ FIELDS = (
     Field("recall_limit", 3, "Sentences, or excerpts, that a prompt may get at most.", 0, 10),
     Field("recall_chars", 4000, "Characters that a prompt may get at most, of excerpts.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
-    Field("prompt_deadline_ms", 1200, "A prompt hook ends by then, with or without an answer.", 50, 20000),
+    Field(
+        "prompt_deadline_ms", 1200, "A hook of a prompt or a tool ends by then, with or without an answer.", 50, 20000
+    ),
     Field("ingest_deadline_ms", 5000, "A Stop, SubagentStop or PreCompact hook ends by then.", 50, 20000),
     Field("start_deadline_ms", 1500, "A SessionStart or SessionEnd hook ends by then.", 50, 20000),
     Field("embedding", "auto", _EMBEDDING, choices=EMBEDDERS),

@@ -369,6 +369,13 @@ def test_sessions_are_listed_by_when_something_happened_last(store: Store) -> No
     late = Transcript(store, "/t/oldest.jsonl", session="oldest")
     late.add(late.answer("again", ts_ms=START_MS + 60_000, record_id="late"))
     assert store.sessions.recent(quay, 1)[0].name == "oldest"
+    before = store.sessions.recent(quay, 9, before_ms=START_MS + 50_005)
+    assert [one.name for one in before] == ["newest", "middle", "oldest"]
+    assert [one.name for one in store.sessions.recent(quay, 9, before_ms=START_MS + 50_000)] == ["middle", "oldest"]
+    [row], project = store.sessions.named("newest"), quay.project_id
+    asked, ended = store.sessions.ends(row, project)
+    assert ended is not None
+    assert store.sessions.ends(row, project, START_MS + 50_005) == (asked, None)
 
 
 def test_the_store_counts_what_it_holds(store: Store) -> None:

@@ -73,6 +73,20 @@ def hand(store: Store) -> Memories:
     return Memories(store, lambda: next(moments))
 
 
+def test_how_often_something_was_said_is_asked_as_it_was(store: Store) -> None:
+    """In how many sessions, when last, and where, by then."""
+    for number in range(3):
+        talk = Transcript(store, f"/t/{number}.jsonl", session=f"s{number}")
+        talk.add(talk.answer(WAIT, ts_ms=START_MS + 1000 * number))
+    distil(store)
+    memory, then_ms = one(store, "waits 30s"), START_MS + 1500
+    assert store.candidates.told_of([memory.key])[memory.key].sessions == 3
+    assert store.candidates.told_of([memory.key], then_ms)[memory.key].sessions == 2
+    [before] = store.memories.select(EVERYTHING, MemoryFilter(before_ms=then_ms), 9)
+    assert (before.said_ms, len(before.evidence), len(memory.evidence)) == (START_MS + 1000, 2, 3)
+    assert store.memories.select(EVERYTHING, MemoryFilter(before_ms=START_MS), 9) == []
+
+
 def test_what_was_said_becomes_memories_with_their_evidence(store: Store) -> None:
     """Once each, with every time it was said; the report counts."""
     rows = Transcript(store).say("why?", f"{WAIT}\nKEEP decision: tiny", "and?", WAIT, "more?", CORE)

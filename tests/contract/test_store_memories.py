@@ -140,6 +140,32 @@ def test_a_status_is_set_in_place(kept: Memories) -> None:
         kept.update(memory.id)
 
 
+def test_memories_are_asked_as_they_were(store: Store, kept: Memories) -> None:
+    """What was superseded, pinned or resolved since was not yet; what is forgotten is not brought back."""
+    Transcript(store).say("gauge queue?", "Kafka.")
+    first, _ = kept.add("the gauge queue is Kafka", project=QUAY)
+    gone, _ = kept.add("the gauge queue leaks", project=QUAY)
+    then_ms = gone.created_ms + 1
+    kept.update(first.id, text="the gauge queue is NATS")
+    open_end, _ = kept.add("the gauge queue has no test", project=QUAY)
+    later_ms = open_end.created_ms + 1
+    kept.update(open_end.id, status="resolved")
+    kept.pin(open_end.id)
+    kept.forget(gone.id)
+
+    def at(moment_ms: int | None) -> list[str]:
+        wanted = MemoryFilter(status="open", before_ms=moment_ms)
+        return sorted(one.text for one in store.memories.select(scope_of(store, QUAY), wanted, 9))
+
+    assert at(None) == ["the gauge queue is NATS"]
+    assert at(then_ms) == ["the gauge queue is Kafka"]
+    assert at(later_ms) == ["the gauge queue has no test", "the gauge queue is NATS"]
+    assert found(store, "gauge queue Kafka", before_ms=then_ms, is_then=True) == ["the gauge queue is Kafka"]
+    assert found(store, "gauge queue Kafka", before_ms=then_ms) == []
+    assert store.memories.by_row([first.row], then_ms)[first.row].is_live
+    assert store.memories.by_row([open_end.row], later_ms)[open_end.row].pinned_ms is None
+
+
 def test_forgetting_is_soft(store: Store, kept: Memories) -> None:
     """Out of every search and listing, shown when asked for, restored as it was; twice is once."""
     memory, _ = kept.add("gauge nine is broken", project=QUAY)

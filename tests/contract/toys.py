@@ -6,6 +6,7 @@ It says what an adapter has to do, and shows that nobody above the port knows th
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
 from collections import Counter
@@ -415,19 +416,34 @@ class ToySessions:
     def of_event(self, row: int) -> int | None:
         return self._disk.rows[row - 1].session if 0 < row <= len(self._disk.rows) else None
 
-    def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:
-        del session_id, project_id
-        return None, None
+    def ends(
+        self, session_id: int, project_id: int | None, before_ms: int | None = None
+    ) -> tuple[int | None, int | None]:
+        del project_id
+        held = [one for one in self._log.session(session_id) if before_ms is None or one.order_ms < before_ms]
+        asked = (one.row for one in held if one.kind == events.USER_PROMPT)
+        ended = (one.row for one in reversed(held) if one.kind == events.ASSISTANT_TEXT)
+        return next(asked, None), next(ended, None)
 
     def of_memory(self, row: int) -> dict[str, str]:
         del row
         return {}
 
-    def recent(self, scope: Scope, limit: int) -> list[SessionSummary]:
+    def recent(
+        self,
+        scope: Scope,
+        limit: int,
+        among: Sequence[int] | None = None,
+        since_ms: int = 0,
+        before_ms: int | None = None,
+    ) -> list[SessionSummary]:
+        assert among is None
         found = []
         for row, (name, client, project) in enumerate(self._disk.sessions, 1):
             if scope.is_everything or project == scope.project_id:
-                held = self._log.session(row)
+                held = [one for one in self._log.session(row) if before_ms is None or one.order_ms < before_ms]
+                if not held or max(one.order_ms for one in held) < since_ms:
+                    continue
                 prompt = next((event for event in held if event.kind == events.USER_PROMPT), held[0])
                 times = [event.order_ms for event in held]
                 columns = (row, name, client, self._disk.root(project), min(times), max(times), len(held))
@@ -517,6 +533,10 @@ class ToyInjections:
     def memories_known(self, session: str) -> set[int]:
         del session
         return set()
+
+    def rehearse(self) -> None:
+        self._disk = copy.copy(self._disk)
+        self._disk.injected = []
 
 
 _DISKS: dict[str, Disk] = {}

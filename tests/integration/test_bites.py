@@ -130,8 +130,9 @@ def judged(folder: Path) -> None:
     (folder / "judged_prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_what_is_said_is_measured_by_the_grades_of_readers(tmp_path: Path) -> None:
+def test_what_is_said_is_measured_by_the_grades_of_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of the helping exchange that holds the words helps; the chore is met with silence."""
+    monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")  # what it says is not said again
     judged(tmp_path / "data" / "one")
     done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--sheet", str(tmp_path / "sheet.jsonl"))
     assert done.returncode == 0, done.stderr
@@ -165,8 +166,14 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
     path = write(
         tmp_path / "running.jsonl",
         talk.user("make the poller retry, and never wake the buoy twice"),
-        talk.call("Edit", "toolu_1", file_path="quay/poller.py", old_string="a", new_string="b"),
+        talk.call("Read", "toolu_0", file_path=f"{CWD}/quay/gauge.py"),
+        talk.result("toolu_0", "a = 1"),
+        talk.call("Edit", "toolu_1", file_path=f"{CWD}/quay/poller.py", old_string="a", new_string="b"),
         talk.result("toolu_1", "ok"),
+        talk.call("Bash", "toolu_4", command="make tides 2>&1 | tail -5"),
+        talk.result("toolu_4", "done"),
+        talk.call("Bash", "toolu_5", command="make tides 2>&1 | grep ebb | head -3"),
+        talk.result("toolu_5", "ebb"),
         talk.call("Bash", "toolu_2", command="pytest tests/test_poller.py"),
         talk.result("toolu_2", "1 failed", is_error=True),
         talk.call("Bash", "toolu_3", command="ls quay | head"),
@@ -178,7 +185,9 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
     assert "five times" not in said(path, question, "running")
     for answer in (compacted(path, "PreCompact"), begun(path, "running", source="compact")):
         assert answer.startswith("<howcome-memory")
-        assert "quay/poller.py" in answer
+        assert f"Changed files (below {CWD}/quay/), the last first: poller.py\n" in answer
+        assert f"Looked at (below {CWD}/quay/), the last first: gauge.py\n" in answer
+        assert answer.count("make tides") == 1
         assert "`pytest tests/test_poller.py` failed" in answer
         assert "never wake the buoy twice" in answer
         assert "ls quay" not in answer
@@ -206,6 +215,24 @@ def test_how_the_last_session_on_a_branch_ended_is_said_once(tmp_path: Path, sto
         assert (b"five times" in hook("UserPromptSubmit", data).stdout) == is_told
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/other\n")
     assert "Last on this branch" not in begun(tmp_path / "b.jsonl", "third", cwd=str(folder))
+
+
+def test_on_a_branch_where_everything_is_done_nothing_is_said_of_the_last_sessions(
+    tmp_path: Path, store_folder: Path
+) -> None:
+    """What was done last there is nothing to who begins something else."""
+    assert not store_folder.exists()
+    folder = tmp_path / "quay"
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/tides\n")
+    for at in range(4):
+        talk = Claude(f"task-{at}", cwd=str(folder), gitBranch="tides", start=100 * at)
+        write(
+            tmp_path / "t" / f"{at}.jsonl", talk.user(f"mend gauge {at}"), talk.text(f"`Gauge{at}` reads depth again.")
+        )
+        assert run("import", str(tmp_path / "t")).returncode == 0
+        first = begun(tmp_path / "b.jsonl", f"new-{at}", cwd=str(folder))
+        assert (f"`Gauge{at}` reads depth" in first) == (at < 3)
 
 
 def test_the_briefing_quotes_no_tool_and_no_other_project(tmp_path: Path, store_folder: Path) -> None:

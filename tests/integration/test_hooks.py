@@ -20,9 +20,7 @@ from howcome.store.sqlite import SqliteStore
 
 EVENTS = tuple(HOOK_FIELDS)
 OTHERS = (
-    "PreToolUse",
     "PostToolUse",
-    "PostToolUseFailure",
     "Notification",
     "SubagentStart",
     "PostCompact",

@@ -20,6 +20,10 @@ INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
 
+COMMANDS_S = 0.5
+"""A hook that finds the commands of a whole history new leaves most of them to the next, and to the worker."""
+
+
 class Indexing:
     """The search index and vectors: behind the log, and catching up."""
 
@@ -50,7 +54,15 @@ class Indexing:
         """Catches up, and lets others write."""
         added = self.catch_up(deadline)
         self.release()
+        self.note_commands(None if deadline is None else min(deadline, time.monotonic() + COMMANDS_S))
         return added
+
+    def note_commands(self, deadline: float | None = None) -> None:
+        """Looks through what the shell ran in rows that are new: what failed, and what then worked."""
+        from howcome.learn.command_runs import catch_up
+
+        if not self._store.is_read_only:
+            catch_up(self._store, deadline)
 
     def lag(self) -> int:
         """How many rows no search finds yet."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from howcome.app.models import Models
     from howcome.app.projects import Projects
     from howcome.domain.stored import Found, Reminder
+    from howcome.recall.acting import Ledger, Mended
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
@@ -67,11 +68,42 @@ class Searching:
             vectors=self._models.vectors if is_loaded else None,
         )
 
-    def briefing(self, cwd: str, branch: str, limit_tokens: int) -> list[tuple[str, Reminder | None]]:
-        """What a new session in a folder is told: lines, each with what it is from; see `recall.briefing`."""
+    def after_failure(
+        self, command: str, output: str, *, cwd: str, session: str, then_ms: int | None = None
+    ) -> Mended | None:
+        """The other command that worked in an earlier session where this one failed; see `recall.acting`."""
+        return self._ledger(cwd, session, then_ms).after_failure(command, output)
+
+    def before_run(self, command: str, *, cwd: str, session: str, then_ms: int | None = None) -> Mended | None:
+        """The same before a command runs that failed each time."""
+        return self._ledger(cwd, session, then_ms).before_run(command)
+
+    def before_edit(self, path: str, *, cwd: str, session: str) -> Reminder | None:
+        """What is to be kept to, or failed, and names exactly this file."""
+        from howcome.recall.acting import of_file
+
+        return of_file(self._store, self._projects.scope_of(cwd), session, path)
+
+    def _ledger(self, cwd: str, session: str, then_ms: int | None) -> Ledger:
+        from howcome.recall.acting import Ledger
+
+        return Ledger(self._store, self._projects.scope_of(cwd), session, then_ms)
+
+    def briefing(
+        self, cwd: str, branch: str, limit_tokens: int, then_ms: int | None = None
+    ) -> list[tuple[str, Reminder | None]]:
+        """What a new session in a folder is told: lines, each with what it is from; see `recall.briefing`.
+
+        `then_ms`: as it was at that moment, as with `recall`.
+        """
         from howcome.recall.briefing import Briefing
 
-        return Briefing(self._store, self._projects.scope_of(cwd), now_ms()).lines(branch, limit_tokens)
+        scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms
+        return Briefing(self._store, scope, moment_ms, then_ms).lines(branch, limit_tokens)
+
+    def rehearse(self) -> None:
+        """From now on answers as if no session had been told anything yet; what it tells them leaves no trace."""
+        self._store.injections.rehearse()
 
     def forget_said(self, session: str) -> None:
         """Lets everything be said to a session again: its window no longer holds it."""

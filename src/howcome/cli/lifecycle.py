@@ -75,7 +75,7 @@ def _agents(default: str) -> Callable[[_Command], _Command]:
     type=click.Choice(HOOK_FORMS),
     default="auto",
     show_default=True,
-    help="How Claude Code's prompt hook is answered: by a command, or by the running MCP server (2.1.118+).",
+    help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+).",
 )
 @click.option("--no-permissions", is_flag=True, help="Let Claude Code ask before each search of memory.")
 @click.option("--no-import", is_flag=True, help="Do not read the sessions that are already there.")

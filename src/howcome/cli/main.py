@@ -29,7 +29,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Search by meaning": {"model": "model"},
     "Code": {"graph": "graph"},
     "Spend": {"spending": "spending"},
-    "Measure": {"eval": "evaluate"},
+    "Measure": {"eval": "evaluate", "replay": "replaying"},
     "For agents": {"mcp": "doors", "hook": "doors"},
 }  # fmt: skip
 """Every command by section, with the module in `commands` that holds it: only the one that is asked for is imported."""

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from howcome.domain.events import Event
 
 
+class Called:
+    """A tool call of a running session: its id, the tool, what it was called with, and its error, None for none."""
+
+    __slots__ = ("error", "id", "input", "tool")
+
+    def __init__(self, ident: str, tool: str, values: Mapping[str, object], error: str | None) -> None:
+        self.id, self.tool, self.input, self.error = ident, tool, values, error
+
+
 class History(ABC):
     """Where a client's transcripts lie, and how they are read. By itself: files of lines, wherever below the roots."""
 
@@ -111,6 +120,10 @@ class History(ABC):
     def recent_text(self, path: str) -> str:
         """The last words of a running transcript, for prompts that only point at them."""
         return ""
+
+    def recent_calls(self, path: str) -> list[Called]:
+        """The last tool calls of a running transcript that have a result, newest first."""
+        return []
 
 
 class Wiring(ABC):

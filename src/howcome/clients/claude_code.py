@@ -9,26 +9,41 @@ from __future__ import annotations
 import os
 
 from howcome.clients.base import Client, History, Wiring
-from howcome.clients.hook import CAPTURE, CATCH_UP, FLUSH, INGEST, PROMPT, RECALL, START, Hook, as_text
+from howcome.clients.hook import (
+    ABOUT_TO,
+    CAPTURE,
+    CATCH_UP,
+    FAILED,
+    FLUSH,
+    INGEST,
+    PROMPT,
+    RECALL,
+    START,
+    Hook,
+    as_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from howcome.clients.base import Called
     from howcome.clients.records import Record
     from howcome.clients.wiring import Entry, Install, Wired
 
 HOOKS = {
     "SessionStart": Hook(CATCH_UP, START, timeout=20),
     "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5),
+    "PreToolUse": Hook(ABOUT_TO, PROMPT, timeout=5, matcher="Bash|Edit|Write|MultiEdit|NotebookEdit", is_wired=False),
+    "PostToolUseFailure": Hook(FAILED, PROMPT, timeout=5, matcher="Bash"),
     "PreCompact": Hook(FLUSH, INGEST, timeout=20, shape=as_text),
     "Stop": Hook(CAPTURE, INGEST, timeout=20),
     "SubagentStop": Hook(CAPTURE, INGEST, timeout=20),
     "SessionEnd": Hook(CAPTURE, START, timeout=20),  # without one in the settings, all SessionEnd hooks share 1.5 s
 }
 """Timeouts in seconds. All events are known to every supported client: one that a client does not know makes it drop
-the whole file."""
+the whole file. PreToolUse comes with each call: some 45 ms as a command, and so it is wired through the server only."""
 
 READ_ONLY_TOOLS = (
     "search_memory",
@@ -42,15 +57,18 @@ READ_ONLY_TOOLS = (
 )
 """Tools that change nothing, which the client may call without asking; the others ask each time."""
 
-MCP_TOOL_EVENTS = frozenset(("UserPromptSubmit",))
-"""Events that the form `mcp` answers through the running MCP server. Never SessionStart: the client has no server
-then, and says so on its user's screen."""
-
 MCP_TOOL_SINCE = (2, 1, 118)
 
-MCP_TOOL_FIELDS = ("hook_event_name", "session_id", "transcript_path", "cwd", "prompt")
-"""Fields of the payload that are passed on. Each has to be named (there is no way to pass the payload whole); one that
-is missing arrives as an empty string; quotes, newlines and `${…}` inside a value arrive as they are."""
+COMMON_FIELDS = ("hook_event_name", "session_id", "transcript_path", "cwd")
+MCP_TOOL_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "UserPromptSubmit": ("prompt",),
+    "PreToolUse": ("tool_name", "tool_use_id", "tool_input.command", "tool_input.file_path"),
+    "PostToolUseFailure": ("tool_name", "tool_use_id", "tool_input.command", "error"),
+}
+"""Events that the form `mcp` answers through the running MCP server, and the fields of the payload that are passed on,
+beside the common ones, under their last names. Each has to be named (there is no way to pass the payload whole); one
+that is missing arrives as an empty string; quotes, newlines and `${…}` inside a value arrive as they are.
+Never SessionStart: the client has no server then, and says so on its user's screen."""
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((
@@ -88,6 +106,11 @@ class _History(History):
         from howcome.clients.claude_code_tail import recent_text
 
         return recent_text(path)
+
+    def recent_calls(self, path: str) -> list[Called]:
+        from howcome.clients.claude_code_tail import recent_calls
+
+        return recent_calls(path)
 
 
 class _Wiring(Wiring):
@@ -165,12 +188,14 @@ def _hooks(install: Install, form: str) -> list[Entry]:
     """One handler for each event."""
     from howcome.clients.wiring import HOOK, SERVER, Entry
 
-    fields = {name: f"${{{name}}}" for name in MCP_TOOL_FIELDS}
-    tool = {"type": "mcp_tool", "server": SERVER, "tool": "hook", "input": fields}
+    if form != "mcp":
+        return install.hooks(CLIENT.wired_hooks())
     entries = install.hooks(HOOKS)
     for number, (event, hook) in enumerate(HOOKS.items()):
-        if form == "mcp" and event in MCP_TOOL_EVENTS:
-            entries[number] = Entry(HOOK, ("hooks", event), {**tool, "timeout": hook.timeout})
+        if event in MCP_TOOL_FIELDS:
+            fields = {name.rpartition(".")[2]: f"${{{name}}}" for name in (*COMMON_FIELDS, *MCP_TOOL_FIELDS[event])}
+            tool = {"type": "mcp_tool", "server": SERVER, "tool": "hook", "input": fields, "timeout": hook.timeout}
+            entries[number] = Entry(HOOK, ("hooks", event), tool, hook.matcher)
     return entries
 
 

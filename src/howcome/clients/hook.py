@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     Shape = Callable[[str, str], str]
     """An event and what is to be said → what the hook writes."""
 
-RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH = (
-    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool", "flush",
+RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH, ABOUT_TO, FAILED = (
+    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool", "flush", "about_to", "failed",
 )  # fmt: skip
 """Who answers an event, by their names in `hooks/handlers`."""
 
@@ -30,10 +30,11 @@ class Hook:
         deadline_setting: The setting that bounds the answer.
         timeout: What the agent's settings say, in the agent's own unit; None where they say nothing.
         shape: How the answer looks.
-        is_wired: Whether `init` installs it; all are answered.
+        is_wired: Whether `init` installs it as a command; all are answered.
+        matcher: Which tools it is for, in the agent's own words; '' for an event that is of no tool, or for all.
     """
 
-    __slots__ = ("deadline_setting", "handler", "is_wired", "shape", "timeout")
+    __slots__ = ("deadline_setting", "handler", "is_wired", "matcher", "shape", "timeout")
 
     def __init__(
         self,
@@ -43,9 +44,10 @@ class Hook:
         timeout: int | None = None,
         shape: Shape | None = None,
         is_wired: bool = True,
+        matcher: str = "",
     ) -> None:
         self.handler, self.deadline_setting, self.timeout = handler, deadline_setting, timeout
-        self.shape, self.is_wired = shape or as_context, is_wired
+        self.shape, self.is_wired, self.matcher = shape or as_context, is_wired, matcher
 
 
 def is_cursors(payload: Payload) -> bool:

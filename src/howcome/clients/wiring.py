@@ -31,11 +31,15 @@ Form = Literal["json", "jsonc", "toml"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing of ours in a file: its kind, its path of keys, and the value that was written there."""
+    """One thing of ours in a file: its kind, its path of keys, and the value that was written there.
+
+    `matcher`: of a hook in a group, which tools it is for.
+    """
 
     kind: str
     path: tuple[str, ...]
     value: object
+    matcher: str = ""
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -80,9 +84,13 @@ class Install:
 
     def hooks(self, hooks: Mapping[str, Hook]) -> list[Entry]:
         """Hooks in the shape that most agents read."""
-        handler = {"type": "command"}
         return [
-            Entry(HOOK, ("hooks", event), {**handler, "command": self.hook_command(event), "timeout": hook.timeout})
+            Entry(
+                HOOK,
+                ("hooks", event),
+                {"type": "command", "command": self.hook_command(event), "timeout": hook.timeout},
+                hook.matcher,
+            )
             for event, hook in hooks.items()
         ]
 

@@ -40,6 +40,13 @@ def words_and_outcome(text: str) -> tuple[str, str]:
     return (found[1], found[2] or "") if found else ("", "")
 
 
+def failed_and_worked(text: str) -> tuple[str, str]:
+    """The commands of a memory of a command that failed and the one that worked, without what was complained of."""
+    failed, mark, rest = text.partition("` failed: ")
+    worked = rest.removesuffix("` worked.").rpartition(". `")[2] if mark and rest.endswith("` worked.") else ""
+    return (failed.removeprefix("`"), worked) if worked else ("", "")
+
+
 TRUST = (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL, events.ORIGIN_TASK, events.ORIGIN_ASSISTANT, events.ORIGIN_USER)
 """Whose words are trusted how far, the least first: a memory has the origin of the least trusted of its sources."""
 

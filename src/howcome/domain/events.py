@@ -32,11 +32,12 @@ STORED_KINDS = (*KINDS, RATIONALE)
 TURN_KINDS = (USER_PROMPT, ASSISTANT_TEXT)
 """What a person or the agent said: the passages that answer most questions."""
 
+SHELLS = ("bash", "shell", "run_shell_command", "local_shell", "exec_command", "execute", "terminal", "run_command")
 EDITORS = (
     "edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "str_replace_editor", "replace",
     "write_file", "apply_patch", "patch", "create_file", "edit_file",
 )  # fmt: skip
-"""Tools that change a file, of every agent, in lower case."""
+"""Tools that run a command, and tools that change a file, of every agent, in lower case."""
 
 SEARCHED_KINDS = (*TURN_KINDS, TOOL_CALL, TOOL_RESULT)
 """What is searched: thoughts and boundaries are kept, and shown where they stand."""

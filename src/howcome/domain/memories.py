@@ -225,12 +225,12 @@ class MemoryFilter:
     """Which memories a listing shows, beside its scope: by default the live ones.
 
     `is_global_only` leaves out those of projects, `is_own_only` those that hold everywhere; `with_purged` shows stones,
-    which have no text.
+    which have no text. `before_ms`: as it was at that moment; what was forgotten since stays forgotten.
     """
 
     __slots__ = (
-        "agent", "is_global_only", "is_own_only", "source", "status", "type", "with_forgotten", "with_purged",
-        "with_superseded",
+        "agent", "before_ms", "is_global_only", "is_own_only", "source", "status", "type", "with_forgotten",
+        "with_purged", "with_superseded",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
@@ -245,8 +245,10 @@ class MemoryFilter:
         is_global_only: bool = False,
         is_own_only: bool = False,
         source: str | None = None,
+        before_ms: int | None = None,
     ) -> None:
         self.type, self.agent, self.status, self.source = type, agent, status, source
+        self.before_ms = before_ms
         self.is_global_only, self.is_own_only = is_global_only, is_own_only
         self.with_forgotten, self.with_superseded, self.with_purged = with_forgotten, with_superseded, with_purged
 

@@ -217,12 +217,13 @@ class Filter:
 
     `before_ms` leaves out what is not older, `since_ms` what is; `without` names sessions (row ids) to leave out,
     `sessions` the only ones wanted; `kinds`, `origins` and `agent_id` (a subagent's) narrow events to those,
-    `memory_types` and `agent` (its owner) memories (None: all); `subsystem` narrows both to a part of the project.
+    `memory_types` and `agent` (its owner) memories (None: all); `subsystem` narrows both to a part of the project. With
+    `is_then` memories are asked as they were at `before_ms`: not as what has become of them since.
     """
 
     __slots__ = (
-        "agent", "agent_id", "before_ms", "kinds", "memory_types", "origins", "scope", "sessions", "since_ms",
-        "subsystem", "without",
+        "agent", "agent_id", "before_ms", "is_then", "kinds", "memory_types", "origins", "scope", "sessions",
+        "since_ms", "subsystem", "without",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
@@ -239,11 +240,17 @@ class Filter:
         agent: str | None = None,
         agent_id: str | None = None,
         subsystem: Subsystem | None = None,
+        is_then: bool = False,
     ) -> None:
-        self.agent_id, self.subsystem = agent_id, subsystem
+        self.agent_id, self.subsystem, self.is_then = agent_id, subsystem, is_then
         self.scope, self.before_ms, self.since_ms, self.without = scope, before_ms, since_ms, tuple(without)
         self.sessions = None if sessions is None else tuple(sessions)
         self.kinds, self.origins, self.memory_types, self.agent = kinds, origins, memory_types, agent
+
+    @property
+    def then_ms(self) -> int | None:
+        """The moment as of which memories are asked; None: now."""
+        return self.before_ms if self.is_then else None
 
     @property
     def is_never(self) -> bool:
@@ -265,6 +272,7 @@ class Filter:
             agent=self.agent,
             agent_id=self.agent_id,
             subsystem=self.subsystem,
+            is_then=self.is_then,
         )
 
 

@@ -44,8 +44,11 @@ SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
 set gives in words."""
 
-_CHOSEN = ("HOWCOME_EMBEDDING", "HOWCOME_RERANK", "HOWCOME_LLM", "HOWCOME_DISTILLER")
-"""What the only settings of the environment that count begin with: by which models, if any, is for the user to say."""
+_CHOSEN = (
+    "HOWCOME_EMBEDDING", "HOWCOME_RERANK", "HOWCOME_LLM", "HOWCOME_DISTILLER", "HOWCOME_INJECT", "HOWCOME_BRIEFING",
+)  # fmt: skip
+"""What the only settings of the environment that count begin with: by which models, and what is said, is for the user
+to choose."""
 
 _WARM_UP = "what was said"
 """Asked before the clock runs: what a process loads once is no part of a search's time."""

@@ -88,7 +88,7 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
             found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)[::-1]
             sources = app.memories.told_of(found)
             memories = [_kept(memory, sources.get(memory.key), app) for memory in found]
-            told = _events(app)
+            told = events_of(app)
             embedder = app.models.embedder if app.models.vectors is not None else None
             return Distilled(
                 folder.name, notes, traps, memories, verbatim(_prompts(told)),
@@ -169,7 +169,7 @@ def _kept(memory: Memory, told: Told | None, app: App) -> Kept:
     return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source_of(memory, told))
 
 
-def _events(app: App) -> dict[str, list[StoredEvent]]:
+def events_of(app: App) -> dict[str, list[StoredEvent]]:
     """Every event by its session, in their order, with its text."""
     found: dict[str, list[StoredEvent]] = {}
     for first in range(0, app.events.last_row() + 1, ROWS_A_STEP):

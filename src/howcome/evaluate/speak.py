@@ -10,37 +10,33 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from howcome.domain import events
-from howcome.domain.text import tokens
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import find, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
-from howcome.evaluate.note_run import import_set
+from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
+from howcome.evaluate.ledger import Replayed, joined, replay
+from howcome.evaluate.note_run import events_of, import_set
 from howcome.evaluate.notes import Share, stems
-from howcome.recall.bites import bite_lines
+from howcome.evaluate.replay import BLOCK_TOKENS, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from howcome.app import App
     from howcome.domain.stored import Reminder
+    from howcome.evaluate.replay import Line, Moment
 
     Progress = Callable[[str], None]
 
 HELPS, RELATED, NOISE = 2, 1, 0
-QUOTE_SHARE = 0.7
 SAME_MS, SAME_MINUTE_MS = 2_000, 60_000
 """How near a row's time of an exchange has to be: `exchange_at` is exact, `when` says the minute."""
 
-BLOCK_TOKENS = 35
-"""What stands around the lines of a block."""
-
-LAST_PROMPTS = 3
+LENGTHS = ((5, "to 5 words"), (15, "to 15 words"), (50, "to 50 words"), (10**9, "longer"))
 CHORES = (
     "ok", "yes please", "continue", "thanks, commit it", "run the tests", "looks good, push it", "go ahead", "stop",
     "commit and push", "fix the typo", "run it again", "format the code", "what time is it?", "ja, mach weiter",
@@ -68,6 +64,15 @@ class Asked:
     after: Sequence[str]
     lines: Sequence[Told]
     can_help: bool
+    kind: str = ""
+    wants: Sequence[Want] = ()
+    held_tokens: int = 0
+    """What all lines cost that the window held by then."""
+
+    @property
+    def length(self) -> str:
+        """How long the prompt is, in classes."""
+        return next(name for most, name in LENGTHS if len(self.prompt.split()) <= most)
 
     @property
     def grade(self) -> int:
@@ -77,11 +82,17 @@ class Asked:
 
 @dataclass
 class Spoken:
-    """What was measured of one set. `foreign`: prompts of others that were answered; `chores`: chores."""
+    """What was measured of one set.
+
+    `foreign`: prompts of others that were answered; `chores`: chores; `repeats`: lines that their window held already;
+    `ledger`: commands.
+    """
 
     asked: list[Asked] = field(default_factory=list)
     foreign: Share = field(default_factory=lambda: Share(0, 0))
     chores: Share = field(default_factory=lambda: Share(0, 0))
+    repeats: Share = field(default_factory=lambda: Share(0, 0))
+    ledger: Replayed = field(default_factory=Replayed)
 
     def figures(self) -> dict[str, Share | float]:
         """Shares of prompts (spoke), of blocks, of prompts that could be helped (coverage), of lines; tokens."""
@@ -99,9 +110,26 @@ class Spoken:
             "unjudged": Share(sum(line.grade is None for line in lines), len(lines)),
             "foreign": self.foreign,
             "chores": self.chores,
+            "repeats": self.repeats,
+            "in_time_quotes": self._in_time("quote"),
+            "in_time_missing": self._in_time("missing"),
+            "in_time_tokens": float(median([one.held_tokens for one in self.asked] or [0])),
             "tokens_p50": float(median(costs)) if costs else 0.0,
             "noise_tokens_per_prompt": wasted / len(self.asked) if self.asked else 0.0,
         }
+
+    def _in_time(self, what: str) -> Share:
+        """Of what was wanted the share that a line held in time: what is missing once, at most of its prompts."""
+        wants = [want for one in self.asked for want in one.wants if want.what == what]
+        things = distinct(wants) if what == "missing" else [[want] for want in wants]
+        return Share(sum(2 * sum(want.is_held for want in thing) >= len(thing) for thing in things), len(things))
+
+    def by(self, what: str) -> dict[str, Spoken]:
+        """The prompts in groups: by `kind` or by `length`."""
+        groups: dict[str, Spoken] = {}
+        for one in sorted(self.asked, key=lambda one: (len(one.prompt.split()), one.kind)):
+            groups.setdefault(str(getattr(one, what)), Spoken()).asked.append(one)
+        return groups
 
 
 @dataclass(frozen=True)
@@ -114,33 +142,55 @@ class SpeakReport:
     def overall(self) -> Spoken:
         """All sets as one."""
         every = list(self.sets.values())
-        foreign, chores = (
+        foreign, chores, repeats = (
             Share(sum(share.count for share in shares), sum(share.of for share in shares))
-            for shares in ([one.foreign for one in every], [one.chores for one in every])
+            for shares in zip(*((one.foreign, one.chores, one.repeats) for one in every), strict=True)
         )
-        return Spoken([asked for one in every for asked in one.asked], foreign, chores)
+        ledger = joined(one.ledger for one in every)
+        return Spoken([asked for one in every for asked in one.asked], foreign, chores, repeats, ledger)
 
     def as_json(self) -> str:
         """For programs: shares and tokens by set."""
         named = {**self.sets, **({"overall": self.overall()} if len(self.sets) > 1 else {})}
-        return json.dumps({"speak": {name: _values(spoken.figures()) for name, spoken in named.items()}})
+        found: dict[str, object] = {
+            "speak": {
+                name: {**_values(spoken.figures()), "ledger": _values(spoken.ledger.figures())}
+                for name, spoken in named.items()
+            }
+        }
+        for what in GROUPED_BY:
+            groups = self.overall().by(what)
+            found[f"speak_by_{what}"] = {name: _values(_blocks(spoken)) for name, spoken in groups.items()}
+        return json.dumps(found)
 
     def as_markdown(self) -> str:
         """For people: a table, a column a set."""
         named = {**self.sets, **({"overall": self.overall()} if len(self.sets) > 1 else {})}
-        columns = [spoken.figures() for spoken in named.values()]
+        columns = [
+            spoken.figures() | {f"ledger: {name}": figure for name, figure in spoken.ledger.figures().items()}
+            for spoken in named.values()
+        ]
         rows = [f"| | {' | '.join(named)} |", "|---" * (len(named) + 1) + "|"]
         rows += [f"| {name} | {' | '.join(_shown(column[name]) for column in columns)} |" for name in columns[0]]
+        for what in GROUPED_BY:
+            rows += ["", f"| {what} | {' | '.join(OF_BLOCKS)} |", "|---" * (len(OF_BLOCKS) + 1) + "|"]
+            for name, spoken in self.overall().by(what).items():
+                rows.append(f"| {name} | {' | '.join(map(_shown, _blocks(spoken).values()))} |")
         return "\n".join(rows)
 
     def write_sheet(self, path: Path) -> int:
-        """Writes every line with its prompt, for a reader without context; how many."""
-        rows = [
+        """Writes for a reader without context: every line with its prompt, and what was wanted with each line that may
+        hold it; how many.
+        """  # noqa: D205 - one sentence
+        rows: list[dict[str, object]] = [
             {"id": line.id, "before": one.before, "prompt": one.prompt, "after": one.after, "line": line.line}
             for spoken in self.sets.values()
             for one in spoken.asked
             for line in one.lines
         ]
+        wants = [want for spoken in self.sets.values() for one in spoken.asked for want in one.wants]
+        near = {key: (want, line) for want in wants for key, line in want.near}
+        rows += [{"id": key, "wanted": want.text, "line": line} for key, (want, line) in near.items()]
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         return len(rows)
 
@@ -206,8 +256,16 @@ def _measured(
         root = f"/{folder.name}/{folder.name}"
         with pool.open(root) as app:
             app.index.finish()
+            app.search.rehearse()
             progress(f"{folder.name}: asking")
-            asked = [_asked(app, root, row, judged) for row in prompts]
+            sessions: dict[str, list[Mapping[str, object]]] = {}
+            for row in prompts:
+                sessions.setdefault(str(row["session"]), []).append(row)
+            asked, repeats = [], Share(0, 0)
+            for session, rows in sessions.items():
+                found, again = _session(app, root, session, rows, judged)
+                asked += found
+                repeats = Share(repeats.count + again.count, repeats.of + again.of)
             last_ms = app.events.last_ms()
 
             def is_answered(prompt: str) -> bool:
@@ -215,30 +273,54 @@ def _measured(
 
             foreign = [is_answered(str(row["prompt"])) for row in others]
             chores = [is_answered(prompt) for prompt in CHORES]
-        return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)))
+            progress(f"{folder.name}: replaying commands")
+            app.index.note_commands()
+            ledger = replay(app, root, events_of(app))
+            for example in ledger.examples():
+                progress(f"  {example}")
+        return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)), repeats, ledger)
 
 
-def _asked(app: App, root: str, row: Mapping[str, object], judged: Mapping[object, int]) -> Asked:
-    """One prompt, as it was then."""
-    prompt, then_ms = str(row["prompt"]), milliseconds_of(str(row["ts"]))
-    whole = app.events.session(app.events.session_named(str(row["session"]))[0], with_text=True)
-    said = [turn for turn in whole if turn.kind in events.TURN_KINDS and turn.agent_id is None]
-    texts = [("user: " if turn.kind == events.USER_PROMPT else "agent: ") + (turn.text or "") for turn in said]
-    place = next((at for at, turn in enumerate(said) if turn.order_ms >= then_ms), len(said))
-    before = [text for text in texts[:place] if text.startswith("user: ")][-LAST_PROMPTS:]
-    before += [text for text in texts[:place] if text.startswith("agent: ")][-1:]
-    found = app.search.recall(
-        prompt, cwd=root, session=str(row["session"]), recent=lambda: "\n".join(before), then_ms=then_ms
-    )
+def _session(
+    app: App, root: str, session: str, rows: Sequence[Mapping[str, object]], judged: Mapping[object, int]
+) -> tuple[list[Asked], Share]:
+    """The judged prompts of a session, replayed up to the last of them; and the lines that were told twice."""
+    by_time = {milliseconds_of(str(row["ts"])): row for row in rows}
+    asked, last_ms = [], max(by_time)
+    held: list[tuple[int, Line]] = []
+    told = again = 0
+    for moment in replayed(app, root, session, {ts_ms: str(row["prompt"]) for ts_ms, row in by_time.items()}):
+        held = [(window, line) for window, line in held if window == moment.window]
+        known = {line.text for _, line in held}
+        told, again = told + len(moment.lines), again + sum(line.text in known for line in moment.lines)
+        held += [(moment.window, line) for line in moment.lines]
+        row = by_time.get(moment.ts_ms) if moment.prompt is not None else None
+        if row is not None:
+            asked.append(_asked(app, row, moment, [line for _, line in held], judged))
+        if moment.ts_ms >= last_ms and moment.prompt is not None:
+            break
+    return asked, Share(again, told)
+
+
+def _asked(
+    app: App, row: Mapping[str, object], moment: Moment, held: Sequence[Line], judged: Mapping[object, int]
+) -> Asked:
+    """One prompt with its lines, and what its window held by then."""
     helpful = row["candidates"] if isinstance(row.get("candidates"), list) else []
     candidates = [one for one in helpful if isinstance(one, dict)]  # type: ignore[attr-defined]
     lines = []
-    for reminder, (head, text) in zip(found, bite_lines(found, then_ms), strict=True):
-        key = blake2b(f"{row['session']}\0{row['ts']}\0{text}".encode(), digest_size=8).hexdigest()
-        grade = judged.get(key, _grade(app, reminder, text, candidates))
-        lines.append(Told(key, head.partition("] ")[2] + text, tokens(head + text), grade))
-    can_help = any(one.get("grade") == HELPS for one in candidates)
-    return Asked(prompt, before, texts[place + 1 : place + 11], lines, can_help)
+    for line in moment.lines:
+        key = key_of(str(row["session"]), str(row["ts"]), line.text)
+        of_line = [] if line.reminder is None else [line.reminder]
+        grade = judged.get(key, next((_grade(app, one, line.text, candidates) for one in of_line), None))
+        lines.append(Told(key, line.head.partition("] ")[2] + line.text, line.tokens, grade))
+    return Asked(
+        str(row["prompt"]), moment.before, moment.after, lines,
+        can_help=any(one.get("grade") == HELPS for one in candidates),
+        kind=str(row.get("kind") or ""),
+        wants=wants_of(row, candidates, held, judged),
+        held_tokens=sum(line.tokens for line in held),
+    )  # fmt: skip
 
 
 def _grade(app: App, reminder: Reminder, text: str, candidates: Iterable[Mapping[str, object]]) -> int | None:
@@ -258,6 +340,15 @@ def _grade(app: App, reminder: Reminder, text: str, candidates: Iterable[Mapping
             continue  # of a helping exchange, in other words: a reader has to say
         best = max(best or NOISE, worth)
     return best
+
+
+OF_BLOCKS = ("spoke", "helps", "related", "noise", "unjudged")
+GROUPED_BY = ("kind", "length")
+
+
+def _blocks(spoken: Spoken) -> dict[str, Share | float]:
+    figures = spoken.figures()
+    return {name: figures[name] for name in OF_BLOCKS}
 
 
 def _values(figures: Mapping[str, Share | float]) -> dict[str, object]:

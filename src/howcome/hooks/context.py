@@ -10,6 +10,7 @@ from howcome.present.render import (
     BITES_HEADING,
     BRIEFING_HEADING,
     MANIFEST_HEADING,
+    NOTICE_HEADING,
     Rendered,
     block,
     entry,
@@ -18,7 +19,7 @@ from howcome.present.render import (
     said,
 )
 from howcome.present.views import contradiction_of, reminder_view, source_of
-from howcome.recall.bites import bite_lines
+from howcome.recall.bites import SHORT_ID_CHARS, bite_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,17 @@ def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, li
         parts.append(part)
         told.append(reminder)
     return (block(parts, nonce), told) if told else ("", [])
+
+
+def render_reminder(reminder: Reminder) -> tuple[str, list[Reminder]]:
+    """One line about what is done just now."""
+    head = f"[{reminder.source.id[:SHORT_ID_CHARS]}] "
+    return block([line(head, reminder.passages[0][1])], _nonce(reminder.source.key), BITES_HEADING), [reminder]
+
+
+def render_notice(text: str) -> str:
+    """One line about this session; '' for nothing."""
+    return block([line("", text)], os.urandom(4).hex(), NOTICE_HEADING) if text else ""
 
 
 def render_briefing(lines: Sequence[tuple[str, Reminder | None]]) -> tuple[str, list[Reminder]]:

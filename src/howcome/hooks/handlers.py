@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 MIN_PROMPT_CHARS = 4
 COMPACTED = "compact"
-MANIFEST_TOKENS = 900
+MANIFEST_TOKENS, SUMMARISER_TOKENS = 650, 250
+"""Of a manifest. The summariser has the window itself; and a client that compacts because somebody said so shows what
+it was told in the new window, too: both together stay below 1,000."""
+
 BRIEFING_SHARE = 0.5
 """Of its time a session's begin spends so much on what was not read yet, at most: the briefing needs the rest."""
 
@@ -162,6 +165,59 @@ def recall(asked: Asked) -> Reply:
     return Reply(context if said else "", app, session, said)
 
 
+def about_to(asked: Asked) -> Reply:
+    """A tool is about to run: the command that works instead, or what is known of the file, or nothing."""
+    app, session, cwd = _open(asked), asked.text("session_id"), asked.text("cwd")
+    command, path = _given(asked, "command"), _given(asked, "file_path")
+    if app is None:
+        return Reply()
+    if command:
+        mended = app.search.before_run(command, cwd=cwd, session=session)
+        return _reminding(asked, app, mended.reminder if mended is not None else None)
+    return _reminding(asked, app, app.search.before_edit(path, cwd=cwd, session=session) if path else None)
+
+
+def failed(asked: Asked) -> Reply:
+    """A command failed: what worked in its place before, or that it fails over and over; mostly nothing."""
+    app, command, error = _open(asked), _given(asked, "command"), asked.text("error")
+    if app is None or not command or asked.payload.get("is_interrupt") is True:
+        return Reply("", app)
+    session = asked.text("session_id")
+    found = app.search.after_failure(command, error, cwd=asked.text("cwd"), session=session)
+    if found is not None:
+        return _reminding(asked, app, found.reminder)
+    from howcome.clients.registry import is_clients
+    from howcome.hooks.context import render_notice
+    from howcome.recall.acting import spinning
+
+    path, history = asked.text("transcript_path"), asked.client.history
+    is_read = history is not None and is_clients(path, asked.settings.transcript_folders, asked.client.name)
+    calls = history.recent_calls(path) if history and is_read else []
+    before = (call for call in calls if call.id != asked.text("tool_use_id"))
+    return Reply(render_notice(spinning(command, error, before)), app)
+
+
+def _open(asked: Asked) -> App | None:
+    from howcome.app import open_for_recall
+
+    return None if asked.settings.inject == OFF else open_for_recall(asked.settings, asked.deadline)
+
+
+def _reminding(asked: Asked, app: App, found: Reminder | None) -> Reply:
+    if found is None:
+        return Reply("", app)
+    from howcome.hooks.context import render_reminder
+
+    context, said = render_reminder(found)
+    return Reply(context, app, asked.text("session_id"), said, asked.text("hook_event_name"))
+
+
+def _given(asked: Asked, name: str) -> str:
+    """What a tool was called with: in the object that a command is handed, or, through the server, beside the rest."""
+    values = asked.payload.get("tool_input")
+    return text_of(values if isinstance(values, dict) else asked.payload, name)
+
+
 def _is_command(prompt: str) -> bool:
     """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
     first = prompt.split(None, 1)[0]
@@ -246,7 +302,8 @@ def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     session = asked.text("session_id")
     if is_new:
         app.search.forget_said(session)
-    return Reply(render_manifest(app.learn.manifest(session, MANIFEST_TOKENS)), app)
+    limit_tokens = MANIFEST_TOKENS if is_new else SUMMARISER_TOKENS
+    return Reply(render_manifest(app.learn.manifest(session, limit_tokens)), app)
 
 
 def _with_time_to_index(asked: Asked) -> float:
@@ -282,6 +339,6 @@ def take_spool(asked: Asked) -> Reply:
 HANDLERS: dict[str, Handler] = {
     hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
     hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
-    hook.FLUSH: flush,
+    hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from howcome.clients.hook import Hook, Payload
     from howcome.settings import Settings
 
-PROMPT_SETTING = "prompt_deadline_ms"
 MAX_PAYLOAD_BYTES = 32 << 20
 _READ_BYTES = 1 << 16
 
@@ -54,6 +53,7 @@ def _serve(event: str, agent: str) -> None:
     hook = hook_of(agent, event)
     if hook is None:
         return
+    from howcome.clients.hook import RECALL
     from howcome.settings import ACTIVE, read_settings
 
     gc.disable()
@@ -63,7 +63,7 @@ def _serve(event: str, agent: str) -> None:
         _write(hook.shape(event, "").encode())  # some agents want a JSON value from every hook
         return
     deadline = time.monotonic() + getattr(settings, hook.deadline_setting) / 1000
-    is_prompt = hook.deadline_setting == PROMPT_SETTING
+    is_prompt = hook.handler == RECALL
     _thread.start_new_thread(_end_at, (deadline, settings.home, event, is_prompt))
     _write(_answer(event, agent, hook, settings, deadline))
     if is_prompt:

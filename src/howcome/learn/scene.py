@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-from itertools import chain
 
 from howcome.domain import events
 from howcome.domain.sentences import Sentence, sentences
+from howcome.learn.actions import Action, actions_of
 from howcome.learn.shell import commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from howcome.domain.stored import StoredEvent
     from howcome.learn.base import Exchange
 
 MAX_TYPED_CHARS = 1_500
 """What a person types is short; a longer prompt is a plan, a paste or a dictation of several things."""
-
-MAX_RESULT_CHARS = 20_000
-SHELLS = frozenset(
-    ("bash", "shell", "run_shell_command", "local_shell", "exec_command", "execute", "terminal", "run_command")
-)
 
 PLANNERS = frozenset(("exitplanmode", "exit_plan_mode"))
 ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
@@ -100,86 +94,6 @@ class Said:
         return self._sentences
 
 
-class Action:
-    """A tool call with its result, where one came.
-
-    Attributes:
-        tool: What was called, in lower case.
-        is_shell: Whether it ran a command; `is_edit`: whether it changed a file.
-        has_failed: Whether its result says that it failed; `has_succeeded`: whether one came that does not.
-        place: Number of the call among the events of the exchange; `result_place`: of its result, or of the call.
-    """
-
-    __slots__ = (
-        "_command",
-        "_input",
-        "_output",
-        "call",
-        "has_failed",
-        "has_succeeded",
-        "is_edit",
-        "is_shell",
-        "place",
-        "result",
-        "result_place",
-        "tool",
-    )
-
-    def __init__(self, call: StoredEvent, place: int) -> None:
-        self.call, self.place, self.result_place = call, place, place
-        self.result: StoredEvent | None = None
-        self.has_failed = self.has_succeeded = False
-        self._input: Mapping[str, object] | None = None
-        self._command: str | None = None
-        self._output: str | None = None
-        self.tool = (call.tool or "").lower()
-        self.is_shell, self.is_edit = self.tool in SHELLS, self.tool in events.EDITORS
-
-    def answer(self, result: StoredEvent, place: int) -> None:
-        """Takes the result that came of it."""
-        self.result, self.result_place = result, place
-        self.has_failed = bool(result.failed or (result.exit_code or 0) != 0)
-        self.has_succeeded = not self.has_failed
-
-    @property
-    def input(self) -> Mapping[str, object]:
-        """What the tool was called with; {} where that is no object."""
-        if self._input is None:
-            try:
-                values = json.loads(self.call.text or "")
-            except (ValueError, RecursionError):
-                values = None
-            self._input = values if isinstance(values, dict) else {}
-        return self._input
-
-    @property
-    def command(self) -> str:
-        """The command that it ran, "" when it ran none."""
-        if self._command is None:
-            self._command = self._said() if self.is_shell else ""
-        return self._command
-
-    def _said(self) -> str:
-        value = self.input.get("command") or self.input.get("cmd") or ""
-        if isinstance(value, list):
-            value = (
-                " ".join(str(part) for part in value[2:] if part)
-                if value[:1] in (["bash"], ["sh"], ["zsh"])
-                else " ".join(map(str, value))
-            )
-        return str(value)
-
-    @property
-    def output(self) -> str:
-        """What its result said, its beginning and its end where it is long."""
-        if self._output is None:
-            text = (self.result.text or "") if self.result is not None else ""
-            is_short = len(text) <= MAX_RESULT_CHARS
-            half = MAX_RESULT_CHARS // 2
-            self._output = text if is_short else f"{text[:half]}\n{text[-half:]}"
-        return self._output
-
-
 class Scene:
     """An exchange with everything said and done in it.
 
@@ -193,19 +107,12 @@ class Scene:
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self.said: list[Said] = []
-        self.actions: list[Action] = []
-        waiting: dict[str | None, list[Action]] = {}
         all_events = exchange.all_events
+        self.actions = actions_of(all_events)
         last_call = _last_call(all_events)
         for place, event in enumerate(all_events):
             kind = event.kind
-            if kind == events.TOOL_CALL:
-                action = Action(event, place)
-                self.actions.append(action)
-                waiting.setdefault(event.tool, []).append(action)
-            elif kind == events.TOOL_RESULT:
-                _answer(waiting.get(event.tool), event, place)
-            elif (kind == events.ASSISTANT_TEXT and event.origin == events.ORIGIN_ASSISTANT) or (
+            if (kind == events.ASSISTANT_TEXT and event.origin == events.ORIGIN_ASSISTANT) or (
                 kind == events.USER_PROMPT and event.origin == events.ORIGIN_USER
             ):
                 self.said.append(Said(event, place, is_final=kind != events.USER_PROMPT and place > last_call))
@@ -265,14 +172,3 @@ def _last_call(all_events: Sequence[StoredEvent]) -> int:
         if all_events[place].kind == events.TOOL_CALL:
             return place
     return -1
-
-
-def _answer(waiting: list[Action] | None, result: StoredEvent, place: int) -> None:
-    """Gives a result to its call: the one with its id, else the oldest about the same file, else the oldest."""
-    if not waiting:
-        return
-    by_id = (action for action in waiting if result.tool_use_id and action.call.tool_use_id == result.tool_use_id)
-    by_file = (action for action in waiting if action.call.file == result.file)
-    chosen = next(chain(by_id, by_file, waiting))
-    waiting.remove(chosen)
-    chosen.answer(result, place)

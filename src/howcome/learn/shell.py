@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 8_000
 """What is longer is a script with data in it: it is not read."""
 
-LOOKING = frozenset(
-    ("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test", "export")
-)
-"""Programs that look for something: that they find nothing is no failure."""
-
 _SHOWN = frozenset((
     "word", "string", "raw_string", "ansi_c_string", "number", "concatenation", "simple_expansion", "expansion",
 ))  # fmt: skip

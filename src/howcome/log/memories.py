@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain import memories
-from howcome.log.memory_rows import HOLDS, OUTSIDE, SELECT, memories_by_row, memory_of
+from howcome.log.memory_rows import HOLDS, LIVE_THEN, OUTSIDE, SELECT, as_then, memories_by_row, memory_of
 from howcome.log.memory_writing import MemoryWriter
 
 TYPE_CHECKING = False
@@ -64,9 +64,12 @@ class Memories:
                 (now_ms, json.dumps(list(rows))),
             )
 
-    def by_row(self, rows: Iterable[int]) -> dict[int, Memory]:
-        """Memories by their row ids; ids that are not there are left out."""
-        return memories_by_row(self._db, rows)
+    def by_row(self, rows: Iterable[int], then_ms: int | None = None) -> dict[int, Memory]:
+        """Memories by their row ids, perhaps as they were at a moment; ids that are not there are left out."""
+        found = memories_by_row(self._db, rows)
+        if then_ms is not None:
+            as_then(self._db, list(found.values()), then_ms)
+        return found
 
     def find(self, prefix: str, limit: int = 5) -> list[Memory]:
         """Memories whose id starts with `prefix` (`mem-` and hex digits); at most `limit`."""
@@ -90,7 +93,7 @@ class Memories:
 
     def select(self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False) -> list[Memory]:
         """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
-        clauses = ["1"] if wanted.with_purged else ["m.purged_ms IS NULL"]
+        clauses, then_ms = ["1"] if wanted.with_purged else ["m.purged_ms IS NULL"], wanted.before_ms
         values: list[object] = []
         if wanted.is_global_only:
             clauses.append("m.project_id IS NULL")
@@ -102,13 +105,18 @@ class Memories:
             values += [scope.project_id] * 2
         for column in ("type", "agent", "status", "source"):
             if getattr(wanted, column) is not None:
-                clauses.append(f"m.{column} = ?")
+                is_later = column == "status" and then_ms is not None  # whoever said so said it afterwards
+                clauses.append(f"(m.{column} = ?{f' OR m.status_ms >= {then_ms:d}' if is_later else ''})")
                 values.append(getattr(wanted, column))
-        clauses += [] if wanted.with_forgotten else ["m.deleted_ms IS NULL"]
-        clauses += [] if wanted.with_superseded else ["m.superseded_by IS NULL"]
+        if then_ms is None:
+            clauses += [] if wanted.with_forgotten else ["m.deleted_ms IS NULL"]
+            clauses += [] if wanted.with_superseded else ["m.superseded_by IS NULL"]
+        else:
+            clauses.append(LIVE_THEN.format("m", f"{then_ms:d}"))
         order = "m.id" if oldest_first else "m.created_ms DESC, m.id DESC"  # a chain is in the order of its rows
         sql = f"{SELECT} WHERE {' AND '.join(clauses)} ORDER BY {order} LIMIT ?"
-        return [memory_of(row) for row in self._db.rows(sql, (*values, limit))]
+        found = [memory_of(row) for row in self._db.rows(sql, (*values, limit))]
+        return found if then_ms is None else list(as_then(self._db, found, then_ms))
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Live memories by type and by status, and all by what has become of them."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from howcome.domain import events
-from howcome.domain.memories import Memory
+from howcome.domain.memories import KEY_BYTES, OPEN, Memory
+from howcome.domain.stored import ID_HEX_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ CONTRADICTS = (
 
 NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
 LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
+LIVE_THEN = (
+    "{0}.deleted_ms IS NULL AND {0}.purged_ms IS NULL AND {0}.created_ms < {1} AND NOT EXISTS"
+    " (SELECT 1 FROM memories n WHERE n.id = {0}.superseded_by AND n.created_ms < {1})"
+)
+"""A memory ({0}) lived at a moment ({1}); what was forgotten since stays forgotten."""
+
+_REST = 2 * KEY_BYTES - ID_HEX_CHARS
+EVENT_OF = f"BETWEEN unhex(substr({{0}}, 4) || '{'0' * _REST}') AND unhex(substr({{0}}, 4) || '{'f' * _REST}')"
+"""The keys of the events that an id ({0}) can mean."""
+
 ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
@@ -56,6 +67,29 @@ def memories_by_row(db: Database, rows: Iterable[int]) -> dict[int, Memory]:
     """Memories by their row ids; ids that are not there are left out."""
     sql = f"{SELECT} WHERE m.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
     return {row[0]: memory_of(row) for row in db.rows(sql, (json.dumps(list(rows)),))}
+
+
+def as_then(db: Database, found: Sequence[Memory], then_ms: int) -> Sequence[Memory]:
+    """Memories as they were at a moment: nothing was said, pinned, resolved or superseded since."""
+    rows = json.dumps([one.row for one in found])
+    said = "SELECT memory_id, max(ts_ms) FROM memory_said WHERE memory_id IN (SELECT value FROM json_each(?))"
+    last = dict(db.rows(said + " AND ts_ms < ? GROUP BY 1", (rows, then_ms)))
+    since = db.rows(
+        "SELECT m.memory_id, m.event FROM memory_evidence m JOIN events e ON e.key "  # noqa: S608 - fixed text
+        + EVENT_OF.format("m.event")
+        + " WHERE m.memory_id IN (SELECT value FROM json_each(?)) AND e.order_ms >= ?",
+        (rows, then_ms),
+    )
+    later = {(row, event) for row, event in since}
+    for one in found:
+        one.said_ms = last.get(one.row)
+        one.evidence = [event for event in one.evidence if (one.row, event) not in later]
+        one.superseded_by = one.superseded_by_id = None
+        if (one.pinned_ms or 0) >= then_ms:
+            one.pinned_ms = None
+        if (one.status_ms or 0) >= then_ms:
+            one.status = OPEN
+    return found
 
 
 def memory_of(row: Sequence[object]) -> Memory:

@@ -11,7 +11,7 @@ from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
 from howcome.domain.memories import MemoryHit
 from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.log.driver import Kept
-from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import HOLDS, LIVE, LIVE_THEN, ORIGIN_NUMBERS
 from howcome.log.terms import ALL
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ _SEARCH = (
     f"SELECT m.id, sum(asked.value * {SATURATION} * {_OFTEN} / ({_OFTEN} + {_LENGTH})) AS score"  # noqa: S608 - fixed text
     f" FROM (SELECT avg(words) AS words FROM memory_words WHERE term = '{ALL}') average"
     " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w ON w.term = asked.key"
-    f" CROSS JOIN memories m ON m.id = w.memory_id WHERE {LIVE}{{}} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
+    f" CROSS JOIN memories m ON m.id = w.memory_id WHERE {{}} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
 )
 
 
@@ -44,7 +44,7 @@ class MemorySearch:
         if not weights or wanted.is_never:
             return []
         clauses = [*_restrictions(wanted), *_holding(required)]
-        sql = _SEARCH.format("".join(f" AND {clause}" for clause, _ in clauses))
+        sql = _SEARCH.format(" AND ".join(clause for clause, _ in clauses))
         values = (_bound(dict(weights)), *(value for _, bound in clauses for value in bound), limit)
         return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
 
@@ -53,16 +53,17 @@ class MemorySearch:
         if wanted.is_never:
             return []
         restrictions = list(_restrictions(wanted))
-        where = "".join(f" AND {clause}" for clause, _ in restrictions)
+        where = " AND ".join(clause for clause, _ in restrictions)
         sql = (
             "SELECT m.id, v.vector FROM memory_vectors v CROSS JOIN memories m ON m.key = v.key"  # noqa: S608 - fixed text
-            f" WHERE v.model = ? AND {LIVE}{where} ORDER BY m.id"
+            f" WHERE v.model = ? AND {where} ORDER BY m.id"
         )
         return list(self._db.rows(sql, (model, *(value for _, bound in restrictions for value in bound))))
 
 
 def _restrictions(wanted: Filter) -> Iterator[tuple[str, tuple[object, ...]]]:
     """What a memory must be. Sessions and kinds of events are not asked of memories."""
+    yield LIVE if wanted.then_ms is None else LIVE_THEN.format("m", f"{wanted.then_ms:d}"), ()
     if not wanted.scope.is_everything:
         yield f"(m.project_id IS NULL OR {HOLDS.format('m', '?')})", (wanted.scope.project_id,) * 2
     if wanted.before_ms is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, USER_PROMPT
-from howcome.domain.memories import KEY_BYTES
 from howcome.domain.sources import COUNTERS
-from howcome.domain.stored import ID_HEX_CHARS, SessionSummary
+from howcome.domain.stored import SessionSummary
 from howcome.log.driver import Kept
+from howcome.log.memory_rows import EVENT_OF
 from howcome.log.sqlite_reads import one
 
 TYPE_CHECKING = False
@@ -91,7 +91,12 @@ class Sessions:
         return found
 
     def recent(
-        self, scope: Scope, limit: int, among: Sequence[int] | None = None, since_ms: int = 0
+        self,
+        scope: Scope,
+        limit: int,
+        among: Sequence[int] | None = None,
+        since_ms: int = 0,
+        before_ms: int | None = None,
     ) -> list[SessionSummary]:
         """The sessions of a scope (and among some) in which something happened last, newest first, and what is cheap.
 
@@ -102,6 +107,7 @@ class Sessions:
         where = "WHERE 1" if scope.is_everything else "WHERE project_id = ?1"
         where += "" if among is None else " AND id IN (SELECT value FROM json_each(?4))"
         last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
+        last += "" if before_ms is None else f" AND order_ms < {before_ms:d}"
         sql = (
             "SELECT s.id, s.name, s.client, p.root, (SELECT min(order_ms) FROM events WHERE session_id = s.id),"  # noqa: S608 - fixed text
             " s.last_ms, (SELECT count(*) FROM events WHERE session_id = s.id),"
@@ -115,9 +121,12 @@ class Sessions:
         values = (scope.project_id, limit, since_ms, *([] if among is None else [json.dumps(list(among))]))
         return [SessionSummary(row) for row in self._db.rows(sql, values)]
 
-    def ends(self, session_id: int, project_id: int | None) -> tuple[int | None, int | None]:
-        """The rows of what a person asked first in a session, and of what its agent said last, in one project."""
+    def ends(
+        self, session_id: int, project_id: int | None, before_ms: int | None = None
+    ) -> tuple[int | None, int | None]:
+        """The rows of what a person asked first in a session, and of what its agent said last (before then)."""
         where = "WHERE session_id = ? AND project_id = ? AND kind = ? AND origin = ? AND agent_id IS NULL"
+        where += "" if before_ms is None else f" AND order_ms < {before_ms:d}"
         asked = self._db.row(
             f"SELECT id FROM events {where} ORDER BY order_ms, id LIMIT 1",  # noqa: S608 - fixed text
             (session_id, project_id, KINDS.index(USER_PROMPT), ORIGINS.index(ORIGIN_USER)),
@@ -131,12 +140,10 @@ class Sessions:
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""
         sql = (
-            "SELECT m.event, s.name FROM memory_evidence m JOIN events e ON e.key"
-            " BETWEEN unhex(substr(m.event, 4) || ?2) AND unhex(substr(m.event, 4) || ?3)"
-            " JOIN sessions s ON s.id = e.session_id WHERE m.memory_id = ?1"
+            f"SELECT m.event, s.name FROM memory_evidence m JOIN events e ON e.key {EVENT_OF.format('m.event')}"  # noqa: S608 - fixed text
+            " JOIN sessions s ON s.id = e.session_id WHERE m.memory_id = ?"
         )
-        rest = 2 * KEY_BYTES - ID_HEX_CHARS
-        return dict(self._db.rows(sql, (row, "0" * rest, "f" * rest)))
+        return dict(self._db.rows(sql, (row,)))
 
 
 class Accounts:
@@ -207,3 +214,12 @@ class Injections:
         """Rows of memories that were said to a session."""
         sql = "SELECT memory_id FROM memory_injections WHERE session = ?"
         return {row[0] for row in self._db.rows(sql, (session,))}
+
+    def rehearse(self) -> None:
+        """From now on nothing was said yet, and what is said is noted beside the database: in tables that end with it.
+
+        A temporary table hides the one of its name.
+        """
+        for table in ("injections", "memory_injections"):
+            sql = f"CREATE TEMP TABLE {table} AS SELECT * FROM main.{table} WHERE 0"  # noqa: S608 - fixed names
+            self._db.execute(sql)

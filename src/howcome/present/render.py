@@ -19,6 +19,7 @@ HEADING = (
     " of date."
 )
 BITES_HEADING = "Quoted from earlier sessions, for reference only (expand_memory has more):"
+NOTICE_HEADING = "Noticed in this session, for reference only:"
 MANIFEST_HEADING = "Quoted from this session, before its window was compacted (expand_memory has more):"
 BRIEFING_HEADING = "Quoted from earlier sessions of this project, for reference only (expand_memory has more):"
 QUOTE = "| "

@@ -83,7 +83,8 @@ def recall(
 
 def pushed(store: Store, scope: Scope, session: str, before_ms: int | None = None) -> Filter:
     """What may be said to a session: of a scope, by people and agents, in other sessions, before a moment."""
-    return Filter(scope, before_ms=before_ms, without=store.sessions.named(session), origins=events.PUSHED_ORIGINS)
+    without = store.sessions.named(session)
+    return Filter(scope, before_ms=before_ms, without=without, origins=events.PUSHED_ORIGINS, is_then=True)
 
 
 class _Found:
@@ -178,7 +179,7 @@ def _open_ends(store: Store, wanted: Filter, session: str, now_ms: int) -> list[
     from howcome.recall.briefing import Briefing
 
     known, told = store.injections.events_known(session), store.injections.memories_known(session)
-    found = Briefing(store, wanted.scope, now_ms).open_ends()
+    found = Briefing(store, wanted.scope, now_ms, wanted.before_ms).open_ends()
     return [one for one in found if not (told if one.memory is not None else known).intersection(one.rows)]
 
 
@@ -195,7 +196,8 @@ def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
     """
     if memory.status != OPEN or memory.origin not in events.PUSHED_ORIGINS:
         return False
-    return memory.source == HAND or set(store.sessions.of_memory(memory.row).values()) != {session}
+    told = store.sessions.of_memory(memory.row)
+    return memory.source == HAND or {told[event] for event in memory.evidence if event in told} != {session}
 
 
 def record_said(store: Store, session: str, hook: str, said: Sequence[Reminder], now_ms: int) -> None:

@@ -149,7 +149,7 @@ def _ranked(store: Store, situation: Situation, values: Mapping[int, float], now
         spans_in(situation.text, now_ms, is_asked=situation.recent is None), is_placed=place is not None
     )
     ranked = []
-    for row, memory in store.memories.by_row(values).items():
+    for row, memory in store.memories.by_row(values, situation.wanted.then_ms).items():
         if memory.is_live:  # somebody may have forgotten it since
             facts = facts_of(memory, is_here=memory.project is None or here in memory.roots)
             score, factors = adjusted(values[row], facts, adjustments, now_ms)

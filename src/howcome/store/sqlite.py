@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from howcome.index.search_index import SearchIndex
     from howcome.log.answers import Answers
     from howcome.log.code_graph import CodeGraph
+    from howcome.log.commands import Commands
     from howcome.log.distil_batches import DistilBatches
     from howcome.log.distilled import Candidates, InStep, MemoryVectors
     from howcome.log.event_log import EventLog, Gate
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from howcome.log.spending import Spending
     from howcome.store.rewriting import Rewritings
 
-SCHEMA_VERSION = 19
+SCHEMA_VERSION = 20
 BUSY_TIMEOUT_MS = 5000
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")
@@ -58,12 +59,13 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "in_step": ("log.distilled", "InStep", ()),
     "distil_batches": ("log.distil_batches", "DistilBatches", ("_log",)),
     "rationales": ("log.rationales", "Rationales", ()),
+    "commands": ("log.commands", "Commands", ()),
     "code_graph": ("log.code_graph", "CodeGraph", ()),
     "spending": ("log.spending", "Spending", ()),
     "model_answers": ("log.answers", "Answers", ()),
     "texts": ("store.rewriting", "Rewritings", ("_lexical", "purging")),
 }
-"""Parts that no prompt needs: module, class, and what each is made with beside the database."""
+"""Parts that not every prompt needs: module, class, and what each is made with beside the database."""
 
 
 class SqliteStore:
@@ -78,6 +80,7 @@ class SqliteStore:
     in_step: InStep
     distil_batches: DistilBatches
     rationales: Rationales
+    commands: Commands
     code_graph: CodeGraph
     spending: Spending
     model_answers: Answers

@@ -51,7 +51,15 @@ _TORN = (
     " OR quarantined != (SELECT count(*) FROM quarantine q WHERE q.source_id = sources.id)"
 )
 _PLACES = ("offset", "head_bytes", "size_bytes", "mtime_ns", "tail_bytes", "order_ms")
-_MARKS = ("distilled", "distilled_marks", "rationale_cursors", "rationale_marks", "distil_tails", "distil_batch_mark")
+_MARKS = (
+    "distilled",
+    "distilled_marks",
+    "rationale_cursors",
+    "rationale_marks",
+    "distil_tails",
+    "distil_batch_mark",
+    "command_mark",
+)
 """How far what is derived from events has come. It is told by row ids, which may be given anew, and of what was derived
 some may be lost, too: all of it is looked through again, and is the same where nothing was lost."""
 

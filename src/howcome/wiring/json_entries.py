@@ -130,7 +130,8 @@ class JsonEntries:
         container, rest = _deepest(json, entry.path)
         item = container.member(entry.path[-1]) if not rest else None
         if entry.kind == HOOK:
-            value = {"hooks": [entry.value]} if self.grouped else entry.value
+            matcher = {"matcher": entry.matcher} if entry.matcher else {}
+            value = {**matcher, "hooks": [entry.value]} if self.grouped else entry.value
             return self._with_element(json, entry, value, (container, rest, item), known)
         if entry.kind == ALLOWED:
             return self._with_element(json, entry, entry.value, (container, rest, item), known)

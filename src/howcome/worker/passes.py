@@ -45,7 +45,7 @@ MIN_REST_S = 0.005
 MOST_ASKED = 3
 """Exchanges, and batches, that a language model is asked about in one pass, where one has a budget."""
 
-SPOOL_S = 0.2
+SPOOL_S = COMMANDS_S = 0.2
 IDENTITY_S = 1.0
 TRIM_BYTES = 4 << 20
 FIRST_RETRY_S = 60.0
@@ -125,8 +125,8 @@ class CatchUp:
     def _works(self) -> tuple[Callable[[App], bool], ...]:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
-            self._verify, self._index, self._identify, self._distil, self._keep_in_step, self._explain,
-            self._refresh, self._distil_by_model, self._embed, self._back_up,
+            self._verify, self._index, self._note_commands, self._identify, self._distil, self._keep_in_step,
+            self._explain, self._refresh, self._distil_by_model, self._embed, self._back_up,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -197,6 +197,12 @@ class CatchUp:
                 self._stuck = lag  # the newest rows hold nothing to index
         self._rows = 0
         return True
+
+    def _note_commands(self, app: App) -> bool:
+        """What the shell ran in rows that are new; False when the work has to end."""
+        started = time.monotonic()
+        app.index.note_commands(started + COMMANDS_S)
+        return self._rest(started)
 
     def _refresh(self, app: App) -> bool:
         """Import graphs that are old, where there are any; False when the work has to end."""

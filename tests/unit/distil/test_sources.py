@@ -83,6 +83,18 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
         user("show the diff"), ran("gh pr diff 3 --stat", "unknown flag: --stat", failed=True),
         ran("gh pr diff 3 --name-only", "a.py"),
     ], ["`gh pr diff 3 --stat` failed", "unknown flag: --stat", "`gh pr diff 3 --name-only` worked"]),
+    ("failures", "without the program that ran it", [
+        user("test it"), ran("wrap pytest -q", "error: unrecognized subcommand 'pytest'", failed=True),
+        ran("pytest -q", "3 passed"), agent("All pass."),
+    ], ["`wrap pytest -q` failed", "`pytest -q` worked"]),
+    ("edits", "only white space differs", [
+        user("raise the limit"),
+        call("Edit", "String to replace not found in file.", failed=True,
+             file_path="quay/poller.py", old_string="def poll():\n    LIMIT = 3", new_string="x"),
+        call("Edit", "ok",
+             file_path="quay/poller.py", old_string="def poll():\n\tLIMIT = 3", new_string="x"),
+        agent("Raised."),
+    ], ["Edits", "white space was not copied exactly"]),
     ("failures", "a commit that a hook refused", [
         user("commit"), ran("git commit -m x", "tide.ts:3 error TS2322: Type 'string'", failed=True),
         changed("src/tide.ts"), ran("git commit -m x", "[main 1234567]"),

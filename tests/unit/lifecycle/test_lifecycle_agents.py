@@ -258,11 +258,16 @@ def test_the_form_mcp_passes_every_field_by_name(home: Path) -> None:
     assert (handler["type"], handler["server"], handler["tool"]) == ("mcp_tool", "howcome", "hook")
     assert handler["input"]["prompt"] == "${prompt}"
     assert hooks["SessionStart"][0]["hooks"][0]["type"] == "command"
+    assert hooks["PostToolUseFailure"][0]["matcher"] == "Bash"
+    before = hooks["PreToolUse"][0]
+    assert set(before["matcher"].split("|")) >= {"Bash", "Edit", "Write"}
+    assert before["hooks"][0]["input"]["command"] == "${tool_input.command}"
     assert {found.state for found in inspect()} == {"ok"}
     wire("claude-code")
     text = (home / ".claude/settings.json").read_text()
     assert "mcp_tool" not in text
     assert '"input"' not in text
+    assert "PreToolUse" not in text  # a process before each call is too dear
     unwire("claude-code")
     assert files(home) == {}
 

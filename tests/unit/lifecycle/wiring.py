@@ -14,7 +14,7 @@ from howcome.wiring.json_text import JsonText
 AGENTS = names()
 CLAUDE_CODE = client_of(DEFAULT)
 assert CLAUDE_CODE is not None
-EVENT_TIMEOUTS = {event: hook.timeout for event, hook in CLAUDE_CODE.hooks.items()}
+EVENT_TIMEOUTS = {event: hook.timeout for event, hook in CLAUDE_CODE.wired_hooks().items()}
 """Every hook event that is installed for Claude Code, with its timeout."""
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from howcome.domain.sentences import Sentence
-    from howcome.learn.scene import Action, Said, Scene
+    from howcome.learn.actions import Action
+    from howcome.learn.scene import Said, Scene
 
 MAX_FILES = 3
 MAX_WHAT_CHARS = 170

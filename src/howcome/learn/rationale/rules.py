@@ -9,7 +9,7 @@ from howcome.learn.rationale.asked import asked
 from howcome.learn.rationale.done import Deeds, deed_in_words
 from howcome.learn.rationale.reasons import why
 from howcome.learn.rewriting import capitalized
-from howcome.learn.scene import SHELLS, Scene
+from howcome.learn.scene import Scene
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ VERSION = 1
 """Grows with every change to what the rules say: rationales of an older one are written anew."""
 
 AUTHOR = f"{NAME} {VERSION}"
-_CHANGING = {*events.EDITORS, *SHELLS}
+_CHANGING = {*events.EDITORS, *events.SHELLS}
 LOOKBACK = 4
 """Exchanges before one that it may point at ("yes, do that")."""
 

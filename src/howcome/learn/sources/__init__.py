@@ -11,6 +11,7 @@ from howcome.learn.sources import (
     choices,
     commits,
     directions,
+    edits,
     failures,
     findings,
     instructions,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 SOURCES: dict[str, Find] = {
     "directions": directions.find, "choices": choices.find, "plans": plans.find, "instructions": instructions.find,
     "answers": answers.find, "findings": findings.find, "failures": failures.find, "checks": checks.find,
-    "commits": commits.find, "open_ends": open_ends.find,
+    "edits": edits.find, "commits": commits.find, "open_ends": open_ends.find,
 }  # fmt: skip
 """Every source by its name, in the order in which they are asked: what one says no later one says again."""
 
@@ -43,7 +44,7 @@ REPEATED_SHARE = 0.7
 class SourceDistiller:
     """Distils by sources; `off` names those that are not asked."""
 
-    version = 5
+    version = 6
 
     def __init__(self, off: Sequence[str] = ()) -> None:
         self._sources = {name: find for name, find in SOURCES.items() if name not in off}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain.commands import LOOKING
 from howcome.learn.draft import Draft
-from howcome.learn.shell import LOOKING, commands
+from howcome.learn.shell import commands
 from howcome.learn.sources.seen import base_names, one_line
 
 TYPE_CHECKING = False

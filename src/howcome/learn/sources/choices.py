@@ -8,7 +8,7 @@ from howcome.learn.sources.seen import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.learn.scene import Action
+    from howcome.learn.actions import Action
     from howcome.learn.sources.seen import Seen
 
 

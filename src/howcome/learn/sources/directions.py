@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from howcome.domain.stored import StoredEvent
-    from howcome.learn.scene import Action, Said
+    from howcome.learn.actions import Action
+    from howcome.learn.scene import Said
     from howcome.learn.sources.seen import Seen
 
 MIN_WORDS, MIN_REFUSAL_WORDS, MIN_QUESTION_WORDS, MIN_NAMING_WORDS = 6, 3, 8, 4

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
+from howcome.domain.commands import HOOKED, LOOKING, complaint
 from howcome.learn.draft import Draft
-from howcome.learn.shell import LOOKING, commands
+from howcome.learn.shell import commands
 from howcome.learn.sources.seen import base_names, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from howcome.learn.scene import Action
+    from howcome.learn.actions import Action
     from howcome.learn.shell import Command
     from howcome.learn.sources.seen import Seen
 
 MAX_LATER = 12
 """Calls after a failure among which its mending is looked for."""
 
-MAX_OUTPUT_CHARS = 8_000
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
-_HOOKED = ("git commit", "git push")
-_LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
-_SHOUTS = re.compile(
-    r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
-    r"|undefined|no matches)"
-)
-_ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b")
-_EMPTY = re.compile(
-    r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
-)
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -41,7 +29,7 @@ def find(seen: Seen) -> list[Draft]:
         if not failed.is_shell or not failed.has_failed or failed.result is None:
             continue
         ran = [command for command in commands(failed.command) if command.program not in LOOKING]
-        line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in _HOOKED)
+        line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in HOOKED)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         mended = (_through(_subcommand(ran[-1]), later) or _otherwise(ran, later)) if ran and line else None
         if mended is not None:
@@ -50,18 +38,6 @@ def find(seen: Seen) -> list[Draft]:
             text = f"`{one_line(str(ran[-1]), MAX_COMMAND_CHARS)}` failed: {said}. {text}"
             found.append(Draft("failure", text, [failed.result], witnesses=[failed.call, action.call]))
     return found
-
-
-def complaint(output: str, *, is_hooked: bool = False) -> str:
-    """The line that says what went wrong: the first with an error, else the first that shouts; "" where none does.
-
-    A hook of git runs several programs, and the one that fails is the last: there it is the last such line.
-    """
-    lines = (line.strip() for line in _LEAD.sub("", output[-MAX_OUTPUT_CHARS:]).splitlines())
-    shouting = [line for line in lines if _SHOUTS.search(line) and not _EMPTY.search(line)]
-    if is_hooked:
-        shouting.reverse()
-    return next((line for line in shouting if _ERROR.search(line)), shouting[0] if shouting else "")
 
 
 def _subcommand(command: Command) -> str:
@@ -75,7 +51,8 @@ def _otherwise(ran: Sequence[Command], later: Sequence[Action]) -> tuple[str, Ac
         if action.is_edit:
             return None
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
-            if now.name == was.name and now.words != was.words:
+            is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
+            if is_wrapped or (now.name == was.name and now.words != was.words):
                 return f"`{one_line(str(now), MAX_COMMAND_CHARS)}` worked.", action
     return None
 
@@ -83,7 +60,7 @@ def _otherwise(ran: Sequence[Command], later: Sequence[Action]) -> tuple[str, Ac
 def _through(name: str, later: Sequence[Action]) -> tuple[str, Action] | None:
     """What was done before a commit or a push that a hook had refused went through."""
     done: list[Action] = []
-    for action in later if name in _HOOKED else ():
+    for action in later if name in HOOKED else ():
         ran = commands(action.command) if action.is_shell else ()
         if action.has_succeeded and any(_subcommand(command) == name for command in ran):
             files = base_names(one.call.file for one in done if one.is_edit)

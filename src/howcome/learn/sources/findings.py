@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from howcome.domain.stored import StoredEvent
-    from howcome.learn.scene import Action, Said, Scene
+    from howcome.learn.actions import Action
+    from howcome.learn.scene import Said, Scene
     from howcome.learn.sources.seen import Seen
 
 MAX_SAID_CHARS = 700

@@ -10,7 +10,7 @@ from howcome.learn.sources.seen import MIN_LASTING_CHARS, base_names, named, one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.learn.scene import Action
+    from howcome.learn.actions import Action
     from howcome.learn.sources.seen import Seen
 
 MAX_FROM_ONE, MAX_TEXT_CHARS = 2, 260

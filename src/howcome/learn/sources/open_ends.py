@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from howcome.learn.scene import Action
+    from howcome.learn.actions import Action
     from howcome.learn.sources.seen import Seen
 
 MAX_TEXT_CHARS = 240

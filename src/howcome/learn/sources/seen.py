@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from howcome.domain.sentences import Sentence
     from howcome.domain.stored import StoredEvent
+    from howcome.learn.actions import Action
     from howcome.learn.base import Exchange
-    from howcome.learn.scene import Action, Said
+    from howcome.learn.scene import Said
 
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6

@@ -1,0 +1,348 @@
+"""Shell commands as the ledger of commands knows them: their parts, their normal form, and what a failure says.
+
+Both doors use it, reading transcripts and answering a tool's hook, so that one command has one form: standard library
+only, and `shlex` in place of a parser.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import lru_cache
+from os.path import commonprefix
+from zlib import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_COMMAND_CHARS = 4_000
+"""What is longer is a script with data in it."""
+
+MAX_OUTPUT_CHARS = 8_000
+MAX_SAID_CHARS, MAX_COMPLAINT_CHARS = 400, 160
+LOOKING = frozenset(
+    ("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test", "export")
+)
+"""Programs that look for something: that they find nothing is no failure."""
+
+HANDLING = frozenset((
+    "rm", "mv", "cp", "ln", "mkdir", "rmdir", "touch", "chmod", "chown", "kill", "stat", "file", "diff", "type",
+    "command",
+))  # fmt: skip
+"""Programs that do the same with whatever they are given: they are no other way to run it."""
+
+HOOKED = ("git commit", "git push")
+"""What hooks of a repository may refuse: it is not the command that is wrong then."""
+
+SETTINGS = frozenset(("cd", "pushd", "export", "source", ".", "set", "unset"))
+"""Commands that change only how those after them run."""
+
+MASK = "[redacted:"
+"""What a secret was replaced by begins with it: no command with one runs."""
+
+NAME_WORDS = 3
+_OPERATORS = ";&|()<>\n"
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_ASSIGNED = re.compile(r"\w+=")
+_NAME = re.compile(r"@?\w[\w@-]*")
+_PLAIN = re.compile(r"[\w:-]+")
+_LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
+_SHOUTS = re.compile(
+    r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
+    r"|undefined|no matches)"
+)
+_ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b")
+_EMPTY = re.compile(
+    r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
+)
+_QUOTES = "'\"`\u2018\u2019“”"
+_QUOTED, _PATH = (re.compile(rf"[{_QUOTES}].*?[{_QUOTES}]"), "'…'"), (re.compile(r"\S*/\S*"), "/…")
+_HASH, _NUMBER = (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b"), "#"), (re.compile(r"\d+"), "0")
+
+
+def line_of(values: Mapping[str, object]) -> str:
+    """The line that a shell tool was called with, whichever agent's; "" where there is none."""
+    value = values.get("command") or values.get("cmd") or ""
+    if not isinstance(value, list):
+        return str(value)
+    is_shell = value[:1] in (["bash"], ["sh"], ["zsh"])
+    return " ".join(str(part) for part in value[2:] if part) if is_shell else " ".join(map(str, value))
+
+
+class Part:
+    """A simple command of a line.
+
+    Attributes:
+        words: The program and its arguments, quotes taken off, without what is redirected.
+        settings: What it runs under: assignments before it, and commands of the line before it that only set something.
+        decides: Whether the line fails when it does: nothing but `&&` stands between it and the line's end.
+    """
+
+    __slots__ = ("decides", "settings", "words")
+
+    def __init__(self, words: tuple[str, ...], settings: tuple[str, ...], *, decides: bool) -> None:
+        self.words, self.settings, self.decides = words, settings, decides
+
+    @property
+    def program(self) -> str:
+        """The program's name without folders."""
+        return self.words[0].rpartition("/")[2]
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """The program with the plain words before its first option or path: `git commit`, `npm run lint`."""
+        plain = [self.program]
+        for word in self.words[1 : NAME_WORDS + 1]:
+            if word.startswith("-") or not _PLAIN.fullmatch(word) or word.isdigit():
+                break
+            plain.append(word)
+        return tuple(plain)
+
+    @property
+    def form(self) -> str:
+        """Its normal form: numbers and hashes are as good as others."""
+        return " ".join((self.program, *(word if word.startswith("-") else _numbered(word) for word in self.words[1:])))
+
+    def __str__(self) -> str:
+        """As one may type it."""
+        return " ".join((*self.settings, *(_quoted(word) for word in self.words)))
+
+
+@lru_cache(maxsize=256)
+def parts_of(line: str) -> tuple[Part, ...]:
+    """The simple commands of a line in their order; none of what is too long or cannot be read."""
+    if len(line) > MAX_COMMAND_CHARS:
+        return ()
+    found: list[Part] = []
+    settings: list[str] = []
+    for words, decides in _split(line):
+        assigned = next((at for at, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
+        own, rest = words[:assigned], words[assigned:]
+        if rest and rest[0] not in SETTINGS:
+            found.append(Part(tuple(rest), (*settings, *own), decides=decides))
+        elif words:
+            settings.append(" ".join(map(_quoted, words)) + " &&")
+    return tuple(found)
+
+
+def complaint(output: str, *, is_hooked: bool = False) -> str:
+    """The line that says what went wrong: the first with an error, else the first that shouts; "" where none does.
+
+    A hook of git runs several programs, and the one that fails is the last: there it is the last such line.
+    """
+    lines = (line.strip() for line in _LEAD.sub("", output[-MAX_OUTPUT_CHARS:]).splitlines())
+    shouting = [line for line in lines if _SHOUTS.search(line) and not _EMPTY.search(line)]
+    if is_hooked:
+        shouting.reverse()
+    return next((line for line in shouting if _ERROR.search(line)), shouting[0] if shouting else "")
+
+
+def masked(text: str) -> str:
+    """A text without what is another each time: what is quoted, paths, hashes, numbers."""
+    for pattern, mask in (_QUOTED, _PATH):
+        text = pattern.sub(mask, text)
+    return _numbered(text)
+
+
+def _numbered(text: str) -> str:
+    for pattern, mask in (_HASH, _NUMBER):
+        text = pattern.sub(mask, text)
+    return text
+
+
+class Failure:
+    """What of a line failed, and how.
+
+    Attributes:
+        part: The simple command that is to blame.
+        said: What went wrong, as the tool says it; `signature`: the same, masked.
+        named: The words of the command that the complaint names: an option that is unknown, a script that is not there.
+    """
+
+    __slots__ = ("named", "part", "said", "signature")
+
+    def __init__(self, part: Part, said: str) -> None:
+        self.part, self.said = part, said
+        self.signature = masked(said)[:MAX_COMPLAINT_CHARS]
+        self.named = tuple(_named(part.words[1:], said))
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """What is named, with the program where it is: a command that is not found."""
+        program = self.part.program
+        return (
+            (program, *self.named) if re.search(rf"(?<![\w-]){re.escape(program)}(?![\w-])", self.said) else self.named
+        )
+
+    @property
+    def exact(self) -> str:
+        """What it has in common with the same command that fails in the same way."""
+        return f"{self.part.form}\0{self.signature}"
+
+    @property
+    def alike(self) -> str:
+        """What it has in common with other commands that fail for the same word; "" where none is named."""
+        return "\0".join((self.part.program, *self.named, self.signature)) if self.named else ""
+
+
+def failure_of(line: str, output: str) -> Failure | None:
+    """What of a line failed; None where nothing is to blame, or a hook of the repository refused it."""
+    found = parts_of(line)
+    said = (complaint(output) or _first_line(output))[:MAX_SAID_CHARS]
+    blamed = [part for part in found if re.match(rf"(?:\(\w+\):)?(?:\S*/)?{re.escape(part.program)}: ", said)]
+    ran = blamed or [part for part in found if part.program not in LOOKING]
+    if not ran or not said or " ".join(ran[-1].name[:2]) in HOOKED:
+        return None
+    return Failure(ran[-1], said)
+
+
+class Run:
+    """A simple command that ran, as the ledger keeps it.
+
+    Attributes:
+        call: The position of its call. `form`: the number of its normal form.
+        exact: The number of how it failed, None where it worked. `alike`: the same without its form, where words are
+            named.
+        fixed_by: The position of the call that then worked. `fix`: the number of the form that mended it there.
+    """
+
+    __slots__ = ("alike", "call", "exact", "fix", "fixed_by", "form")
+
+    def __init__(
+        self,
+        call: int,
+        form: int,
+        exact: int | None = None,
+        alike: int | None = None,
+        fixed_by: int | None = None,
+        fix: int | None = None,
+    ) -> None:
+        self.call, self.form, self.exact, self.alike, self.fixed_by, self.fix = call, form, exact, alike, fixed_by, fix
+
+
+def form_number(part: Part) -> int:
+    """What the ledger knows a normal form by."""
+    return _number(part.form)
+
+
+def worked_number(part: Part) -> int:
+    """What it knows a command by that worked: with the settings that it ran under, for they may be why."""
+    return _number("\0".join((*part.settings, part.form)))
+
+
+def numbers_of(failed: Failure) -> tuple[int, int | None]:
+    """What the ledger knows a failure by: with its form, and where words are named, without."""
+    return _number(failed.exact), _number(failed.alike) if failed.alike else None
+
+
+def _number(text: str) -> int:
+    """A number of 63 bits. The texts are compared, too, before anything is said: a checksum will do."""
+    data = text.encode("utf-8", "replace")
+    return crc32(data) << 31 ^ crc32(data[::-1])
+
+
+def mended_by(part: Part, named: Sequence[str], later: Sequence[Part]) -> Part | None:
+    """Which command of a later line that worked is a failed one in other words, or under other settings; None: none is.
+
+    `named` are the words of it that the complaint names: where they say what it does (`npm run tests`), the other may
+    do something else by name; where the program is among them, the other may be another with the same file.
+    """
+    later = [now for now in later if now.decides]
+    for now in later:
+        if now.words == part.words:
+            return now if set(now.settings) - set(part.settings) else None
+    for is_it in (_is_wrapped, _is_near, _is_other, _is_without):
+        found = [now for now in later if is_it(part, now, named)]
+        if found:
+            return max(found, key=lambda now: len(commonprefix((str(part), str(now)))))  # noqa: RUF071 - of characters
+    return None
+
+
+def _is_wrapped(one: Part, other: Part, _named: Sequence[str]) -> bool:
+    """Whether one is the other behind further words: `npx tsc` and `tsc`."""
+    short, long = sorted((one.words, other.words), key=len)
+    is_behind = len(short) < len(long) and long[-len(short) :] == short and (len(short) > 1 or len(long) == 2)
+    return is_behind and _may_run(other)
+
+
+def _is_near(one: Part, other: Part, named: Sequence[str]) -> bool:
+    """Whether two commands of a program are the same but for some words, and do the same by name."""
+    shared = sum(min(one.words.count(word), other.words.count(word)) for word in set(one.words))
+    is_near = one.program == other.program and 2 * shared >= max(len(one.words), len(other.words))
+    return is_near and (one.name == other.name or bool({*one.name[1:]} & {*named}))
+
+
+def _is_other(one: Part, other: Part, named: Sequence[str]) -> bool:
+    """Whether another program was given the same: `uv add x` for `pip install x`; of a file only where none runs.
+
+    Many programs are given the same file, and each does something else with it.
+    """
+    last = one.words[-1]
+    is_given = len(one.words) > 1 and other.words[-1] == last and one.program != other.program
+    is_sure = _NAME.fullmatch(last) is not None or one.program in named
+    return is_given and is_sure and _may_run(one) and _may_run(other)
+
+
+def _is_without(one: Part, other: Part, named: Sequence[str]) -> bool:
+    """Whether the other is one without the words that were complained of."""
+    words, rest = other.words, iter(one.words)
+    wrong = {*one.words[1:]} & {*named}
+    return bool(wrong) and len(words) > 1 and not wrong & {*words} and all(word in rest for word in words)
+
+
+def _may_run(part: Part) -> bool:
+    return part.program not in LOOKING and part.program not in HANDLING
+
+
+def _named(words: Sequence[str], said: str) -> list[str]:
+    found = []
+    for word in words:
+        name = word.partition("=")[0] if word.startswith("-") else word
+        letter = f"|option -- '?{re.escape(name[1])}\\b" if re.match(r"-\w", name) else ""
+        exact = (
+            rf"(?<![\w-]){re.escape(name)}(?![\w-]){letter}"
+            if name.startswith("-")
+            else rf"[{_QUOTES}]{re.escape(name)}[{_QUOTES}]"
+        )
+        if "/" not in name and len(name) > 1 and re.search(exact, said):
+            found.append(name)
+    return found
+
+
+def _first_line(output: str) -> str:
+    lines = (line.strip() for line in _LEAD.sub("", output[:MAX_OUTPUT_CHARS]).splitlines())
+    return next((line for line in lines if line), "")
+
+
+def _quoted(word: str) -> str:
+    return word if re.fullmatch(r"[\w@%+=:,./~*$-]+", word) else "'" + word.replace("'", "'\\''") + "'"
+
+
+def _split(line: str) -> list[tuple[list[str], bool]]:
+    """The words of each simple command, and whether it decides; up to where a here-document or an open quote begins."""
+    lexer = shlex.shlex(_COMMENT.sub("", line).replace("\\\n", " "), posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
+    found: list[list[str]] = [[]]
+    behind: list[str] = []
+    is_target = False
+    try:
+        for token in lexer:
+            if not set(token) <= set(_OPERATORS):
+                if not is_target:
+                    found[-1].append(token)
+                is_target = False
+            elif "<<" in token:
+                break
+            elif set(token) & set("<>"):
+                if found[-1] and found[-1][-1] in ("1", "2"):
+                    found[-1].pop()
+                is_target = True
+            else:
+                found.append([])
+                behind.append(token)
+                is_target = False
+    except ValueError:  # no closing quotation
+        pass
+    last = max((at for at, operator in enumerate(behind) if operator.strip("\n") != "&&"), default=-1)
+    return [(words, at > last) for at, words in enumerate(found) if words]

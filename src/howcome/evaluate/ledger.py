@@ -1,0 +1,144 @@
+"""The ledger of commands, replayed: at each failed command of a set it is asked what it knew then.
+
+Nobody labelled this: what it says is right when that is what then worked in the session itself, and a failure that it
+could have met is one that a different command solved, after the same had failed in an earlier session.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from howcome.domain.commands import numbers_of, parts_of
+from howcome.evaluate.notes import Share
+from howcome.learn.actions import actions_of
+from howcome.learn.command_runs import MAX_LATER, failed_in, mending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from howcome.app import App
+    from howcome.domain.commands import Failure
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.actions import Action
+    from howcome.recall.acting import Mended
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command of a session: what was said of it, what then worked there, and whether that is the same.
+
+    `signature` tells distinct failures; `is_repeat`: a different command solved it, and it had failed before.
+    """
+
+    command: str
+    signature: str
+    said: str
+    worked: str
+    is_right: bool
+    is_repeat: bool
+
+
+@dataclass
+class Replayed:
+    """What the ledger said of a set."""
+
+    failed: int = 0
+    cases: list[Case] = field(default_factory=list)
+    ahead: list[Case] = field(default_factory=list)
+
+    def figures(self) -> dict[str, Share | float]:
+        """Shares of what it said (right), of distinct signatures, and of repeats that a different command solved."""
+        said = [case for case in self.cases if case.said]
+        repeats = [case for case in self.cases if case.is_repeat]
+        by: dict[str, list[bool]] = {}
+        for case in said:
+            by.setdefault(case.signature, []).append(case.is_right)
+        return {
+            "spoke": Share(len(said), self.failed),
+            "right": Share(sum(case.is_right for case in said), len(said)),
+            "signatures": float(len(by)),
+            "right_by_signature": sum(sum(one) / len(one) for one in by.values()) / len(by) if by else 0.0,
+            "met": Share(sum(bool(case.said) for case in repeats), len(repeats)),
+            "ahead": Share(sum(case.is_right for case in self.ahead), len(self.ahead)),
+        }
+
+    def examples(self) -> list[str]:
+        """What it said, each signature once, with how often it was right."""
+        often = Counter((case.signature, case.is_right) for case in self.cases if case.said)
+        first = {case.signature: case for case in reversed(self.cases) if case.said}
+        return [
+            f"right {often[name, True]}, wrong {often[name, False]}: {case.said}  [failed: {case.command[:100]}]"
+            for name, case in first.items()
+        ]
+
+
+def joined(every: Iterable[Replayed]) -> Replayed:
+    """Several sets as one."""
+    found = Replayed()
+    for one in every:
+        found.failed += one.failed
+        found.cases += one.cases
+        found.ahead += one.ahead
+    return found
+
+
+def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Replayed:
+    """Asks the ledger at each failed command, by what earlier sessions had done until then.
+
+    Args:
+        app: Over a store that holds the set.
+        root: Its project.
+        told: The events of each session, with their texts.
+    """
+    found = Replayed()
+    known: dict[int, set[str]] = {}
+    moments = [moment for name, events in told.items() for moment in _moments(name, events)]
+    for session, action, later in sorted(moments, key=lambda moment: moment[1].call.order_ms):
+        then_ms = action.call.order_ms
+        ahead = app.search.before_run(action.command, cwd=root, session=session, then_ms=then_ms)
+        failed = failed_in(action)
+        if ahead is not None:
+            found.ahead.append(_case(action, failed, ahead, later, is_repeat=False))
+        if failed is None:
+            continue
+        found.failed += 1
+        numbers = {number for number in numbers_of(failed) if number is not None}
+        is_known = any(known.get(number, set()) - {session} for number in numbers)
+        is_repeat = is_known and mending(failed, later) is not None
+        said = app.search.after_failure(action.command, action.output, cwd=root, session=session, then_ms=then_ms)
+        if said is not None or is_repeat:
+            found.cases.append(_case(action, failed, said, later, is_repeat=is_repeat))
+        for number in numbers:
+            known.setdefault(number, set()).add(session)
+    return found
+
+
+def _moments(session: str, told: Sequence[StoredEvent]) -> Iterator[tuple[str, Action, Sequence[Action]]]:
+    """Each command that a session ran, with the calls after it."""
+    for agent in dict.fromkeys(event.agent_id for event in told):
+        actions = actions_of([event for event in told if event.agent_id == agent])
+        for place, action in enumerate(actions):
+            if action.is_shell and action.result is not None:
+                yield session, action, actions[place + 1 : place + 1 + MAX_LATER]
+
+
+def _case(
+    action: Action, failed: Failure | None, said: Mended | None, later: Sequence[Action], *, is_repeat: bool
+) -> Case:
+    fix = mending(failed, later) if failed is not None else None
+    signature = (failed.alike or failed.exact) if failed is not None else action.command
+    is_right = said is not None and failed is not None and _is_right(said, failed, later)
+    text = said.reminder.passages[0][1] if said is not None else ""
+    return Case(action.command, signature, text, fix[0].command if fix is not None else "", is_right, is_repeat)
+
+
+def _is_right(said: Mended, failed: Failure, later: Sequence[Action]) -> bool:
+    """Whether the command that was said, or the same change of this one, is what then worked here."""
+    change = {*said.failed.words} ^ {*said.fix.words}
+    for action in later:
+        for part in parts_of(action.command) if action.is_shell and action.has_succeeded else ():
+            if part.form == said.fix.form or (change and {*failed.part.words} ^ {*part.words} == change):
+                return True
+    return False

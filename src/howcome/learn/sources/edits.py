@@ -1,0 +1,36 @@
+"""Edits that failed and then worked with nothing changed but white space: how a project's files are indented."""
+
+from __future__ import annotations
+
+from howcome.learn.draft import Draft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.learn.actions import Action
+    from howcome.learn.sources.seen import Seen
+
+MAX_LATER = 12
+"""Calls after a failed edit among which the one that worked is looked for."""
+
+TEXT = "Edits in which white space was not copied exactly failed; with nothing else changed they worked."
+_REPLACED = ("old_string", "old_str", "oldString")
+
+
+def find(seen: Seen) -> list[Draft]:
+    """What such an edit of an exchange teaches: the same of whatever file, so that one sees how often it happens."""
+    actions = seen.scene.actions
+    for place, failed in enumerate(actions):
+        if failed.is_edit and failed.has_failed and failed.call.file:
+            later = (one for one in actions[place + 1 : place + 1 + MAX_LATER] if one.is_edit and one.has_succeeded)
+            worked = next((one for one in later if one.call.file == failed.call.file), None)
+            if worked is not None and _differ_in_blanks(_replaced(failed), _replaced(worked)):
+                return [Draft("failure", TEXT, [failed.call], witnesses=[worked.call])]
+    return []
+
+
+def _replaced(action: Action) -> str:
+    return next((text for name in _REPLACED if isinstance(text := action.input.get(name), str)), "")
+
+
+def _differ_in_blanks(one: str, other: str) -> bool:
+    return one != other and bool(one.strip()) and one.split() == other.split()

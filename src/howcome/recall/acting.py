@@ -1,0 +1,216 @@
+"""What is said at the moment of action: the command that worked where this one failed, what is known of a file.
+
+Only the agent's own commands are quoted, never what a tool said: that may be anybody's words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+from howcome.domain.commands import (
+    MASK,
+    failure_of,
+    form_number,
+    line_of,
+    numbers_of,
+    parts_of,
+    worked_number,
+)
+from howcome.domain.events import EDITORS, ORIGIN_USER, PUSHED_ORIGINS, SHELLS
+from howcome.domain.memories import HAND, OPEN, MemoryFilter
+from howcome.domain.stored import Filter, Reminder
+from howcome.domain.times import iso_day
+from howcome.recall.bites import cut, of_memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from howcome.clients.base import Called
+    from howcome.domain.commands import Part, Run
+    from howcome.domain.memories import Memory
+    from howcome.domain.stored import Scope, StoredEvent
+    from howcome.store.base import Store
+
+MAX_FAILED_CHARS, MAX_FIX_CHARS = 60, 100
+"""A fix that is longer is a script: cut, it would be of no use."""
+
+WEIGHTY = ("decision", "failure", "pattern")
+FAILURE = "failure"
+NEWEST, MAX_MEMORIES, MAX_LINE_CHARS = 1000, 20, 160
+_PATH = re.compile(r"[\w.@~/-]+")
+
+SPINNING = 3
+SURE_RUNS = 3
+"""So often a command has to have failed, and never worked, before something is said ahead of its run."""
+
+
+class Mended:
+    """A command that failed, the one that then worked, and what is said of both."""
+
+    __slots__ = ("failed", "fix", "reminder")
+
+    def __init__(self, failed: Part, fix: Part, reminder: Reminder) -> None:
+        self.failed, self.fix, self.reminder = failed, fix, reminder
+
+
+class Ledger:
+    """What a project's earlier sessions know of commands.
+
+    Args:
+        store: Where they are.
+        scope: The project.
+        session: Whose own commands do not count (the client's id).
+        before_ms: Nothing from this moment on counts (for evaluation); None: all does.
+    """
+
+    def __init__(self, store: Store, scope: Scope, session: str, before_ms: int | None = None) -> None:
+        self._store, self._scope, self._before_ms = store, scope, before_ms
+        self._without = store.sessions.named(session)
+        self._known, self._told = store.injections.events_known(session), store.injections.memories_known(session)
+
+    def after_failure(self, command: str, output: str) -> Mended | None:
+        """The other command that worked where this one, or one with the same wrong word, failed in the same way."""
+        failed = failure_of(command, output)
+        if failed is None:
+            return None
+        exact, alike = numbers_of(failed)
+        if not alike and self._has_worked(failed.part):
+            return None  # the command is right: what it worked on was not
+        found = self._failed([exact] if alike is None else [exact, alike])
+        return self._said(found, failed.part)
+
+    def before_run(self, command: str) -> Mended | None:
+        """The same before a command runs that failed each time."""
+        for part in parts_of(command):
+            found = self._failed([form_number(part)])
+            if len(found) >= SURE_RUNS and not self._has_worked(part):
+                said = self._said(found, part)
+                if said is not None:
+                    return said
+        return None
+
+    def _failed(self, numbers: Sequence[int]) -> list[Run]:
+        return self._store.commands.failed(self._scope, numbers, self._without, self._before_ms)
+
+    def _has_worked(self, part: Part) -> bool:
+        return self._store.commands.has_worked(self._scope, worked_number(part), self._before_ms)
+
+    def _said(self, found: Sequence[Run], now: Part) -> Mended | None:
+        """The fix that was found most often, the newest where several were."""
+        mended = [run for run in found if run.fixed_by is not None]
+        rows = {row for run in mended for row in (run.call, run.fixed_by or 0)}
+        told = {} if rows & self._known else self._store.log.events(rows, with_text=True)
+        fixes = [(run, *pair) for run in mended if (pair := _pair(run, told)) is not None]
+        if not fixes:
+            return None
+        often = Counter(str(fix) for _, _, fix in fixes)
+        run, failed, fix = max(fixes, key=lambda one: often[str(one[2])])  # the first of them: the newest
+        kept = self._kept(failed, fix)
+        if str(fix) == str(now) or any(not memory.is_live or memory.row in self._told for memory in kept):
+            return None
+        times = f" {len(found)} times" if len(found) > 1 else ""
+        last = iso_day(max(told[run.call].order_ms for run, _, _ in fixes))
+        text = f"`{cut(str(failed), MAX_FAILED_CHARS)}` failed here{times}, last on {last}; `{fix}` then worked."
+        if kept:
+            return Mended(failed, fix, Reminder(None, 1.0, [(kept[0].type, text)], [kept[0].row], kept[0]))
+        event, worked = told[run.call], told[run.fixed_by or 0]
+        return Mended(failed, fix, Reminder(event, 1.0, [(event.origin, text)], [event.row, worked.row]))
+
+    def _kept(self, failed: Part, fix: Part) -> list[Memory]:
+        """What was distilled of the same pair: who forgot it does not want to hear of it, nor who was told."""
+        wanted = MemoryFilter(type=FAILURE, with_forgotten=True)
+        both = [f"`{' '.join(part.words)}`" for part in (failed, fix)]
+        found = self._store.memories.select(self._scope, wanted, NEWEST)
+        return [memory for memory in found if all(words in memory.text for words in both)]
+
+
+def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part] | None:
+    """What failed and what worked, as they were typed; None where that is not to be said."""
+    failed, fix = _part(told.get(run.call), run.form), _part(told.get(run.fixed_by or 0), run.fix)
+    if failed is None or fix is None or len(str(fix)) > MAX_FIX_CHARS or not str(fix).isprintable() or MASK in str(fix):
+        return None
+    return failed, fix
+
+
+def _part(event: StoredEvent | None, form: int | None) -> Part | None:
+    """What a call ran in a form, where the agent itself ran it."""
+    if event is None or event.origin not in PUSHED_ORIGINS:
+        return None
+    return next((part for part in parts_of(_command(event)) if form_number(part) == form), None)
+
+
+def _command(event: StoredEvent) -> str:
+    """The line that a shell's call ran."""
+    try:
+        values = json.loads(event.text or "")
+    except (ValueError, RecursionError):
+        return ""
+    return line_of(values) if isinstance(values, dict) else ""
+
+
+def spinning(command: str, output: str, before: Iterable[Called]) -> str:
+    """That a command failed so often in the same way and nothing was changed in between, said at that run only.
+
+    `before` are the calls before it, newest first.
+    """
+    failed, times = failure_of(command, output), 1
+    if failed is None:
+        return ""
+    for call in before:
+        if call.error is None and call.tool.lower() in EDITORS:
+            break
+        ran = line_of(call.input) if call.tool.lower() in SHELLS else ""
+        other = failure_of(ran, call.error) if call.error is not None else None
+        times += other is not None and other.exact == failed.exact
+        if call.error is None and any(part.form == failed.part.form for part in parts_of(ran)):
+            break
+    if times != SPINNING:
+        return ""
+    ran = cut(str(failed.part), MAX_FAILED_CHARS)
+    return f"`{ran}` failed {times} times in the same way, and no file was changed in between."
+
+
+def of_file(store: Store, scope: Scope, session: str, path: str) -> Reminder | None:
+    """The newest thing that is to be kept to, or that failed, and names exactly this file."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    terms = store.index.analyze(name)
+    if scope.project_id is None or not terms:
+        return None
+    wanted = Filter(scope, origins=PUSHED_ORIGINS, memory_types=WEIGHTY)
+    hits = store.memory_search.search(dict.fromkeys(terms, 1.0), wanted, MAX_MEMORIES, required=[terms])
+    found = store.memories.by_row(hit.row for hit in hits)
+    told = store.candidates.told_of([memory.key for memory in found.values()])
+    known = store.injections.memories_known(session)
+    kept = [
+        memory
+        for memory in found.values()
+        if memory.status == OPEN
+        and memory.row not in known
+        and memory.agent is None
+        and not memory.is_outside
+        and (
+            memory.source == HAND
+            or memory.pinned_ms is not None
+            or memory.origin == ORIGIN_USER
+            or (memory.key in told and told[memory.key].is_standing)
+        )
+        and _names(store, memory, path, name)
+    ]
+    newest = max(kept, key=lambda memory: (memory.said_ms or memory.created_ms, memory.key), default=None)
+    if newest is None:
+        return None
+    return Reminder(None, 1.0, [(newest.type, cut(of_memory(newest.text), MAX_LINE_CHARS))], [newest.row], newest)
+
+
+def _names(store: Store, memory: Memory, path: str, name: str) -> bool:
+    """Whether a memory names a file by its path, or by its name where it was kept by hand or learnt at that file."""
+    words = [word.strip(".") for word in _PATH.findall(memory.text.replace("\\", "/"))]
+    if any(word != name and f"/{path}".endswith(f"/{word}") for word in words if word.endswith(name)):
+        return True
+    if name not in words:
+        return False
+    cited = [event for ident in memory.evidence for event in store.log.find(ident, limit=1)]
+    return memory.source == HAND or any(event.file and event.file.endswith(path) for event in cited)
