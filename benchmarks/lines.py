@@ -244,8 +244,8 @@ def measure(data: Path, folder: Path, options: argparse.Namespace) -> None:
             elif options.list and answer != owner:
                 print(f"{copy.folder.name}/{file}:{place + 1} {line!r}: {answer}, not {owner}")
     print(
-        f"{data.name}: the right session for {right} of {len(written)} lines (its commit's: {committed}); of {len(others)} lines that no session is"
-        f" known to have written {dict(said)}; {percentiles(seconds)}"
+        f"{data.name}: the right session for {right} of {len(written)} lines (by the commit alone {committed}); of"
+        f" {len(others)} lines that no session is known to have written {dict(said)}; {percentiles(seconds)}"
     )
     if options.commits:
         deep(written, folder, options)
@@ -255,14 +255,18 @@ def deep(written: list[tuple[Copy, str, int]], folder: Path, options: argparse.N
     """How long the command takes, started anew each time, behind so many commits."""
     copy, file, _ = max(written, key=lambda one: len(one[0].owners[one[1]]))
     deepen(copy, file, options.commits)
-    environment, seconds = {**os.environ, "HOWCOME_HOME": str(folder / "store")}, []
+    environment, seconds, before = {**os.environ, "HOWCOME_HOME": str(folder / "store")}, [], os.times()
     for place in range(1, len(copy.owners[file]), len(copy.owners[file]) // 20):
         began = time.perf_counter()
         command = [sys.executable, "-m", "howcome", "blame", f"{copy.folder / file}:{place}"]
         subprocess.run(command, env=environment, cwd=copy.folder, check=True, capture_output=True)
         seconds.append(time.perf_counter() - began)
+    spent = os.times()
     count = git(copy.folder, "rev-list", "--count", "HEAD").strip()
-    print(f"  the command in {count} commits, a file of {len(copy.owners[file])} lines: {percentiles(seconds)}")
+    print(
+        f"  the command in {count} commits, a file of {len(copy.owners[file])} lines: {percentiles(seconds)},"
+        f" {(spent[2] + spent[3] - before[2] - before[3]) / len(seconds):.2f} s of processor time"
+    )
 
 
 def percentiles(seconds: list[float]) -> str:

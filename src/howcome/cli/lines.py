@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
+from howcome.app import now_ms
 from howcome.cli.arguments import clean_argument, open_to_read
 from howcome.errors import UsageError
-from howcome.present.files import change_rows, file_and_line, line_rows, past_view, row_line
+from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.render import json_line
+from howcome.present.screen import Row, day, show_rows
 from howcome.present.terminal import echo
+
+if TYPE_CHECKING:
+    from howcome.present.views import View
 
 SHORT_HISTORY = 3
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -47,10 +53,7 @@ def blame(place: str, *, as_json: bool) -> None:
     if as_json:
         echo(json_line({"file": file, "line": line, **view}))
         return
-    echo(f"{file}:{line}")
-    for row in line_rows(view):
-        echo(row_line(row))
-    echo(f"{'more':>12}  howcome show ID, howcome timeline ID, howcome history {file}")
+    show_rows(_rows(view), notes=[*missing(view), f"More: howcome show ID, howcome history {file}"])
 
 
 @click.command(short_help="What became of a file: edits, plans, commits.")
@@ -77,10 +80,12 @@ def _history(path: str, limit: int, *, as_json: bool) -> None:
     if as_json:
         echo(json_line({"file": name, "problem": problem, "changes": views}))
         return
-    echo(f"{name}{f' ({problem})' if problem else ''}")
-    for row in (row for view in views for row in change_rows(view)):
-        echo(row_line(row))
-    if not views:
-        echo("No session edited it, no plan named it, no commit took it in.")
-    elif len(views) == limit:
-        echo(f"{'more':>12}  howcome history {name} --limit {limit * 5}")
+    notes = [] if views else ["No session edited it, no plan named it, no commit took it in."]
+    notes += [f"Commits: {problem}."] if problem else []
+    notes += [f"More: howcome history {name} --limit {limit * 5}"] if len(views) == limit else []
+    show_rows([row for view in views for row in _rows(view)], notes=notes)
+
+
+def _rows(view: View) -> list[Row]:
+    now = now_ms()
+    return [Row(*one) for one in told(view, lambda time: day(time, now))]

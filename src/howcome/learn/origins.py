@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from howcome.clients import git
+from howcome.clients.decode import clean_text
 from howcome.clients.projects import top_of
 from howcome.domain import events
 from howcome.errors import UsageError
 from howcome.learn.lines import COMMITTING_MS, bare, committing, edits_of, writer_of
-from howcome.learn.scene import EDITORS, PLANNERS, SHELLS, Action
+from howcome.learn.scene import PLANNERS, SHELLS, Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,7 +73,7 @@ class Origins:
         """
         lines = _lines(path)
         if not 1 <= line <= len(lines):
-            raise UsageError(f"{path} has {len(lines)} lines: there is no line {line}")
+            raise UsageError(f"{clean_text(path)} has {len(lines)} lines: there is no line {line}")
         top, file = self._place(path)
         past, names = Past(LINE, problem="" if top else git.NOWHERE), [file]
         try:
@@ -85,7 +86,7 @@ class Origins:
         self._find(past, [edit for name in names for edit in self._edits(name)], lines, line - 1)
         if past.done:
             self._tell(past)
-        return file, past
+        return clean_text(file), past
 
     def _find(self, past: Past, edits: Sequence[Edit], lines: Sequence[str], at: int) -> None:
         """The edit that wrote a line; without one what the session did last to the file that committed it."""
@@ -111,7 +112,7 @@ class Origins:
         for one in shown:
             if one.done:
                 self._tell(one)
-        return file, shown, problem
+        return clean_text(file), shown, problem
 
     def _place(self, path: str) -> tuple[str | None, str]:
         """The top of a file's working copy (None: it is in none), and its path below that, or below its project."""
@@ -122,6 +123,7 @@ class Origins:
 
     # -- what sessions did -----------------------------------------------------------------------------------------
     def _edits(self, file: str) -> list[Edit]:
+        file = clean_text(file)  # as transcripts name it
         return edits_of(self._store.log.calls_on(self._project_id, file), file) if self._project_id else []
 
     def _calls(self, tools: Iterable[str], from_ms: int, until_ms: int) -> list[StoredEvent]:
@@ -142,7 +144,7 @@ class Origins:
     def _changes(self, edits: Sequence[Edit], limit: int) -> list[Past]:
         """The edits of each exchange, as many exchanges as are wanted, the newest first."""
         found: dict[tuple[str, int], Past] = {}
-        for edit in reversed([one for one in edits if (one.event.tool or "").lower() in EDITORS]):
+        for edit in reversed([one for one in edits if (one.event.tool or "").lower() in events.EDITORS]):
             key = edit.event.session, self._exchange(edit.event)[0].row
             if key not in found and len(found) == limit:
                 break
@@ -188,7 +190,7 @@ def _lines(path: str) -> list[str]:
         with open(path, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{clean_text(path)} cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} is too large: at most {MAX_BYTES >> 20} MB")
+        raise UsageError(f"{clean_text(path)} is too large: at most {MAX_BYTES >> 20} MB")
     return bare(data.decode("utf-8", "replace").removesuffix("\n"))

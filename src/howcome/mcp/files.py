@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.projects import is_inside
-from howcome.domain.events import squeeze
+from howcome.clients.projects import MAX_PATH_CHARS, is_inside
 from howcome.errors import UsageError
 from howcome.mcp import reading
-from howcome.present.files import LINE_CHARS, change_rows, file_and_line, line_rows, past_view
+from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.render import entry
+from howcome.present.views import short_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +29,21 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
     if place is None:
         return reading.get_timeline(session, arguments)
     app, folder = session.app, session.folder
+    if "\0" in place or len(place) > MAX_PATH_CHARS:
+        raise UsageError("file: that is no path")
     file, line = file_and_line(os.path.join(folder, place))
     roots = (os.path.realpath(root) for root in (folder, app.projects.root_of(folder)))
     if not any(is_inside(os.path.realpath(file), root) for root in roots):
         raise UsageError("file: name a file of this project")
     if line is None:
-        name, changes, _ = app.files.history(file, arguments.number("limit", CHANGES))
-        rows = [row for one in changes for row in change_rows(past_view(one))]
-        head = f"{name}: what became of it, newest first." if rows else f"{name}: no session, plan or commit names it."
+        name, found, _ = app.files.history(file, arguments.number("limit", CHANGES))
+        head = f"{name}: what became of it, newest first." if found else f"{name}: no session, plan or commit names it."
     else:
         name, past = app.files.line(file, line)
-        rows, head = list(line_rows(past_view(past))), f"{name}:{line}: why it is there."
-    told = [entry(f"{name}  {ours}", squeeze(said, LINE_CHARS) if said else None) for name, ours, said in rows]
-    return reading.answer(app, head, reading.cut_to_fit(told, "a smaller limit"))
+        head, found = " ".join((f"{name}:{line}: why it is there.", *missing(past_view(past)))), [past]
+    parts = [
+        entry("  ".join(about), "\n".join((text, *more)))
+        for past in found
+        for text, about, more in told(past_view(past), short_time)
+    ]
+    return reading.answer(app, head, reading.cut_to_fit(parts, "a smaller limit"))

@@ -1,4 +1,4 @@
-"""What is shown of a line and of a file's history: plain data, and rows of it (name, our words, quoted words)."""
+"""What is shown of a line and of a file's history: plain data, and what every door says of it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ import re
 from howcome.domain.events import squeeze
 from howcome.domain.rationales import parts_of
 from howcome.present.render import counted, iso_time
-from howcome.present.views import event_view, short_time
+from howcome.present.views import event_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from howcome.domain.stored import StoredEvent
     from howcome.learn.origins import Past
     from howcome.present.views import View
 
-    Row = tuple[str, str, str]
+    Told = tuple[str, tuple[str, ...], list[str]]
 
-LINE_CHARS = 220
-HASH_CHARS = 10
-_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?")
+TEXT_CHARS = 220
+HASH_CHARS, SESSION_CHARS = 10, 8
+_LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})")
+_COLUMN = re.compile(rf"{_LINE.pattern}:\d+")
 
 
 def file_and_line(text: str) -> tuple[str, int | None]:
     """`FILE`, `FILE:LINE` or (as tools print it) `FILE:LINE:COLUMN`; a file whose name looks so is that file."""
-    found = None if os.path.isfile(text) else _LINE.fullmatch(text)
-    return (found["file"], int(found["line"])) if found else (text, None)
+    if os.path.isfile(text):
+        return text, None
+    found = [one for one in (_LINE.fullmatch(text), _COLUMN.fullmatch(text)) if one]
+    best = next((one for one in found if os.path.isfile(one["file"])), found[0] if found else None)
+    return (best["file"], int(best["line"])) if best else (text, None)
 
 
 def is_file(text: str) -> bool:
@@ -54,52 +58,36 @@ def _view(event: StoredEvent | None) -> View | None:
     return event_view(event) if event else None
 
 
-def line_rows(view: View) -> Iterator[Row]:
-    """What is said of a line."""
-    yield _commit_row(view) if view["commit"] else ("commit", view["problem"] or "not committed yet", "")
-    by = view["committed"]
-    for event in view["events"]:
-        is_by = by is not None and by["id"] == event["id"]
-        yield "committed by" if is_by else "written" if view["is_sure"] else "probably", _head(event), ""
-        if by is not None and by["session_id"] != event["session_id"]:
-            yield "committed by", _head(by), ""
-    if not view["events"]:
-        yield "session", "none that is stored here wrote it", ""
-    yield from _reason_rows(view)
-    if view["said"]:
-        yield "said", view["said"]["id"], view["said"]["excerpt"]
-    for event in view["tried"]:
-        yield "failed", event["id"], event["summary"]
+def told(view: View, when: Callable[[str | None], str]) -> Iterator[Told]:
+    """What each part of it says, when and who and which (the id last), and further lines; `when` words a time."""
+    by, calls, commit = view["committed"], view["events"], view["commit"]
+    if calls:
+        is_by = by is not None and by["id"] == calls[0]["id"]
+        wrote = "committed" if is_by else "written" if view["is_sure"] else "probably written"
+        names = {"edits": counted(len(calls), "edit"), "plan": "plan", "line": f"{wrote} by {calls[0]['tool']}"}
+        asked = view["rationale"].get("Asked") or (view["prompt"] or calls[0])["excerpt"]
+        text = calls[0]["excerpt"] if view["kind"] == "plan" else asked
+        about = names[view["kind"]], when(calls[0]["ts"]), _session(calls[0]), calls[0]["id"]
+        yield squeeze(text, TEXT_CHARS), about, list(_reasons(view))
+    if commit:
+        made = (_session(by), by["id"]) if by else ()
+        yield commit["subject"], ("commit", when(commit["ts"]), commit["hash"][:HASH_CHARS], *made), []
 
 
-def change_rows(view: View) -> Iterator[Row]:
-    """What is said of one thing that became of a file."""
-    of = f"  session {view['session_id'][:8]}" if view["session_id"] else ""
-    if view["commit"]:
-        yield _commit_row(view, of)
-        return
-    many = f"  {counted(len(view['events']), 'edit')}" if view["kind"] == "edits" else ""
-    yield view["kind"], f"{short_time(view['ts'])}{of}{many}  {view['events'][0]['id']}", ""
-    yield from _reason_rows(view)
+def missing(view: View) -> list[str]:
+    """What is not known of a line."""
+    found = [] if view["events"] else ["No session that is stored here wrote this line."]
+    return found if view["commit"] else [*found, f"Its commit: {view['problem'] or 'not committed yet'}."]
 
 
-def _commit_row(view: View, of: str = "") -> Row:
-    commit = view["commit"]
-    return "commit", f"{commit['hash'][:HASH_CHARS]}  {short_time(commit['ts'])}{of}", commit["subject"]
+def _session(event: View) -> str:
+    return f"session {event['session_id'][:SESSION_CHARS]}"
 
 
-def _head(event: View) -> str:
-    return f"{short_time(event['ts'])}  session {event['session_id'][:8]}  {event['tool']}  {event['id']}"
-
-
-def _reason_rows(view: View) -> Iterator[Row]:
-    if view["prompt"]:
-        yield "asked", view["prompt"]["id"], view["rationale"].get("Asked") or view["prompt"]["excerpt"]
+def _reasons(view: View) -> Iterator[str]:
     if view["rationale"].get("Why"):
-        yield "why", "", view["rationale"]["Why"]
-
-
-def row_line(row: Row) -> str:
-    """A row for people."""
-    name, ours, quoted = row
-    return f"{name:>12}  {'  '.join(filter(None, (ours, squeeze(quoted, LINE_CHARS))))}"
+        yield f"why: {view['rationale']['Why']}"
+    if view["kind"] == "line":
+        parts = [("said", view["said"]["excerpt"], view["said"]["id"])] if view["said"] else []
+        parts += [("failed", event["summary"], event["id"]) for event in view["tried"]]
+        yield from (f"{name}: {squeeze(text, TEXT_CHARS)}  {ident}" for name, text, ident in parts)
