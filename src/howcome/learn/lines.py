@@ -12,7 +12,8 @@ from difflib import SequenceMatcher
 
 from howcome.clients.projects import fold_worktree, is_inside
 from howcome.domain import events
-from howcome.learn.scene import MESSAGE, Action
+from howcome.learn.actions import Action
+from howcome.learn.scene import MESSAGE
 from howcome.learn.shell import commands
 
 TYPE_CHECKING = False

@@ -11,8 +11,9 @@ from howcome.clients.decode import clean_text
 from howcome.clients.projects import top_of
 from howcome.domain import events
 from howcome.errors import UsageError
+from howcome.learn.actions import Action
 from howcome.learn.lines import COMMITTING_MS, bare, committing, edits_of, writer_of
-from howcome.learn.scene import PLANNERS, SHELLS, Action
+from howcome.learn.scene import PLANNERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -132,7 +133,9 @@ class Origins:
     def _committing(self, commit: Commit) -> StoredEvent | None:
         """The call that made a commit; one that was rebased since was made when it was written."""
         moments = dict.fromkeys((commit.at_ms, commit.until_ms))
-        made = (committing(self._calls(SHELLS, at - COMMITTING_MS, at + COMMITTING_MS), commit) for at in moments)
+        made = (
+            committing(self._calls(events.SHELLS, at - COMMITTING_MS, at + COMMITTING_MS), commit) for at in moments
+        )
         return next(filter(None, made), None)
 
     def _plans(self, file: str) -> list[Past]:
