@@ -266,7 +266,6 @@ def test_an_agent_asks_the_timeline_for_a_file(capped: Work, tmp_path: Path) -> 
     """A line or a whole file of its project, quoted as data; files elsewhere are not looked at."""
     (tmp_path / "secret.txt").write_text("x\n")
     with McpServer(environment={"CLAUDE_PROJECT_DIR": str(capped.root)}) as server:
-        server.initialize()
         told = server.call("get_timeline", file="src/cart.py:2")
         assert "src/cart.py:2: why it is there." in told
         assert "| Carts with a thousand items take the shop down" in told
@@ -274,3 +273,5 @@ def test_an_agent_asks_the_timeline_for_a_file(capped: Work, tmp_path: Path) -> 
         assert "\n1 edit  " in server.call("get_timeline", file="src/cart.py")
         for outside in ("../secret.txt:1", str(tmp_path / "secret.txt")):
             assert "name a file of this project" in server.call("get_timeline", file=outside)
+    with McpServer(environment={"CLAUDE_PROJECT_DIR": ""}, cwd="/") as server:
+        assert "which is no project" in server.call("get_timeline", file=str(capped.root / "src/cart.py"))

@@ -42,11 +42,10 @@ _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 class Edit:
     """A call that wrote text, as lines without their indentation: what it wrote, and what it replaced."""
 
-    __slots__ = ("_new", "event", "replaced", "written")
+    __slots__ = ("event", "replaced", "written")
 
     def __init__(self, event: StoredEvent, written: str, replaced: str) -> None:
         self.event, self.written, self.replaced = event, bare(written), bare(replaced)
-        self._new: list[int] | None = None
 
     @property
     def ts_ms(self) -> int:
@@ -56,18 +55,14 @@ class Edit:
     @property
     def new(self) -> list[int]:
         """The places of its lines that were not in what it replaced."""
-        if self._new is None:
-            head = _alike(self.replaced, self.written)  # first: what was put behind a line is not that line
-            old, new = self.replaced[head:], self.written[head:]
-            steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-            self._new = [
-                head + place for step, *_, start, end in steps if step != "equal" for place in range(start, end)
-            ]
-        return self._new
+        head = _alike(self.replaced, self.written)  # first: what was put behind a line is not that line
+        steps = SequenceMatcher(None, self.replaced[head:], self.written[head:], autojunk=False).get_opcodes()
+        return [head + place for step, *_, start, end in steps if step != "equal" for place in range(start, end)]
 
     def block_at(self, lines: Sequence[str], at: int) -> tuple[int, int]:
         """The longest run of lines around one of a file that it wrote there, as places; (0, 0): it wrote none."""
-        runs = (_run(lines, at, self.written, place) for place in self.new if self.written[place] == lines[at])
+        new = self.new if lines[at] in self.written else ()
+        runs = (_run(lines, at, self.written, place) for place in new if self.written[place] == lines[at])
         return max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
 
 

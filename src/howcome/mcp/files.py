@@ -28,7 +28,7 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
     place = arguments.text("file")
     if place is None:
         return reading.get_timeline(session, arguments)
-    app, folder = session.app, session.folder
+    app, folder = session.app, session.project_folder()
     if "\0" in place or len(place) > MAX_PATH_CHARS:
         raise UsageError("file: that is no path")
     file, line = file_and_line(os.path.join(folder, place))
