@@ -354,6 +354,33 @@ def test_the_last_answers_of_an_exchange_are_found(store: Store) -> None:
     assert [(call.row, call.text) for call in store.log.answers(rows[0], 9, events.TOOL_CALL)] == [(rows[2], None)]
 
 
+def test_calls_are_found_by_their_file_and_by_their_tool(store: Store) -> None:
+    """A file by the end of its path, whole names only; a call without one by the name in its words; of one project."""
+    transcript = Transcript(store)
+    edit = {"kind": events.TOOL_CALL, "tool": "Edit", "tool_use_id": "t1"}
+    transcript.add(
+        transcript.prompt("mend src/cart.py"),
+        transcript.event("", **edit, file="/home/mara/quay/src/cart.py", input={"file_path": "src/cart.py"}),
+        transcript.event("ok", events.TOOL_RESULT, tool="Edit", tool_use_id="t1", file="src/cart.py"),
+        transcript.event("", **edit, file="C:\\quay\\src\\cart.py", input={"file_path": "x"}),
+        transcript.event("", **edit, file="/home/mara/quay/oldsrc/cart.py", input={"file_path": "y"}),
+        transcript.call("sed -i s/a/b/ cart.py"), transcript.result("cart.py done"), transcript.call("ls"),
+    )  # fmt: skip
+    other = Transcript(store, "/t/other.jsonl", session="other", cwd="/home/mara/dike")
+    other.add(other.call("rm cart.py"))
+    quay = store.projects.of_path("/home/mara/quay")
+    assert quay is not None
+    found = store.log.calls_on(quay, "src/cart.py")
+    assert [(event.kind, event.tool, event.order_ms - START_MS) for event in found] == [
+        ("tool_call", "Edit", 2000), ("tool_result", "Edit", 3000), ("tool_call", "Edit", 4000),
+        ("tool_call", "Bash", 6000),
+    ]  # fmt: skip
+    assert texts_of(found)[1] == "ok"
+    shell = store.log.calls_of(quay, {"bash"}, START_MS + 6000, START_MS + 7000)
+    assert [event.kind for event in shell] == ["tool_call", "tool_result"]
+    assert store.log.calls_of(quay, {"bash"}, START_MS, START_MS + 5999) == []
+
+
 def test_sessions_are_listed_by_when_something_happened_last(store: Store) -> None:
     """Not by when they were stored (an import reads the newest transcript first); only as many as are asked for."""
     for name, start in (("newest", 50_000), ("oldest", 1000), ("middle", 20_000)):

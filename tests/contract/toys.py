@@ -255,6 +255,23 @@ class ToyLog:
     def within(self, rows: Iterable[int], wanted: Filter) -> set[int]:
         return {row for row in rows if 0 < row <= self.last_position() and _is_where(self._row(row), wanted)}
 
+    def calls_on(self, project_id: int, file: str) -> list[StoredEvent]:
+        def is_on(event: StoredEvent) -> bool:
+            if event.file is None:
+                return event.kind == events.TOOL_CALL and file.rpartition("/")[2] in event.excerpt
+            return f"/{event.file}".replace("\\", "/").endswith(f"/{file}")
+
+        return [event for event in self._calls(project_id) if is_on(event)]
+
+    def calls_of(self, project_id: int, tools: Iterable[str], from_ms: int, until_ms: int) -> list[StoredEvent]:
+        found = [event for event in self._calls(project_id) if from_ms <= event.order_ms <= until_ms]
+        return [event for event in found if (event.tool or "").lower() in tools]
+
+    def _calls(self, project_id: int) -> list[StoredEvent]:
+        own = (self._event(row, with_text=True) for row in self._disk.rows if row.project == project_id)
+        calls = [event for event in own if event.kind in (events.TOOL_CALL, events.TOOL_RESULT)]
+        return sorted(calls, key=lambda event: (event.order_ms, event.row))
+
     def find(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
         digits = prefix.removeprefix("ev-").lower()
         found = [row for key, row in self._disk.keys.items() if digits and key.hex()[:12].startswith(digits)]

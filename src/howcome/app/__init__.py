@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from howcome.app.files import Files
     from howcome.app.graphs import Graphs
     from howcome.app.health import Health
     from howcome.app.indexing import Indexing
@@ -175,6 +176,13 @@ class App:
         from howcome.app.learning import Learning
 
         return Learning(self.store, self.settings, self.models)
+
+    @cached_property
+    def files(self) -> Files:
+        """Why a line is there, and what became of a file."""
+        from howcome.app.files import Files
+
+        return Files(self.store, self.projects, self.learn)
 
     @cached_property
     def graphs(self) -> Graphs:

@@ -11,6 +11,7 @@ import click
 from howcome import __version__
 from howcome.errors import HowcomeError, UsageError
 from howcome.log.faults import refusal_of
+from howcome.present.files import is_file
 from howcome.present.next_step import next_step
 from howcome.present.terminal import echo, echo_refusal, echo_text
 
@@ -20,7 +21,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "uninstall": "lifecycle", "config": "config",
     },
     "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
-    "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale"},
+    "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale",
+        "blame": "lines", "history": "lines"},
     "Memories": {
         "distil": "distilling", "learnt": "learnt", "memories": "memories",
         "remember": "remembering", "update": "remembering", "forget": "remembering", "restore": "remembering",
@@ -51,11 +53,13 @@ class Sections(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of the first word; words that begin with none are searched for."""
+        """The command of the first word; a file is asked about; words that begin with neither are searched for."""
         word = args[0]
         names = self.list_commands(ctx)
         if word in names or word.startswith("-"):
             return super().resolve_command(ctx, args)
+        if is_file(word) and all(arg.startswith("-") for arg in args[1:]):
+            return "blame", self.get_command(ctx, "blame"), args
         meant = difflib.get_close_matches(word, names, n=1, cutoff=_ALIKE)
         if meant and (len(args) == 1 or any(arg.startswith(_NO_WORD) for arg in args[1:])):
             message = f"no such command: {word}. Did you mean `howcome {meant[0]}`? To search: howcome search {word}"
@@ -91,6 +95,7 @@ def cli() -> None:
     First steps:
       howcome init      connect Claude Code and read the sessions that are already there
       howcome why did we pick the queue     searches (short for: howcome search)
+      howcome src/cart.py:42                why the line is there (short for: howcome blame)
       howcome doctor    whenever something seems wrong
     """
 

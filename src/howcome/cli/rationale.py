@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import NoReturn
 
 import click
@@ -11,6 +10,7 @@ import click
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
 from howcome.cli.progress import tqdm
+from howcome.domain.rationales import parts_of
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.learn.rationale.run import RationaleReport
 from howcome.present.moments import moment_ms
@@ -20,7 +20,6 @@ from howcome.present.views import event_view
 from howcome.settings import read_settings
 
 MAX_SHOWN = 1000
-_PART = re.compile(r" (?=(?:Done|Why): )")
 _COUNTS = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
 
 
@@ -96,4 +95,4 @@ def _lines(report: RationaleReport, total: int) -> list[str]:
 
 def _shown(event: StoredEvent) -> list[str]:
     head = f"{event.id}  {str(iso_time(event.ts_ms))[:16]}  session {event.session[:8]}  {event.project}"
-    return ["", head, *(f"    {part}" for part in _PART.split(event.text or event.excerpt))]
+    return ["", head, *(f"    {part}" for part in parts_of(event.text or event.excerpt))]

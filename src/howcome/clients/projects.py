@@ -109,14 +109,22 @@ def is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
+def top_of(folder: str) -> str | None:
+    """The top of the working copy that a folder is in (of a worktree its own); None outside of one."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return None
+    return folder
+
+
 def branch_of(cwd: str) -> str:
     """The branch that a folder's repository is on; "" outside of one, and where no branch is checked out."""
     if not os.path.isabs(cwd):
         return ""
-    folder = os.path.abspath(cwd)
-    while not os.path.exists(git := os.path.join(folder, ".git")):
-        if folder == (folder := os.path.dirname(folder)):
-            return ""
+    folder = top_of(os.path.abspath(cwd))
+    if folder is None:
+        return ""
+    git = os.path.join(folder, ".git")
     try:
         if not os.path.isdir(git):
             git = os.path.join(folder, _first_line(git).removeprefix("gitdir:").strip())

@@ -5,8 +5,16 @@ An exchange has at most one, known by its prompt: whoever writes it again replac
 
 from __future__ import annotations
 
+import re
+
 KEY_BYTES = 16
 MAX_TEXT_CHARS = 600
+_PART = re.compile(r" (?=(?:Done|Why): )")
+
+
+def parts_of(text: str) -> list[str]:
+    """What was asked, what was done and why, each with its name before it."""
+    return _PART.split(text)
 
 
 class Rationale:

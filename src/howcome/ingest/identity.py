@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable
 
+from howcome.clients.git import GitError, git
 from howcome.clients.projects import is_repository
 from howcome.domain.identity import OTHER, SAME, Repository, compare, normal_remote
 from howcome.ingest.exclusion import Places
@@ -19,8 +20,6 @@ MAX_CONFIG_BYTES = 256 << 10
 MAX_COMMITS = 16
 _SECTION = re.compile(r'^\s*\[\s*(?:remote\s+"(?P<remote>[^"]*)"|[^\]]*)\s*\]')
 _URL = re.compile(r"^\s*url\s*=\s*(?P<url>.+?)\s*$", re.IGNORECASE)
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "rev-list", "--max-parents=0", "HEAD", "--")
-"""A repository's own settings may name programs and servers: asking for its first commits runs and asks none."""
 
 
 def remote_of(root: str) -> str:
@@ -59,17 +58,11 @@ def _common_folder(root: str) -> str:
 
 def _first_commits(root: str, limit_s: float) -> tuple[str, ...]:
     """The commits without parents behind HEAD; none when git cannot say, or not in time."""
-    import subprocess
-
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment = {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     try:
-        done = subprocess.run(
-            _GIT, cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit_s, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        said = git(root, "rev-list", "--max-parents=0", "HEAD", "--", limit_s=limit_s)
+    except GitError:
         return ()
-    found = sorted(done.stdout.decode("ascii", "replace").split())
+    found = sorted(said.split())
     return tuple(found) if len(found) <= MAX_COMMITS else ()
 
 

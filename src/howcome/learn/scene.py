@@ -24,7 +24,7 @@ ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request
 """Tools that show a plan, and tools that ask the user, of every agent."""
 
 _PUBLISHED = ("git commit", "gh pr create", "gh pr edit", "glab mr create")
-_MESSAGE = ("-m", "-am", "--message", "--body", "-b")
+MESSAGE = ("-m", "-am", "--message", "--body", "-b")
 _TRAILER = re.compile(
     r"^(?:[A-Z][A-Za-z-]+-[Bb]y: .*|.*Generated with .*|[A-Z][A-Za-z]+-[A-Z][A-Za-z-]+: \S+)$", re.MULTILINE
 )
@@ -152,7 +152,7 @@ def _written(action: Action) -> list[Said]:
     if not any(word in command for word in ("commit", " pr ", " mr ")):
         return []
     published = [one for one in commands(command) if one.name.startswith(_PUBLISHED)]
-    found = [text for one in published for text in one.given or ["\n\n".join(one.option(*_MESSAGE))] if text]
+    found = [text for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
     return [Said(action.call, action.place, text=_TRAILER.sub("", _unwrapped(text)), is_final=True) for text in found]
 
 

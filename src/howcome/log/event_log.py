@@ -108,6 +108,17 @@ class EventLog(Protocol):
         """Which of some events are where a filter looks (its scope and sessions), by the log alone."""
         ...
 
+    def calls_on(self, project_id: int, file: str) -> list[StoredEvent]:
+        """Calls and results about a file whose path ends so, and calls about none in whose excerpt its name stands.
+
+        With texts, in the order of time; all events are read (1 ms a thousand).
+        """
+        ...
+
+    def calls_of(self, project_id: int, tools: Iterable[str], from_ms: int, until_ms: int) -> list[StoredEvent]:
+        """Calls of some tools (names in lower case) and their results, in a time; with texts, in the order of time."""
+        ...
+
     def find(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
         """Events by the beginning of their id, with texts."""
         ...

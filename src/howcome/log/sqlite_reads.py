@@ -34,6 +34,16 @@ _MEMBERS = (
 )
 
 
+_ON_FILE = (
+    " WHERE e.project_id = ?1 AND (e.kind IN (3, 4) AND e.file IS NOT NULL"
+    " AND substr('/' || replace(e.file, char(92), '/'), -length(?2)) = ?2"
+    " OR e.kind = 3 AND e.file IS NULL AND instr(e.excerpt, ?3)) ORDER BY e.order_ms, e.id"
+)
+_OF_TOOLS = (
+    " WHERE e.project_id = ?1 AND e.kind IN (3, 4) AND e.order_ms BETWEEN ?2 AND ?3"
+    " AND e.session_id IN (SELECT id FROM sessions)"  # so that the index of each session by time is used
+    " AND lower(e.tool) IN (SELECT value FROM json_each(?4)) ORDER BY e.order_ms, e.id"
+)
 _INDEX_SELECT = "SELECT id, session_id, project_id, kind, origin, ts_ms, order_ms FROM events"
 
 
@@ -169,6 +179,19 @@ class EventReads:
         sql = _EVENT_SELECT.format(payload="CASE WHEN e.kind IN (0, 1) THEN e.payload END")
         sql += " WHERE e.id IN (SELECT value FROM json_each(?))"
         return {row[0]: _KeptEvent(row, with_text=row[2] < 2) for row in self._db.rows(sql, (json.dumps(list(rows)),))}
+
+    def calls_on(self, project_id: int, file: str) -> list[StoredEvent]:
+        """Calls and results about a file whose path ends so, and calls about none in whose excerpt its name stands."""
+        end = "/" + file
+        sql = _EVENT_SELECT.format(payload="e.payload") + _ON_FILE
+        rows = self._db.rows(sql, (project_id, end, end.rpartition("/")[2]))
+        return [_KeptEvent(row, with_text=True) for row in rows]
+
+    def calls_of(self, project_id: int, tools: Iterable[str], from_ms: int, until_ms: int) -> list[StoredEvent]:
+        """Calls of some tools (names in lower case) and their results, in a time."""
+        sql = _EVENT_SELECT.format(payload="e.payload") + _OF_TOOLS
+        rows = self._db.rows(sql, (project_id, from_ms, until_ms, json.dumps(list(tools))))
+        return [_KeptEvent(row, with_text=True) for row in rows]
 
     def find(self, prefix: str, limit: int = 5) -> list[StoredEvent]:
         """Events whose id starts with `prefix` (`ev-` and hex digits), with their texts; at most `limit`."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from howcome.domain import memories
 from howcome.mcp.arguments import Parameter
+from howcome.mcp.files import get_timeline
 from howcome.mcp.reading import (
     KINDS,
     expand_memory,
     get_context,
     get_memories,
-    get_timeline,
     memory_status,
     replay_session,
     search_memory,
@@ -137,6 +137,7 @@ _ALL = (
         get_timeline,
         (
             Parameter("session", "string", "A session (beginning of its id)."),
+            Parameter("file", "string", "Instead: FILE:LINE, why it is there; FILE, its edits, plans and commits."),
             Parameter("type", "strings", "Only these kinds of events.", choices=KINDS, high=6),
             Parameter("limit", "integer", "At most so many lines (default 100; 20 sessions).", low=1, high=1000),
             _OFFSET,

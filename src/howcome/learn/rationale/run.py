@@ -112,6 +112,13 @@ class Rationales:
         report.seconds = pace.seconds
         return report
 
+    def said_now(self, session: int, prompt: int) -> str:
+        """What the rules say of an exchange (rows of its session and its prompt), written or not; '': nothing."""
+        stream = self._stream(session)
+        place = next((place for place, one in enumerate(stream) if one.all_events[0].row == prompt), None)
+        said = None if place is None else self._by_rules(self._whole(stream, [place]), place)
+        return said.text if said is not None else ""
+
     # -- by rules --------------------------------------------------------------------------------------------------
     def _session(self, due: UnreadSession, report: RationaleReport, pace: _Pace) -> bool:
         """One session's new exchanges, some at a time; False when it had to end before the last of them."""

@@ -1,0 +1,199 @@
+"""Why a line is there, and what became of a file: what git says, joined with what sessions did and were asked for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from howcome.clients import git
+from howcome.clients.decode import clean_text
+from howcome.clients.projects import top_of
+from howcome.domain import events
+from howcome.errors import UsageError
+from howcome.learn.actions import Action
+from howcome.learn.lines import COMMITTING_MS, bare, committing, edits_of, writer_of
+from howcome.learn.scene import PLANNERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from howcome.clients.git import Commit
+    from howcome.domain.stored import StoredEvent
+    from howcome.learn.lines import Edit
+    from howcome.learn.rationale.run import Rationales
+    from howcome.store.base import Store
+
+MAX_BYTES = 8 << 20
+MAX_TRIED = 2
+EVER_MS = 1 << 60
+LINE, EDITS, COMMIT, PLAN = "line", "edits", "commit", "plan"
+
+
+@dataclass(slots=True, eq=False)
+class Past:
+    """What is known of a line, or one thing that became of a file: the edits of an exchange, a commit, a plan.
+
+    Attributes:
+        commit: The commit that the line is of, or that took the file in; `committed`: the call that made it.
+        problem: Why git says none ('': it does, or the line is not committed).
+        done: The calls: of a line the one that wrote it, without one what its committer's session did last.
+        is_sure: False where other places of the file look like the line, too.
+        prompt: What was asked; `rationale`: what was done then, and why ('': nobody says).
+        said: What the agent said last before it; `tried`: the last calls before it that failed.
+    """
+
+    kind: str
+    ts_ms: int | None = None
+    commit: Commit | None = None
+    committed: StoredEvent | None = None
+    problem: str = ""
+    done: list[StoredEvent] = field(default_factory=list)
+    is_sure: bool = True
+    prompt: StoredEvent | None = None
+    rationale: str = ""
+    said: StoredEvent | None = None
+    tried: list[StoredEvent] = field(default_factory=list)
+
+
+class Origins:
+    """What is known of the files of one project (None: nothing of it is stored; then only git is asked).
+
+    `root` is its folder, for files that are in no repository; `rationales` say why of what nobody has said it yet.
+    """
+
+    def __init__(self, store: Store, project_id: int | None, root: str, rationales: Rationales) -> None:
+        self._store, self._project_id, self._root, self._rationales = store, project_id, root, rationales
+        self._sessions: dict[int, list[StoredEvent]] = {}
+
+    def of_line(self, path: str, line: int) -> tuple[str, Past]:
+        """A file's name, and where a line of it (counted from 1) comes from.
+
+        Raises:
+            UsageError: there is no such file, or no such line in it.
+        """
+        lines = _lines(path)
+        if not 1 <= line <= len(lines):
+            raise UsageError(f"{clean_text(path)} has {len(lines)} lines: there is no line {line}")
+        top, file = self._place(path)
+        past, names = Past(LINE, problem="" if top else git.NOWHERE), [file]
+        try:
+            found = git.commit_of_line(top, file, line) if top else None
+        except git.GitError as error:
+            found, past.problem = None, str(error)
+        if found is not None:
+            past.commit, names = found[0], list(dict.fromkeys((file, found[1])))
+            past.committed = self._committing(past.commit)
+        self._find(past, [edit for name in names for edit in self._edits(name)], lines, line - 1)
+        if past.done:
+            self._tell(past)
+        return clean_text(file), past
+
+    def _find(self, past: Past, edits: Sequence[Edit], lines: Sequence[str], at: int) -> None:
+        """The edit that wrote a line; without one what the session did last to the file that committed it."""
+        by, found = past.committed, writer_of(edits, lines, at, past.commit.until_ms if past.commit else None)
+        if found is not None:
+            event = found[0].event
+            past.done, past.is_sure = [event], found[1] or (by is not None and by.session == event.session)
+        elif by is not None:
+            own = [one.event for one in edits if one.event.session == by.session and one.ts_ms <= by.order_ms]
+            past.done = own[-1:] or [by]
+
+    def of_file(self, path: str, limit: int) -> tuple[str, list[Past], str]:
+        """A file's name, what became of it, the newest first, and why git does not say more ('': it does)."""
+        top, file = self._place(path)
+        problem = "" if top else git.NOWHERE
+        try:
+            commits = git.commits_of(top, file, limit) if top else []
+        except git.GitError as error:
+            commits, problem = [], str(error)
+        found = [Past(COMMIT, one.at_ms, one, self._committing(one)) for one in commits]
+        found += [*self._plans(file), *self._changes(self._edits(file), limit)]
+        shown = sorted(found, key=lambda one: one.ts_ms or 0, reverse=True)[:limit]
+        for one in shown:
+            if one.done:
+                self._tell(one)
+        return clean_text(file), shown, problem
+
+    def _place(self, path: str) -> tuple[str | None, str]:
+        """The top of a file's working copy (None: it is in none), and its path below that, or below its project."""
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+        top = top_of(folder)
+        below = os.path.relpath(os.path.join(folder, os.path.basename(path)), top or self._root)
+        return top, os.path.basename(path) if below.startswith(os.pardir) else below.replace(os.sep, "/")
+
+    # -- what sessions did -----------------------------------------------------------------------------------------
+    def _edits(self, file: str) -> list[Edit]:
+        file = clean_text(file)  # as transcripts name it
+        return edits_of(self._store.log.calls_on(self._project_id, file), file) if self._project_id else []
+
+    def _calls(self, tools: Iterable[str], from_ms: int, until_ms: int) -> list[StoredEvent]:
+        return self._store.log.calls_of(self._project_id, tools, from_ms, until_ms) if self._project_id else []
+
+    def _committing(self, commit: Commit) -> StoredEvent | None:
+        """The call that made a commit; one that was rebased since was made when it was written."""
+        moments = dict.fromkeys((commit.at_ms, commit.until_ms))
+        made = (
+            committing(self._calls(events.SHELLS, at - COMMITTING_MS, at + COMMITTING_MS), commit) for at in moments
+        )
+        return next(filter(None, made), None)
+
+    def _plans(self, file: str) -> list[Past]:
+        """Plans that name a file."""
+        calls = [event for event in self._calls(PLANNERS, 0, EVER_MS) if event.kind == events.TOOL_CALL]
+        named = (event for event in calls if file.rpartition("/")[2] in str(Action(event, 0).input.get("plan")))
+        return [Past(PLAN, event.ts_ms or event.order_ms, done=[event]) for event in named]
+
+    def _changes(self, edits: Sequence[Edit], limit: int) -> list[Past]:
+        """The edits of each exchange, as many exchanges as are wanted, the newest first."""
+        found: dict[tuple[str, int], Past] = {}
+        for edit in reversed([one for one in edits if (one.event.tool or "").lower() in events.EDITORS]):
+            key = edit.event.session, self._exchange(edit.event)[0].row
+            if key not in found and len(found) == limit:
+                break
+            found.setdefault(key, Past(EDITS, edit.ts_ms)).done.insert(0, edit.event)
+        return list(found.values())
+
+    # -- what led to it --------------------------------------------------------------------------------------------
+    def _told(self, event: StoredEvent) -> list[StoredEvent]:
+        session = self._store.sessions.of_event(event.row) or 0
+        if session not in self._sessions:
+            self._sessions[session] = self._store.log.session(session)
+        return self._sessions[session]
+
+    def _exchange(self, event: StoredEvent) -> list[StoredEvent]:
+        """From the main agent's prompt to an event of its or of a subagent."""
+        told = self._told(event)
+        end = next((place for place, one in enumerate(told) if one.row == event.row), len(told) - 1)
+        start = next((place for place in range(end, -1, -1) if _opens(told[place])), 0)
+        return told[start : end + 1] or [event]
+
+    def _tell(self, past: Past) -> None:
+        """Adds what led to the first of its calls."""
+        event = past.done[0]
+        exchange = self._exchange(event)
+        said = [one for one in exchange if one.kind == events.ASSISTANT_TEXT and one.agent_id == event.agent_id]
+        failed = {one.tool_use_id for one in exchange if one.kind == events.TOOL_RESULT and one.failed} - {None}
+        tried = [one for one in exchange if one.kind == events.TOOL_CALL and one.tool_use_id in failed]
+        past.said, past.tried = said[-1] if said else None, tried[-MAX_TRIED:]
+        if _opens(exchange[0]):
+            past.prompt = exchange[0]
+            session = self._store.sessions.of_event(event.row) or 0
+            written = next((one.excerpt for one in self._told(event) if one.row == -exchange[0].row), "")
+            past.rationale = written or self._rationales.said_now(session, exchange[0].row)
+
+
+def _opens(event: StoredEvent) -> bool:
+    return event.kind == events.USER_PROMPT and event.agent_id is None
+
+
+def _lines(path: str) -> list[str]:
+    """The lines of a file as they are compared."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{clean_text(path)} cannot be read: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{clean_text(path)} is too large: at most {MAX_BYTES >> 20} MB")
+    return bare(data.decode("utf-8", "replace").removesuffix("\n"))
