@@ -5,7 +5,7 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 
 from __future__ import annotations
 
-from howcome.domain.events import TOOL_CALL, TOOL_RESULT, cut, squeeze
+from howcome.domain.events import ASSISTANT_TEXT, TOOL_CALL, TOOL_RESULT, USER_PROMPT, cut, squeeze
 from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
@@ -26,7 +26,9 @@ EVIDENCE_CHARS = 4000
 
 MAX_PLACE_CHARS = 200
 MAX_FILE_CHARS = 80
-_SHORT_TIME = 16
+MAX_OWNER_CHARS = 24
+_SHORT_TIME, _DAY = 16, 10
+_WHO = {USER_PROMPT: "user", ASSISTANT_TEXT: "agent"}
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
@@ -79,11 +81,15 @@ def review_view(pair: Review) -> View:
 
 
 def hit_view(item: Found) -> View:
-    """An answer to a question: an event, or a memory (of no session); `excerpt` is the part that answers."""
+    """An answer to a question: an event, or a memory (of no session); `excerpt` is the part that answers.
+
+    An event stands for its exchange: `prompt` is what opened that ('' where it is the event itself), `memories` are the
+    ids of those that were learnt from it.
+    """
     if item.memory is not None:
         of = {"kind": "memory", "session_id": None, "tokens": tokens(item.memory.text), **memory_view(item.memory)}
     elif item.event is not None:
-        of = {"kind": "event", **event_view(item.event)}
+        of = {"kind": "event", **event_view(item.event), "prompt": item.prompt, "memories": item.memories}
     else:
         of = {"kind": "event", "id": item.id, "ts": None, "type": None, "session_id": None, "project": None}
     tiers = {name: round(score, 4) for name, score in item.tiers.items()}
@@ -188,18 +194,21 @@ def memory_marks(view: View) -> list[str]:
     return [where, *marks]
 
 
-def hit_line(view: View, running: str, *, with_project: bool) -> str:
-    """What stands above a hit's excerpt; `running` is the session that asks."""
-    where = f"  {', '.join([view['project'] or 'every project', *view.get('also', ())])}" if with_project else ""
+def hit_head(view: View, running: str, *, with_project: bool) -> str:
+    """What stands in front of a hit's words in an index of hits; `running` is the session that asks."""
+    where = f" {', '.join([view['project'] or 'every project', *view.get('also', ())])}" if with_project else ""
     if view["kind"] == "memory":
-        done = "  [resolved]" if view["status"] == RESOLVED else ""
-        done += "  [from outside]" if view["is_outside"] else ""
-        done += f"  [{contradiction}]" if (contradiction := contradiction_of(view)) else ""
-        about = f"{view['type']}{done}" + (f"  {view['cited']}" if view["evidence"] else "")
+        marks = [view["status"]] if view["status"] == RESOLVED else []
+        marks += ["from outside"] if view["is_outside"] else []
+        marks += [contradiction] if (contradiction := contradiction_of(view)) else []
+        about = f" [{', '.join(marks)}]" if marks else ""
+        about += f" of {squeeze(view['agent'], MAX_OWNER_CHARS)}" if view["agent"] else ""
     else:
-        session = view["session_id"] or ""
-        about = f"{view['type']}  {'this session' if session == running else f'session {session[:8]}'}"
-    return f"{view['id']}  {short_time(view['ts'])}  {about}{where}  ~{view.get('tokens', 0)} tok"
+        about = " (this session)" if view["session_id"] == running else ""
+    kind = _WHO.get(view["type"], view["type"])
+    score = f"{view['score']:.2f}".removeprefix("0")
+    day, cost = (view["ts"] or "undated")[:_DAY], view.get("tokens", 0)
+    return f"{view['id']} {day} {score} {kind}{about}{where} ~{cost} tok: "
 
 
 def evidence_lines(evidence: Sequence[View]) -> list[str]:

@@ -8,13 +8,14 @@ is nothing to who begins something else: there an empty briefing is right. The s
 from __future__ import annotations
 
 from howcome.domain import words
+from howcome.domain.answering import cut
 from howcome.domain.candidates import failed_and_worked, users_words
 from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import by_weight, cut, of_memory
+from howcome.recall.bites import by_weight, of_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
