@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 LEAST_SHARE, LEAST_TIMED_SHARE = 0.45, 0.3
 """How much of the weight of a question's telling terms one exchange, or one memory, has to hold. Of 80 questions that
-have an answer here 79 reach .4, of 80 that have none 7; a question that names a time says less by its words."""
+have an answer 77 reach .45, of 80 that have none 6; one that names a time says less by its words (docs/evaluation.md,
+"Rows")."""
 
 LEAST_MEANING = 0.45
-"""Or how far the nearest turn's cosine has to stand above what this question's cosines are as a rule (MiniLM: 75 of the
-80, and 2 of the others)."""
+"""Or how far the nearest turn's cosine has to stand above what this question's cosines are as a rule (MiniLM: 72 of the
+80, and 1 of the others)."""
 
 FEW_TERMS, MIN_SLIP_CHARS = 2, 5
 """In so short a question a word that nobody wrote counts as the one that it may be a slip of."""
