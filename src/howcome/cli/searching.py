@@ -21,6 +21,7 @@ from howcome.present.render import counted, json_line
 from howcome.present.screen import Row, day, local_time, show_rows
 from howcome.present.terminal import echo, echo_text
 from howcome.present.views import (
+    AGAINST,
     contradiction_of,
     event_view,
     hit_view,
@@ -243,6 +244,7 @@ def _show_event(app: App, event: StoredEvent) -> _Shown:
 
 def _show_memory(app: App, memory: Memory) -> _Shown:
     """A memory with its chain and its evidence; showing it counts as reading it."""
+    app.search.look([memory])
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
     borne_out = {ident: app.events.cited([ident]) for ident in memory.evidence}
@@ -256,6 +258,7 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
     more += [("also in", root) for root in memory.also]
     more += [("contradicts", ident) for ident in memory.contradicts]
+    more += [("its file", AGAINST[memory.standing])] if memory.standing in AGAINST else []
     more += [
         ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
         for ident, events in borne_out.items()

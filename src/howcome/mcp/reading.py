@@ -164,6 +164,7 @@ def _of(agent: str | None, told: Sequence[StoredEvent]) -> list[StoredEvent]:
 def _whole(app: App, ident: str, agent: str | None, offset: int, room: int) -> Rendered:
     if is_memory_id(ident):
         memory = _memory(app, ident, agent)
+        app.search.look([memory])
         if not offset:  # going on with a text is the same reading
             app.memories.count_access([memory])
         return _part(memory_head(memory_view(memory)), memory.id, memory.text, offset, room)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 EVIDENCE_CHARS = 4000
 """Of a longer event the beginning is shown: `howcome show` has all of it."""
 
+AGAINST = {"gone": "is gone", "changed": "has changed"}
+"""How a memory stands that is not as it was, in words."""
+
 MAX_PLACE_CHARS = 200
 MAX_FILE_CHARS = 80
 MAX_OWNER_CHARS = 24
@@ -63,6 +66,7 @@ def memory_view(memory: Memory) -> View:
         "said_at": iso_time(memory.said_ms), "pinned": memory.pinned_ms is not None,
         "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
         "subject": memory.subject, "is_wrong": memory.wrong_ms is not None, "contradicts": memory.contradicts,
+        "standing": memory.standing,
     }  # fmt: skip
 
 
@@ -169,8 +173,10 @@ def source_of(view: View) -> str:
 
 
 def contradiction_of(view: View) -> str:
-    """That a memory and other live ones contradict each other, until somebody settles it; '' when none do."""
-    return f"contradicts {', '.join(view['contradicts'])}" if view["contradicts"] else ""
+    """What speaks against a memory: live ones, until somebody settles it, and what became of its files; or ''."""
+    found = [f"contradicts {', '.join(view['contradicts'])}"] if view["contradicts"] else []
+    found += [f"its file {AGAINST[view['standing']]}"] if view["standing"] in AGAINST else []
+    return ", ".join(found)
 
 
 def memory_line(view: View) -> str:

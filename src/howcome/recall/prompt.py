@@ -14,6 +14,7 @@ from howcome.recall.asking import asked_of_past, is_chore
 from howcome.recall.bites import Bites, fitting, is_telling, of_memory
 from howcome.recall.blocks import Blocks
 from howcome.recall.gate import ASKED_SHARE, MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
+from howcome.recall.standing import GONE, standing
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
@@ -72,6 +73,7 @@ def recall(
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
     kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
+    kept = _latest(kept)
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
@@ -119,6 +121,7 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
     blocks = Blocks(store, settings, set(store.index.analyze(found.situation.text)))
     said = blocks.events([item for item in good if item.strength >= RECALL_SHARE * strongest], found.known)
     kept = [item for item in found.kept if item.strength >= RECALL_SHARE * strongest]
+    kept = [item for item in kept if standing(store, item.memory) != GONE]
     scores = {item.event.id: score for score, item in said if item.event is not None}
     told = blocks.memories(kept, session, scores)
     answered = found.answered(item.memory.row for _, item in told if item.memory is not None)
@@ -132,12 +135,18 @@ def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, i
     """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
     terms, threshold = len(found.situation.terms), settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
     weighed = worth_saying(_asked_once(store, found.ranked), terms, threshold, now_ms, is_asked=is_asked)
+    fit = [
+        item.memory.row
+        for item in found.kept
+        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
+    ]
+    gone = {item.memory.row for item in found.kept if item.memory.row in fit and standing(store, item.memory) == GONE}
     said = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
-        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
+        if item.memory.row in fit and item.memory.row not in gone
     ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
-    answered = found.answered(row for item in said for row in item.rows) | found.known
+    answered = found.answered([*gone, *(row for item in said for row in item.rows)]) | found.known
     bites = Bites(store, found.situation, is_asked=is_asked)
     for chance, item in weighed:
         if len(said) >= settings.recall_limit:
@@ -187,6 +196,22 @@ def _cited(store: Store, memory: Memory) -> set[int]:
     """The rows of the events that a memory of sessions is from."""
     evidence = () if memory.source == HAND else memory.evidence
     return {event.row for ident in evidence for event in store.log.find(ident, limit=1)}
+
+
+def _latest(kept: Sequence[RankedMemory]) -> list[RankedMemory]:
+    """Memories without those that a later one of them contradicts, which is no less trusted."""
+    found = {item.memory.id: item.memory for item in kept}
+
+    def is_overruled(memory: Memory) -> bool:
+        others = [found[ident] for ident in memory.contradicts if ident in found]
+        trusted = [one for one in others if one.origin in (memory.origin, events.ORIGIN_USER)]
+        return any(_said_at(one) > _said_at(memory) for one in trusted)
+
+    return [item for item in kept if not is_overruled(item.memory)]
+
+
+def _said_at(memory: Memory) -> tuple[int, int]:
+    return memory.said_ms or memory.created_ms, memory.row
 
 
 def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
