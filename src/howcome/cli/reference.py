@@ -37,6 +37,13 @@ Served by `howcome mcp` on standard input and output. Arguments in bold are requ
 client's own door to `howcome hook`.
 """
 
+EXIT_CODES = {
+    0: "done; a search that finds nothing is done, too",
+    1: "it failed, and the message says what to do; of `doctor`: at least one error was found",
+    2: "wrong usage: an unknown option, an argument that cannot be used",
+    130: "interrupted",
+}
+
 _COMMANDS = """
 ## Commands
 
@@ -44,10 +51,6 @@ Every command takes `--help`; those that report take `--json` and then print not
 
 | exit code | meaning |
 |---|---|
-| 0 | done; a search that finds nothing is done, too |
-| 1 | it failed, and the message says what to do; of `doctor`: at least one error was found |
-| 2 | wrong usage: an unknown option, an argument that cannot be used |
-| 130 | interrupted |
 """
 
 
@@ -81,7 +84,7 @@ def reference() -> str:
         does = (HANDLERS[hook.handler].__doc__ or "").partition(":")[2].strip().split("\n")[0].rstrip(".")
         parts.append(f"| `{event}` | {does} | `{hook.deadline_setting}` | {hook.timeout} s |\n")
     parts.append(_tools())
-    parts.append(_COMMANDS)
+    parts += [_COMMANDS, *(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())]
     context = click.Context(cli, info_name="howcome", max_content_width=100, terminal_width=100)
     for name in sorted(cli.list_commands(context)):
         command = cli.get_command(context, name)

@@ -159,6 +159,11 @@ class _Wiring(Wiring):
         local = (os.path.join(folder, ".claude", name) for name in ("settings.json", "settings.local.json"))
         return list(dict.fromkeys((MANAGED_SETTINGS, os.path.join(own, "settings.json"), *local)))
 
+    def plugin_in(self, settings: Mapping[str, object]) -> str:
+        switches = settings.get("enabledPlugins")
+        ours = [name for name, is_on in switches.items() if is_on is True] if isinstance(switches, dict) else []
+        return next((f"claude plugin uninstall {name}" for name in ours if name.startswith("howcome@")), "")
+
     def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
         """The client notes which Stop hooks it ran: so no hook has to write down that it was there."""
         try:

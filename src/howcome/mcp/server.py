@@ -57,12 +57,13 @@ and code disagree, trust the code and say so. An empty answer means that nothing
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Serves one client until it goes: 0. It takes no arguments: 2 when there are any."""
-    if arguments:
+    """Serves one client until it goes: 0. With `--silent` it offers nothing; 2 for any other argument."""
+    is_silent = list(arguments) == ["--silent"]
+    if arguments and not is_silent:
         os.write(2, b"Usage: howcome mcp\n\nError: it takes no arguments; `howcome mcp --help` tells more.\n")
         return 2
     out = _protocol_output()
-    with Session(os.environ, _folder()) as session:
+    with Session(os.environ, _folder(), is_silent=is_silent) as session:
         try:
             for line in _lines():
                 answer = answered(session, line)
@@ -159,7 +160,7 @@ def _one(session: Session, message: object) -> dict[str, object] | None:
 def _result(session: Session, method: str, params: Mapping[str, object], ident: object) -> dict[str, object]:
     if method == "initialize":
         session.start()
-        return {"jsonrpc": "2.0", "id": ident, "result": _initialized(params)}
+        return {"jsonrpc": "2.0", "id": ident, "result": _initialized(session, params)}
     if method == "ping":
         return {"jsonrpc": "2.0", "id": ident, "result": {}}
     if method == "tools/list":
@@ -173,13 +174,13 @@ def _result(session: Session, method: str, params: Mapping[str, object], ident: 
     return _error(ident, NO_METHOD, f"no method {method}")
 
 
-def _initialized(params: Mapping[str, object]) -> dict[str, object]:
+def _initialized(session: Session, params: Mapping[str, object]) -> dict[str, object]:
     asked = params.get("protocolVersion")
     return {
         "protocolVersion": asked if asked in PROTOCOLS else PROTOCOLS[0],
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": "howcome", "title": "howcome", "version": __version__},
-        "instructions": INSTRUCTIONS,
+        "instructions": "" if session.is_silent else INSTRUCTIONS,
     }
 
 
