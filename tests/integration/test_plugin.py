@@ -102,8 +102,8 @@ def test_without_a_howcome_nothing_is_in_the_way(event: str, tmp_path: Path, out
     assert (done.returncode, done.stderr) == (0, b"")
     assert list(json.loads(done.stdout or b"{}")) == (["systemMessage"] if event == "SessionStart" else [])
     if event == "SessionStart":
-        eventually(lambda: "Neither uv nor pipx" in (outside / "install.log").read_text())
         eventually(lambda: not (outside / "installing").exists())
+        assert "Neither uv nor pipx" in (outside / "install.log").read_text()
 
 
 def test_the_first_session_installs_it_and_an_update_does_so_again(
