@@ -9,8 +9,8 @@ import json
 import tomllib
 from pathlib import Path
 
-from howcome.clients.claude_code import HOOKS
-from howcome.clients.wiring import SERVER
+from howcome.clients.claude_code import CLIENT
+from howcome.clients.wiring import SERVER, Install
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "src" / "howcome" / "clients" / "assets"
@@ -24,8 +24,8 @@ def plugin_files() -> dict[str, str]:
     author = {"name": SERVER}
     listed = {"name": SERVER, "source": "./plugin", "description": project["description"]}
     hooks = {
-        event: [{"hooks": [{"type": "command", "command": _command(event), "timeout": hook.timeout}]}]
-        for event, hook in HOOKS.items()
+        entry.path[-1]: [{**({"matcher": entry.matcher} if entry.matcher else {}), "hooks": [entry.value]}]
+        for entry in Install(_command, (), {}).hooks(CLIENT.wired_hooks())
     }
     server = {"command": "sh", "args": ["${CLAUDE_PLUGIN_ROOT}/launch.sh", "mcp"]}
     return {

@@ -17,7 +17,9 @@ from tests.processes import HOOK_FIELDS, LIMIT_S, answer_of, payload, run
 from tests.repositories import git, write_tree
 from tests.warm import eventually
 
-from howcome.clients.claude_code import HOOKS
+from howcome.clients.claude_code import CLIENT
+
+HOOKS = CLIENT.wired_hooks()
 
 LAUNCHER = ROOT / "plugin" / "launch.sh"
 PROMPT = HOOK_FIELDS["UserPromptSubmit"]
@@ -77,13 +79,15 @@ def said(done: subprocess.CompletedProcess[bytes]) -> str:
     return (answer_of("UserPromptSubmit", done) or {"additionalContext": ""})["additionalContext"]
 
 
-def test_the_plugins_hooks_are_the_ones_that_init_writes() -> None:
-    """Every event that is wired, with its timeout; each command ends with 0."""
-    hooks = json.loads(plugin_files()["plugin/hooks/hooks.json"])["hooks"]
-    assert {event: groups[0]["hooks"][0]["timeout"] for event, groups in hooks.items()} == {
-        event: hook.timeout for event, hook in HOOKS.items()
-    }
-    assert all(groups[0]["hooks"][0]["command"].endswith("2>/dev/null || true") for groups in hooks.values())
+def test_the_plugins_hooks_are_the_ones_that_init_writes(home: Path, store_folder: Path) -> None:
+    """Every event that is wired, for the same tools, with its timeout; each command ends with 0."""
+    assert not store_folder.exists()
+    assert run("init", "--yes", "--no-import").returncode == 0
+    settings = (home / ".claude" / "settings.json").read_text()
+    wired, of_plugin = json.loads(settings)["hooks"], json.loads(plugin_files()["plugin/hooks/hooks.json"])["hooks"]
+    for groups in (*wired.values(), *of_plugin.values()):
+        assert groups[0]["hooks"][0].pop("command").endswith("2>/dev/null || true")
+    assert of_plugin == wired
 
 
 def test_a_prompt_is_answered_by_the_howcome_that_is_there(past: Path, howcome: Path) -> None:
