@@ -406,6 +406,22 @@ def test_only_what_a_hook_has_taken_is_recorded(store_folder: Path) -> None:
     eventually(is_recorded)
 
 
+@pytest.mark.usefixtures("warm")
+def test_silence_is_recorded_when_a_hook_has_taken_it(store_folder: Path) -> None:
+    """Once: a hook that lost patience does the work, and records it, itself."""
+    data = request(prompt("silent", "zwieback with marmalade, and how is it eaten?"))
+
+    def verdicts() -> int:
+        with closing(sqlite3.connect(store_folder / "howcome.db")) as connection:
+            [count] = connection.execute("SELECT count(*) FROM verdicts WHERE session = 'silent'").fetchone()
+            return int(count)
+
+    assert asked(store_folder, data) == asked(store_folder, data, ack=b"no") == b"0\n"
+    assert verdicts() == 0
+    asked(store_folder, data, ack=warm_client.ACK)
+    eventually(lambda: verdicts() == 1)
+
+
 ODD_REQUESTS: dict[str, bytes] = {
     "nothing": b"", "a line of words": b"hello\n", "no line": b"x" * 5000, "noise": os.urandom(5000),
     "another protocol": request(prompt("x"), protocol=2), "another version": request(prompt("x"), version="9.9"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from howcome.app.clock import now_ms
+from howcome.domain.verdicts import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,13 @@ class Searching:
     def recall(
         self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str], then_ms: int | None = None
     ) -> list[Reminder]:
-        """What earlier sessions of this project, and memories, say about a prompt; see `recall.prompt`.
+        """What `judged` says about a prompt, alone."""
+        return self.judged(prompt, cwd=cwd, session=session, recent=recent, then_ms=then_ms).said
+
+    def judged(
+        self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str], then_ms: int | None = None
+    ) -> Verdict:
+        """What earlier sessions of this project, and memories, say about a prompt, and what held the rest back.
 
         `then_ms`: as it was at that moment (UTC milliseconds), by what had been said before it; None: now.
         """
@@ -111,8 +118,14 @@ class Searching:
 
         forget_said(self._store, session)
 
-    def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
-        """Remembers what was injected; losing this must not lose the answer."""
+    def begun(self, cwd: str) -> Verdict:
+        """Where nobody asked, but something is said in a folder."""
+        return Verdict(self._projects.scope_of(cwd).project_id)
+
+    def record_said(
+        self, session: str, hook: str, said: Sequence[Reminder], verdict: Verdict | None = None, tokens: int = 0
+    ) -> None:
+        """Remembers what was injected, how many tokens, and why no more; losing this must not lose the answer."""
         from howcome.recall.prompt import record_said
 
-        record_said(self._store, session, hook, said, now_ms())
+        record_said(self._store, session, hook, said, now_ms(), verdict or Verdict(), tokens)

@@ -12,6 +12,8 @@ from howcome.clients import hook
 from howcome.clients.hook import text_of
 from howcome.clients.projects import branch_of
 from howcome.clients.registry import DEFAULT, client_of
+from howcome.domain.text import tokens
+from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT
 from howcome.settings import BITES, OFF
 
 TYPE_CHECKING = False
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from howcome.clients.base import Client
     from howcome.clients.hook import Payload
     from howcome.domain.stored import Reminder
+    from howcome.domain.verdicts import Verdict
     from howcome.present.shared_embedder import SharedEmbedder
     from howcome.settings import Settings
 
@@ -49,7 +52,7 @@ class Reply:
     A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
     """
 
-    __slots__ = ("_app", "_hook", "_said", "_session", "context", "text")
+    __slots__ = ("_app", "_hook", "_said", "_session", "_verdict", "context", "text")
 
     def __init__(
         self,
@@ -57,15 +60,16 @@ class Reply:
         app: App | None = None,
         session: str = "",
         said: Sequence[Reminder] = (),
-        hook: str = "UserPromptSubmit",
+        hook: str = PROMPT,
+        verdict: Verdict | None = None,
     ) -> None:
-        self.context, self.text = context, ""
+        self.context, self.text, self._verdict = context, "", verdict
         self._app, self._session, self._said, self._hook = app, session, list(said), hook
 
     def record(self) -> None:
-        """Remembers what was said, so that the session is not told twice."""
-        if self._app is not None and self._said:
-            self._app.search.record_said(self._session, self._hook, self._said)
+        """Remembers what was said, so that the session is not told twice; and what was not, with the reasons."""
+        if self._app is not None and self._verdict is not None:
+            self._app.search.record_said(self._session, self._hook, self._said, self._verdict, tokens(self.context))
 
     def close(self) -> None:
         """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
@@ -158,11 +162,12 @@ def recall(asked: Asked) -> Reply:
         is_read = history is not None and is_clients(path, settings.transcript_folders, asked.client.name)
         return history.recent_text(path) if history and is_read else ""
 
-    found = app.search.recall(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
+    verdict = app.search.judged(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
+    found = verdict.said
     is_brief = settings.inject == BITES
     now_ms = time.time_ns() // 1_000_000
     context, said = render_bites(found, now_ms) if is_brief else render_context(found, settings.recall_chars)
-    return Reply(context if said else "", app, session, said)
+    return Reply(context if said else "", app, session, said, verdict=verdict)
 
 
 def about_to(asked: Asked) -> Reply:
@@ -282,7 +287,7 @@ def begin(asked: Asked) -> Reply:
         return Reply()
     cwd = asked.text("cwd")
     context, said = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
-    return Reply(context, app, asked.text("session_id"), said, "SessionStart")
+    return Reply(context, app, asked.text("session_id"), said, BRIEFING, app.search.begun(cwd))
 
 
 def flush(asked: Asked) -> Reply:
@@ -303,7 +308,8 @@ def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     if is_new:
         app.search.forget_said(session)
     limit_tokens = MANIFEST_TOKENS if is_new else SUMMARISER_TOKENS
-    return Reply(render_manifest(app.learn.manifest(session, limit_tokens)), app)
+    context = render_manifest(app.learn.manifest(session, limit_tokens))
+    return Reply(context, app, session, (), MANIFEST, app.search.begun(asked.text("cwd")))
 
 
 def _with_time_to_index(asked: Asked) -> float:

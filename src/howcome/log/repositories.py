@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from howcome.domain.identity import Repository
     from howcome.domain.sources import Batch
     from howcome.domain.stored import Scope, SessionSummary
+    from howcome.domain.verdicts import KeptVerdict, PastVerdict
     from howcome.log.event_log import Appended
 
 
@@ -172,12 +173,25 @@ class Quarantine(Protocol):
 class Injections(Protocol):
     """What was said to which session (the client's id)."""
 
-    def record_events(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which events (position, score) were said to a session."""
+    def record(
+        self,
+        session: str,
+        hook: str,
+        now_ms: int,
+        events: Sequence[tuple[int, float]] = (),
+        memories: Sequence[tuple[int, float]] = (),
+        verdict: KeptVerdict | None = None,
+    ) -> None:
+        """Remembers which events and memories (row, score) were said to a session, and why no more, in one write.
+
+        What was not said is not waited for: nothing is noted where another process writes. Old verdicts go.
+        """
         ...
 
-    def record_memories(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which memories (row id, score) were said to a session."""
+    def verdicts(
+        self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int = -1
+    ) -> list[PastVerdict]:
+        """The verdicts of a session (the client's id), of a project, or of all, the newest first."""
         ...
 
     def events_known(self, session: str) -> set[int]:

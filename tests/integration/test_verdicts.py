@@ -1,0 +1,110 @@
+"""What was considered for each prompt is kept: what was said, and the named rule that held the rest back."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.integration.test_bites import CWD, begun, decided, said
+
+from howcome.app import open_app
+from howcome.domain import verdicts
+from howcome.domain.verdicts import KEPT_DAYS, KeptVerdict, PastVerdict
+from howcome.log.place import database_path
+from howcome.settings import read_settings
+
+__all__ = ["decided"]
+QUESTION = "What did we decide about the retry limit of the poller?"
+
+
+def kept(session: str = "new") -> list[PastVerdict]:
+    """The verdicts of a session, the oldest first."""
+    with open_app(read_settings(os.environ)) as app:
+        return app.store.injections.verdicts(session=session)[::-1]
+
+
+def rules(one: PastVerdict) -> set[str]:
+    """Of what was looked at."""
+    return {rule for _, _, rule in one.considered}
+
+
+def test_what_was_said_and_what_held_the_rest_back_is_kept(decided: Path) -> None:
+    """Told first, then told already; a chore is held back whole."""
+    for prompt in (QUESTION, f"  {QUESTION.upper()} ", "run the tests, then commit and push it", "zwieback"):
+        said(decided, prompt)
+    first, again, chore, other = kept()
+    assert first.considered[0][2] == ""
+    assert first.lines >= 1
+    assert 20 < first.tokens <= 150
+    assert verdicts.TOLD in rules(again)
+    assert first.asked == again.asked != chore.asked
+    assert (chore.rule, chore.lines, chore.considered) == (verdicts.CHORE, 0, [])
+    assert (other.rule, other.considered) == (verdicts.NOTHING, [])
+    assert {one.hook for one in kept()} == {verdicts.PROMPT}
+    assert all(rule in verdicts.RULES for one in kept() for rule in (*rules(one), one.rule) if rule)
+
+
+def test_no_word_of_a_prompt_is_kept(decided: Path, store_folder: Path) -> None:
+    """Of a prompt there is a hash with the store's key."""
+    said(decided, f"{QUESTION} Zwieback!")
+    assert kept()
+    held = b"".join(path.read_bytes() for path in store_folder.glob("howcome.db*"))
+    assert b"wieback" not in held
+
+
+def test_injection_that_is_off_is_the_rule(decided: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whole excerpts leave a verdict, too."""
+    monkeypatch.setenv("HOWCOME_INJECT", "off")
+    said(decided, QUESTION)
+    monkeypatch.setenv("HOWCOME_INJECT", "context")
+    said(decided, QUESTION)
+    off, whole = kept()
+    assert off.rule == verdicts.OFF
+    assert whole.lines >= 1
+
+
+def test_a_briefing_is_kept_as_what_it_is(decided: Path) -> None:
+    """With its tokens."""
+    assert begun(decided)
+    [one] = kept()
+    assert one.hook == verdicts.BRIEFING
+    assert one.lines >= 1
+    assert one.tokens > 10
+
+
+def test_silence_does_not_wait_for_another_writer(decided: Path, store_folder: Path) -> None:
+    """Somebody imports: the prompt that is told nothing is answered at once, and leaves no row."""
+    said(decided, QUESTION)
+    other = apsw.Connection(database_path(str(store_folder)))
+    other.execute("BEGIN IMMEDIATE")
+    with open_app(read_settings(os.environ), busy_ms=2000) as app:
+        begun_s = time.monotonic()
+        app.search.record_said("new", verdicts.PROMPT, ())
+        assert time.monotonic() - begun_s < 1
+        other.execute("ROLLBACK")
+        app.search.record_said("new", verdicts.PROMPT, ())
+    assert len(kept()) == 2
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_old_verdicts_go() -> None:
+    """With the first one after KEPT_DAYS."""
+    day_ms = 24 * 3_600_000
+    with open_app(read_settings(os.environ)) as app:
+        for day in (0, 1, KEPT_DAYS, KEPT_DAYS + 1):
+            app.store.injections.record("s", "h", day * day_ms, (), (), KeptVerdict(None, None, 0, 0, "", ()))
+        left = [one.asked_ms // day_ms for one in app.store.injections.verdicts(session="s")]
+    assert left == [KEPT_DAYS + 1, KEPT_DAYS, 1]
+
+
+def test_verdicts_are_of_a_project(decided: Path) -> None:
+    """They are found by it."""
+    said(decided, QUESTION)
+    with open_app(read_settings(os.environ)) as app:
+        project = app.projects.scope_of(CWD).project_id
+        assert project is not None
+        assert len(app.store.injections.verdicts(project_id=project, limit=5)) == 1
+        assert app.store.injections.verdicts(project_id=project + 1) == []
