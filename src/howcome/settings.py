@@ -87,6 +87,7 @@ FIELDS = (
     Field("inject", BITES, _INJECT, choices=INJECT),
     Field("briefing_tokens", 600, "Tokens that the briefing of a new session may have at most; 0: none.", 0, 2000),
     Field("recall_limit", 3, "Sentences, or excerpts, that a prompt may get at most.", 0, 10),
+    Field("session_bites", 25, "Sentences that a session may get at most, until its window is compacted.", 0, 1000),
     Field("recall_chars", 4000, "Characters that a prompt may get at most, of excerpts.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
     Field(
@@ -135,6 +136,7 @@ class Settings:
     inject: str
     briefing_tokens: int
     recall_limit: int
+    session_bites: int
     recall_chars: int
     recall_threshold: float
     prompt_deadline_ms: int

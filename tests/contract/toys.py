@@ -471,6 +471,10 @@ class ToySessions:
     def clients(self) -> list[str]:
         return sorted({client for _, client, _ in self._disk.sessions})
 
+    def steps(self, name: str, before_ms: int | None = None) -> int:
+        del name, before_ms
+        return 0
+
 
 class ToyAccounts:
     """How much there is."""
@@ -551,6 +555,14 @@ class ToyInjections:
     ) -> list[PastVerdict]:
         del session, project_id, since_ms, limit
         return []
+
+    def bites(self, session: str) -> tuple[int, dict[int, int]]:
+        del session
+        return 0, {}
+
+    def told_elsewhere(self, asked: bytes | None, session: str, since_ms: int) -> dict[int, int]:
+        del asked, session, since_ms
+        return {}
 
     def events_known(self, session: str) -> set[int]:
         copied = [self._disk.members.get(row, {}) for row in ToySessions(self._disk, ToyLog(self._disk)).named(session)]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.integration.test_bites import CWD, begun, decided, said
+from tests.builders import Claude, write
+from tests.integration.test_bites import CWD, begun, compacted, decided, said
+from tests.processes import run
 
 from howcome.app import open_app
 from howcome.domain import verdicts
@@ -108,3 +110,77 @@ def test_verdicts_are_of_a_project(decided: Path) -> None:
         assert project is not None
         assert len(app.store.injections.verdicts(project_id=project, limit=5)) == 1
         assert app.store.injections.verdicts(project_id=project + 1) == []
+
+
+TASK = "now it is time that we make the retry limit of the poller six"
+FEW_WORDS = "make the retry limit of the poller six"
+
+
+def working(folder: Path, calls: int) -> None:
+    """The session `new` so far: a prompt, and so many tools called since."""
+    talk = Claude("new", cwd=CWD)
+    steps = [
+        one
+        for at in range(calls)
+        for one in (talk.call("Bash", f"toolu_{at}", command="make"), talk.result(f"toolu_{at}", "ok"))
+    ]
+    path = write(folder / "new.jsonl", talk.user("let's begin with the harbour"), *steps, talk.text("Done so far."))
+    assert run("import", str(path)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("calls", "prompt", "rule"),
+    [
+        (0, TASK, ""), (4, TASK, ""), (5, TASK, verdicts.FOCUS), (5, f"{TASK}, ok?", ""), (5, QUESTION, ""),
+        (1, FEW_WORDS, verdicts.STEERING), (0, FEW_WORDS, ""),
+        (1, "make the retry limit of `TidePoller` six", ""),
+    ],
+)  # fmt: skip
+def test_work_that_goes_on_is_left_alone(calls: int, prompt: str, rule: str, decided: Path) -> None:
+    """After a run of tools, and by a few words without a name; who asks is answered."""
+    working(decided.parent, calls)
+    told = said(decided, prompt)
+    assert kept()[-1].rule == rule
+    assert rule in rules(kept()[-1])
+    assert ("five times" in told) == (rule == "")
+
+
+def test_a_session_is_told_so_much(decided: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the setting says; who asks about the past is told, and a new window as well."""
+    monkeypatch.setenv("HOWCOME_SESSION_BITES", "0")
+    assert said(decided, TASK, "running") == ""
+    assert kept("running")[-1].rule == verdicts.SESSION
+    assert "five times" in said(decided, QUESTION, "running")
+    monkeypatch.setenv("HOWCOME_SESSION_BITES", "1")
+    assert said(decided, other := "make the queue between gauge and ingest faster", "running") == ""
+    assert kept("running")[-1].rule == verdicts.SESSION
+    compacted(decided, "PreCompact")
+    assert said(decided, other, "running") != ""
+
+
+def test_what_the_same_prompt_was_told_again_and_again_is_not_said(decided: Path) -> None:
+    """In other sessions of the day; two windows in a row are told."""
+    assert said(decided, TASK, "one")
+    assert said(decided, TASK, "two")
+    assert said(decided, TASK, "three") == ""
+    assert verdicts.COOLDOWN in rules(kept("three")[-1])
+
+
+def test_of_one_earlier_session_so_much_is_said(tmp_path: Path, store_folder: Path) -> None:
+    """Two lines; then it is told of others."""
+    assert not store_folder.exists()
+    talk = Claude("long", cwd=CWD)
+    names = ("TidePoller", "GaugeQueue", "BuoyClock")
+    turns = [
+        turn
+        for at, name in enumerate(names)
+        for turn in (
+            *talk.exchange(f"berth{at}"),
+            talk.user(f"how is `{name}` set?"),
+            talk.text(f"`{name}` waits {at + 3} minutes, as the mooring swings."),
+        )
+    ]
+    assert run("import", str(write(tmp_path / "long.jsonl", *turns))).returncode == 0
+    told = [said(tmp_path, f"raise what `{name}` waits for the mooring by a minute") for name in names]
+    assert [bool(one) for one in told] == [True, True, False]
+    assert verdicts.TOPIC in rules(kept()[-1])

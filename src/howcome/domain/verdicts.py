@@ -15,6 +15,7 @@ OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"
 WEAK, UNLIKELY, OWN, TOLD, SAME, LIMIT, ROOM = (
     "too-weak", "below-chance", "not-pushed", "already-told", "no-new-words", "limit", "room",
 )  # fmt: skip
+FOCUS, STEERING, SESSION, TOPIC, COOLDOWN = "focus", "steering", "budget-session", "budget-topic", "cooldown"
 
 RULES = {
     OFF: "nothing is injected here (`inject`)",
@@ -27,6 +28,11 @@ RULES = {
     SAME: "no sentence of it is about this and says what the prompt does not",
     LIMIT: "others came first (`recall_limit`)",
     ROOM: "the block was full",
+    FOCUS: "a run of work goes on, and the prompt asks nothing",
+    STEERING: "a few words about what is on the screen",
+    SESSION: "this session was told as many lines as it may be (`session_bites`)",
+    TOPIC: "this session was told enough of that earlier session",
+    COOLDOWN: "the same prompt was told it in other sessions of the day",
 }
 """Every rule by its name, in the words of `howcome why`."""
 

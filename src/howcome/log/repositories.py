@@ -117,6 +117,10 @@ class Sessions(Protocol):
         """The clients that sessions are of."""
         ...
 
+    def steps(self, name: str, before_ms: int | None = None) -> int:
+        """How many tools the agent of a session (the client's id) called since the last prompt (before a moment)."""
+        ...
+
 
 class Accounts(Protocol):
     """How much of everything there is."""
@@ -192,6 +196,14 @@ class Injections(Protocol):
         self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int = -1
     ) -> list[PastVerdict]:
         """The verdicts of a session (the client's id), of a project, or of all, the newest first."""
+        ...
+
+    def bites(self, session: str) -> tuple[int, dict[int, int]]:
+        """How many lines a session was told with prompts since its window is new, and of which sessions (rows)."""
+        ...
+
+    def told_elsewhere(self, asked: bytes | None, session: str, since_ms: int) -> dict[int, int]:
+        """What the same prompt was told in other sessions since then, and in how many: by an event's row, -memory's."""
         ...
 
     def events_known(self, session: str) -> set[int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 
-from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, USER_PROMPT
+from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import SessionSummary
-from howcome.domain.verdicts import KEPT_DAYS, PastVerdict
+from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
 from howcome.log.gated import Kept
 from howcome.log.sqlite_memory_rows import EVENT_OF
 from howcome.log.sqlite_reads import one
@@ -39,6 +39,19 @@ _TRIM = (
     " (SELECT id FROM verdicts WHERE asked_ms >= ?1 ORDER BY id LIMIT 1)"
 )
 """Takes away the oldest: the first one that is kept is found without reading others."""
+
+_LINES = "verdicts v JOIN json_each(v.considered) c ON c.value ->> 2 = ''"
+"""Each line that was said, with its verdict: `c.value ->> 0` is the row that it is from."""
+
+_BITES = (
+    f"SELECT e.session_id, count(*) FROM {_LINES} LEFT JOIN events e ON e.id = c.value ->> 0"  # noqa: S608 - fixed text
+    " WHERE v.session = ?1 AND v.hook = ?2 AND v.lines AND v.id >"
+    " (SELECT coalesce(max(id), 0) FROM verdicts WHERE session = ?1 AND hook = ?3) GROUP BY 1"
+)
+_ELSEWHERE = (
+    f"SELECT c.value ->> 0, count(DISTINCT v.session) FROM {_LINES}"  # noqa: S608 - fixed text
+    " WHERE v.asked = ?1 AND v.session != ?2 AND v.asked_ms >= ?3 AND v.lines GROUP BY 1"
+)
 
 DAY_MS = 24 * 3_600_000
 
@@ -81,6 +94,19 @@ class SqliteSessions:
     def clients(self) -> list[str]:
         """The clients that sessions are of."""
         return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
+
+    def steps(self, name: str, before_ms: int | None = None) -> int:
+        """How many tools the agent of a session (the client's id) called since the last prompt (before a moment)."""
+        last = (
+            "SELECT max(order_ms) FROM events WHERE session_id = s.id AND kind = ?2 AND agent_id IS NULL AND {before}"
+        )
+        before = "(?3 IS NULL OR order_ms < ?3)"
+        found = self._db.rows(
+            "SELECT count(*) FROM sessions s JOIN events e ON e.session_id = s.id WHERE s.name = ?1 AND e.kind = ?4"  # noqa: S608 - fixed text
+            f" AND e.agent_id IS NULL AND {before} AND e.order_ms >= ({last.format(before=before)})",
+            (name, KINDS.index(USER_PROMPT), before_ms, KINDS.index(TOOL_CALL)),
+        )
+        return int(one(found))
 
     def of_event(self, row: int) -> int | None:
         """The row id of the session that an event, or a rationale, belongs to."""
@@ -227,6 +253,15 @@ class SqliteInjections:
             (session, project_id, since_ms, limit),
         )
         return [PastVerdict(*row[:4], kept=(*row[4:-1], json.loads(row[-1]))) for row in rows]
+
+    def bites(self, session: str) -> tuple[int, dict[int, int]]:
+        """How many lines a session was told with prompts since its window is new, and of which sessions (rows)."""
+        found = self._db.rows(_BITES, (session, PROMPT, MANIFEST))
+        return sum(lines for _, lines in found), {row: lines for row, lines in found if row is not None}
+
+    def told_elsewhere(self, asked: bytes | None, session: str, since_ms: int) -> dict[int, int]:
+        """What the same prompt was told in other sessions since then, and in how many."""
+        return dict(self._db.rows(_ELSEWHERE, (asked, session, since_ms)))
 
     def events_known(self, session: str) -> set[int]:
         """Rows that a session holds already: injected into it, or copied with the session that it is a fork of."""

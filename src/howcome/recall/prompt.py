@@ -23,6 +23,7 @@ from howcome.recall.gate import (
     first_of_exchanges,
     worth_saying,
 )
+from howcome.recall.rules import Before
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
@@ -96,7 +97,8 @@ def recall(
     if settings.inject == CONTEXT:
         verdict.said = _in_context(store, settings, found, session)
     else:
-        verdict.said = _in_bites(store, settings, found, verdict, now_ms, is_asked=asked is not None)
+        before = Before(store, settings, prompt, session, wanted, is_asked=asked is not None)
+        verdict.said = _in_bites(store, settings, found, verdict, now_ms, before)
     return verdict
 
 
@@ -157,32 +159,44 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
 
 
 def _in_bites(
-    store: Store, settings: Settings, found: _Found, verdict: Verdict, now_ms: int, *, is_asked: bool
+    store: Store, settings: Settings, found: _Found, verdict: Verdict, now_ms: int, before: Before
 ) -> list[Reminder]:
     """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
-    terms, threshold = len(found.situation.terms), settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
+    is_asked, terms = before.is_asked, len(found.situation.terms)
+    threshold = settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
     ranked = _asked_once(store, found.ranked)
     for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
         verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
     weighed = worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked)
-    said = [
+    kept = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
         if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
     ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
-    for reminder in said:
-        verdict.gave(row_of(reminder), reminder)
+    rule = before.holds_prompt() if weighed or kept else ""
+    if rule:
+        for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
+            verdict.hold(row, rule)
+        return verdict.held(rule).said
+    said: list[Reminder] = []
+    for reminder in kept:
+        if rule := before.holds(reminder, verdict.asked, now_ms):
+            verdict.hold(row_of(reminder), rule)
+        else:
+            verdict.gave(row_of(reminder), reminder)
+            said.append(reminder)
     answered = found.answered(row for item in said for row in item.rows) | found.known
     bites = Bites(store, found.situation, is_asked=is_asked)
     for chance, item in weighed:
-        row = item.candidate.row
-        found_or_rule = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
-        if isinstance(found_or_rule, str):
-            verdict.hold(row, found_or_rule)
+        bite = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
+        if not isinstance(bite, str):
+            bite = before.holds(bite, verdict.asked, now_ms, item.candidate.session_id) or bite
+        if isinstance(bite, str):
+            verdict.hold(item.candidate.row, bite)
             continue
-        verdict.gave(row, found_or_rule)
-        answered.update(found_or_rule.rows)
-        said.append(found_or_rule)
+        verdict.gave(item.candidate.row, bite)
+        answered.update(bite.rows)
+        said.append(bite)
     return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
 
 
