@@ -7,12 +7,14 @@ from howcome.domain.verdicts import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from howcome.app.models import Models
     from howcome.app.projects import Projects
-    from howcome.domain.stored import Found, Reminder
+    from howcome.domain.stored import Found, Reminder, Scope
+    from howcome.domain.verdicts import PastVerdict
     from howcome.recall.acting import Ledger, Mended
+    from howcome.recall.explained import Explained
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
@@ -117,6 +119,21 @@ class Searching:
         from howcome.recall.prompt import forget_said
 
         forget_said(self._store, session)
+
+    def verdicts(
+        self, *, session: str | None = None, scope: Scope | None = None, since_ms: int = 0, limit: int = -1
+    ) -> list[PastVerdict]:
+        """What became of the prompts of a session (the client's id) and of a scope, the newest first."""
+        if scope is not None and not scope.is_everything and scope.project_id is None:
+            return []
+        project = None if scope is None else scope.project_id
+        return self._store.injections.verdicts(session=session, project_id=project, since_ms=since_ms, limit=limit)
+
+    def explained(self, verdicts: Iterable[PastVerdict]) -> list[Explained]:
+        """Verdicts with their prompts and what was considered."""
+        from howcome.recall.explained import explained
+
+        return explained(self._store, verdicts)
 
     def begun(self, cwd: str) -> Verdict:
         """Where nobody asked, but something is said in a folder."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from howcome.domain.explanation import Explanation
     from howcome.domain.memories import Memory, Review
     from howcome.domain.stored import Found, Reminder, SessionSummary, StoredEvent
+    from howcome.recall.explained import Explained
 
     View = dict[str, Any]
 
@@ -103,6 +104,23 @@ def explanation_view(why: Explanation) -> View:
                 "widened_to": list(met.widened),
             }
             for met in why.terms
+        ],
+    }  # fmt: skip
+
+
+def verdict_view(one: Explained) -> View:
+    """What became of a prompt, or of a session's begin: what was said (rule ""), and what held the rest back."""
+    verdict, prompt = one.verdict, one.prompt
+    return {
+        "session_id": verdict.session, "ts": iso_time(verdict.asked_ms), "hook": verdict.hook,
+        "prompt_id": None if prompt is None else prompt.id, "prompt": None if prompt is None else prompt.excerpt,
+        "lines": verdict.lines, "tokens": verdict.tokens, "rule": verdict.rule,
+        "considered": [
+            {
+                "id": None if found is None else found.id, "chance": chance, "rule": rule,
+                "summary": None if found is None else found.summary,
+            }
+            for found, chance, rule in one.candidates
         ],
     }  # fmt: skip
 

@@ -67,7 +67,7 @@ def recall(
     Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it
     is what the words alone say. A question about the past is asked by what it is about.
     """
-    verdict = Verdict(wanted.scope.project_id, _fingerprint(store, prompt))
+    verdict = Verdict(wanted.scope.project_id, fingerprint(store, prompt))
     if settings.inject == OFF:
         return verdict.held(verdicts.OFF)
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
@@ -102,7 +102,7 @@ def recall(
     return verdict
 
 
-def _fingerprint(store: Store, prompt: str) -> bytes:
+def fingerprint(store: Store, prompt: str) -> bytes:
     """What tells a prompt from others without a word of it: a keyed hash of its words."""
     from _blake2 import blake2b  # `hashlib` costs a hook 5 ms
 
