@@ -90,6 +90,7 @@ FIELDS = (
     Field("session_bites", 25, "Sentences that a session may get at most, until its window is compacted.", 0, 1000),
     Field("recall_chars", 4000, "Characters that a prompt may get at most, of excerpts.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
+    Field("receipt_line", default=False, help_text="A line for you after each turn that was told something."),
     Field(
         "prompt_deadline_ms", 1200, "A hook of a prompt or a tool ends by then, with or without an answer.", 50, 20000
     ),
@@ -139,6 +140,7 @@ class Settings:
     session_bites: int
     recall_chars: int
     recall_threshold: float
+    receipt_line: bool
     prompt_deadline_ms: int
     ingest_deadline_ms: int
     start_deadline_ms: int

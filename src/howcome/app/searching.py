@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from howcome.domain.verdicts import PastVerdict
     from howcome.recall.acting import Ledger, Mended
     from howcome.recall.explained import Explained
+    from howcome.recall.receipt import Row
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
@@ -134,6 +135,18 @@ class Searching:
         from howcome.recall.explained import explained
 
         return explained(self._store, verdicts)
+
+    def session_told(self, text: str) -> str:
+        """The client's id of the session that is, or begins, so; also of one that is not read yet."""
+        from howcome.retrieve.reading import session_by_id
+
+        return text if self.verdicts(session=text, limit=1) else session_by_id(self._store, text)[1]
+
+    def receipt(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
+        """What was injected, and how often it was used; see `recall.receipt`."""
+        from howcome.recall.receipt import receipt
+
+        return receipt(self._store, verdicts)
 
     def begun(self, cwd: str) -> Verdict:
         """Where nobody asked, but something is said in a folder."""

@@ -24,7 +24,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
     "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale",
         "blame": "lines", "history": "lines"},
-    "What was said": {"why": "why"},
+    "What was said": {"why": "why", "receipt": "receipt"},
     "Memories": {
         "distil": "distilling", "learnt": "learnt", "memories": "memories",
         "remember": "remembering", "update": "remembering", "forget": "remembering", "restore": "remembering",

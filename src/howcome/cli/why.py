@@ -72,10 +72,8 @@ def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
     Raises:
         NotFoundError: there is no such session or event, or that event is no prompt with a verdict.
     """
-    if found := app.search.verdicts(session=what, limit=limit):  # also of one that is not read yet
-        return found
     if not what.startswith(ID_PREFIX) or app.events.is_session(what):
-        return app.search.verdicts(session=app.events.session_named(what)[1], limit=limit)
+        return app.search.verdicts(session=app.search.session_told(what), limit=limit)
     event = app.events.by_id(what)
     if event.kind != USER_PROMPT:
         event = app.events.exchange_of(event)[0]

@@ -240,6 +240,20 @@ def capture(asked: Asked) -> Reply:
     return Reply()
 
 
+def end_turn(asked: Asked) -> Reply:
+    """A turn ends: what this session's transcripts hold that the store does not; and its receipt, if that is wanted."""
+    reply = capture(asked)
+    if not asked.settings.receipt_line:
+        return reply
+    from howcome.app import open_for_recall
+    from howcome.hooks.context import receipt_line
+
+    app = open_for_recall(asked.settings, asked.deadline)
+    if app is None:
+        return reply
+    return Reply(receipt_line(app.search.verdicts(session=asked.text("session_id"))), app)
+
+
 def _note_refused(app: App, asked: Asked, refused: int) -> None:
     """A path that was not read is said by `doctor`; the path itself is whoever's words, and is not kept."""
     if refused:
@@ -345,6 +359,6 @@ def take_spool(asked: Asked) -> Reply:
 HANDLERS: dict[str, Handler] = {
     hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
     hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
-    hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed,
+    hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed, hook.END_TURN: end_turn,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

@@ -12,13 +12,14 @@ from howcome.present.render import iso_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from howcome.domain.explanation import Explanation
     from howcome.domain.memories import Memory, Review
     from howcome.domain.stored import Found, Reminder, SessionSummary, StoredEvent
     from howcome.recall.explained import Explained
+    from howcome.recall.receipt import Row
 
     View = dict[str, Any]
 
@@ -123,6 +124,18 @@ def verdict_view(one: Explained) -> View:
             for found, chance, rule in one.candidates
         ],
     }  # fmt: skip
+
+
+def receipt_view(rows: Mapping[str, Row]) -> list[View]:
+    """What was injected, by the way it came: how often, lines, tokens, and what of it was used."""
+    return [
+        {
+            "way": way, "times": row.times, "lines": row.lines, "tokens": row.tokens, "used": row.used,
+            "opened": row.opened, "reused": row.reused, "named": row.named,
+        }
+        for way, row in sorted(rows.items())
+        if row.times
+    ]  # fmt: skip
 
 
 def reminder_view(reminder: Reminder) -> View:
