@@ -66,9 +66,10 @@ _LANGUAGE_MODEL = (
 )
 BITES, CONTEXT, OFF = "bites", "context", "off"
 INJECT = (BITES, CONTEXT, OFF)
+_LESS_FIRST: tuple[object, ...] = (OFF, BITES, CONTEXT)
 _INJECT = (
     "What a prompt may get: `bites` (at most three dated sentences), `context` (whole excerpts), or `off`; in the"
-    " environment for one session."
+    " environment for one session, in a repository's `.howcome.toml` for it (where it can only be less)."
 )
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
@@ -179,6 +180,16 @@ class Settings:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"settings are read once: {name} cannot be removed")
+
+
+def narrowed(settings: Settings, said: Mapping[str, object] | None) -> Settings:
+    """Settings with what a repository's own file says of them: it may take away (`inject`), never give.
+
+    What cannot be understood (None: the file cannot be read) takes away all of it.
+    """
+    wish = OFF if said is None else said.get("inject", settings.inject)
+    least = min(wish if wish in _LESS_FIRST else OFF, settings.inject, key=_LESS_FIRST.index)
+    return settings if least == settings.inject else Settings({**vars(settings), "inject": least})
 
 
 def home_folder(environment: Mapping[str, str]) -> str:

@@ -184,3 +184,32 @@ def test_of_one_earlier_session_so_much_is_said(tmp_path: Path, store_folder: Pa
     told = [said(tmp_path, f"raise what `{name}` waits for the mooring by a minute") for name in names]
     assert [bool(one) for one in told] == [True, True, False]
     assert verdicts.TOPIC in rules(kept()[-1])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "file", "told"),
+    [
+        ("bites", 'inject = "off"', ""), ("context", 'inject = "bites"', "bites"), ("context", "", "context"),
+        ("bites", 'inject = "context"', "bites"), ("off", 'inject = "context"', ""), ("bites", "inject = 1", ""),
+        ("bites", "inject =", ""),
+    ],
+)  # fmt: skip
+def test_a_repository_may_only_ask_for_less(
+    chosen: str, file: str, told: str, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With prompts and in the briefing; what cannot be understood asks for nothing."""
+    assert not store_folder.exists()
+    folder = tmp_path / "quay"
+    (folder / ".git").mkdir(parents=True)
+    talk = Claude("earlier", cwd=str(folder))
+    turns = [
+        *talk.exchange("berth"),
+        talk.user("how often does the poller retry?"),
+        talk.text("The poller retries five times."),
+    ]
+    assert run("import", str(write(tmp_path / "a.jsonl", *turns))).returncode == 0
+    (folder / ".howcome.toml").write_text(file)
+    monkeypatch.setenv("HOWCOME_INJECT", chosen)
+    found = said(tmp_path / "b.jsonl", "what did we say about the poller, how often does it retry?", cwd=str(folder))
+    assert ("context" if "user: how often" in found else "bites" if found else "") == told
+    assert bool(begun(tmp_path / "b.jsonl", "another", cwd=str(folder))) == bool(told)

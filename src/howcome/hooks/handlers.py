@@ -10,11 +10,11 @@ import time
 
 from howcome.clients import hook
 from howcome.clients.hook import text_of
-from howcome.clients.projects import branch_of
+from howcome.clients.projects import branch_of, own_settings, project_root
 from howcome.clients.registry import DEFAULT, client_of
 from howcome.domain.text import tokens
 from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT
-from howcome.settings import BITES, OFF
+from howcome.settings import BITES, OFF, narrowed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def prepare(
     heard = client.heard(event, payload) if client and served else None
     if client is None or served is None or heard is None:
         return Reply()
+    settings = narrowed(settings, own_settings(project_root(text_of(heard, "cwd"))))
     reply = HANDLERS[served.handler](Asked(client, heard, settings, deadline, embedder))
     reply.text = served.shape(event, reply.context)
     return reply
