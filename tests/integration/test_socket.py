@@ -56,8 +56,9 @@ def warm(past: Path, store_folder: Path) -> Iterator[subprocess.Popen[str]]:  # 
 
 LOADED = f"""
 import sys, os
+told = os.dup(2)  # a hook closes its own
 def report(code):
-    os.write(2, "\\n".join(sorted(sys.modules)).encode())
+    os.write(told, "\\n".join(sorted(sys.modules)).encode())
     os._real_exit(0)
 os._real_exit, os._exit = os._exit, report
 sys.argv = [{str(LAUNCH)!r}, "{EVENT}"]

@@ -33,8 +33,8 @@ def receipt(
     """Say what was injected, how many tokens that was, and how often it was used afterwards.
 
     A line was used when the agent opened it (a tool call names its id), or when a name in it that nobody in the session
-    had said before is in what the agent says or does until the third prompt after it. A line without such a name can
-    be used unseen. Tokens are characters divided by four. It is kept for 30 days.
+    had said before is in what the agent says or does until the third prompt after it (by chance a quarter would); a
+    line without such a name can be used unseen. Tokens are characters divided by four. It is kept for 30 days.
 
     TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
 

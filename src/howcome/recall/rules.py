@@ -29,9 +29,9 @@ TOPIC_LINES = 2
 """Of one earlier session so many lines are said to a session. Of 28 that came after two, readers saw three: none
 helped."""
 
-COOLDOWN_HOURS, COOLDOWN_SESSIONS = 24, 2
+COOLDOWN_HOURS, COOLDOWN_SESSIONS = 24, 5
 """What the same prompt was told in so many other sessions of the last hours, it is not told again: a script asks. Who
-asks again in a new window is told again. Of 2,302 prompts of two projects one was a repeated one that got lines."""
+asks again in a new window is told again. Of 2,301 prompts of two projects no repeated one got lines."""
 
 HOUR_MS = 3_600_000
 

@@ -12,5 +12,4 @@ CREATE TABLE verdicts (
     rule       TEXT NOT NULL,                -- what held everything back; '' where each was looked at
     considered TEXT NOT NULL                 -- JSON: [[event's row or -(memory's row), chance, rule or ''], …], best first
 );
-CREATE INDEX verdicts_of_session ON verdicts (session);
-CREATE INDEX verdicts_of_asked ON verdicts (asked) WHERE asked IS NOT NULL;
+-- No index: one page is written a prompt, and what a prompt asks of it is among the last rows.
