@@ -215,7 +215,8 @@ def _reminding(asked: Asked, app: App, found: Reminder | None) -> Reply:
     from howcome.hooks.context import render_reminder
 
     context, said = render_reminder(found)
-    return Reply(context, app, asked.text("session_id"), said, asked.text("hook_event_name"))
+    verdict = app.search.begun(asked.text("cwd"))
+    return Reply(context, app, asked.text("session_id"), said, asked.text("hook_event_name"), verdict)
 
 
 def _given(asked: Asked, name: str) -> str:

@@ -127,7 +127,7 @@ _ALL = (
         replay_session,
         (
             Parameter("id", "string", "The event, or a session for all of it.", is_required=True),
-            Parameter("full", "boolean", "Whole texts."),
+            Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).", is_listed=False),
             _OFFSET,
             Parameter("limit", "integer", "At most so many events (default 200).", low=1, high=1000, is_listed=False),
             _OF_AGENT,
@@ -139,7 +139,7 @@ _ALL = (
         get_timeline,
         (
             Parameter("session", "string", "Its id."),
-            Parameter("file", "string", "FILE:LINE: why it is there; FILE: its history."),
+            Parameter("file", "string", "FILE:LINE: why it is there; FILE: history."),
             Parameter("type", "strings", "Only these kinds of events.", choices=KINDS, high=6, is_listed=False),
             Parameter("limit", "integer", "At most so many lines (default 100; 20 sessions).", low=1, high=1000,
                       is_listed=False),

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from howcome.log.text_rows import TextRows
     from howcome.store.base import Store
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 BUSY_TIMEOUT_MS = 5000
 FORMER_INDEX = "memories-1"
 """Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
