@@ -70,7 +70,7 @@ def assert_indexed(store: SqliteStore) -> None:
     """The index holds every row that can be searched, each once."""
     store.index.catch_up()
     assert store.index.lag() == 0
-    opened = store.index.lexical.open("events")
+    opened = store.index.open("events")
     wanted = sorted(row[0] for row in store.connection.execute("SELECT id FROM events WHERE kind IN (0, 1, 3, 4)"))
     if opened is None:
         assert wanted == []

@@ -15,8 +15,8 @@ from tests.builders import Claude, write
 from tests.processes import COMMAND, ask
 
 from howcome.ingest.exclusion import Places
+from howcome.ingest.file_pass import FileReport
 from howcome.ingest.pipeline import Ingester
-from howcome.ingest.reports import FileReport
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

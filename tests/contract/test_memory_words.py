@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,8 +72,8 @@ def expected(connection: apsw.Connection) -> dict[int, dict[str, tuple[int, int]
     return found
 
 
-def old_store(folder: Path, texts: tuple[Any, ...] = TEXTS) -> Path:
-    """A store of the version before, with memories and their index in files."""
+def old_store(folder: Path, texts: tuple[Any, ...] = TEXTS) -> None:
+    """A store of the version before, with memories."""
     folder.mkdir(mode=0o700)
     create_database(str(folder / "howcome.db"), BEFORE)
     connection = apsw.Connection(str(folder / "howcome.db"))
@@ -85,38 +84,17 @@ def old_store(folder: Path, texts: tuple[Any, ...] = TEXTS) -> Path:
             (number.to_bytes(16, "big"), number, number.to_bytes(16, "big"), text),
         )
     connection.close()
-    index = folder / "index" / "memories-1"
-    index.mkdir(parents=True)
-    segment = "0123456789abcdef" * 2
-    for name in ("meta.json", ".managed.json", "stamp", ".tantivy-writer.lock", ".tmpAbC123", f"{segment}.term",
-                 f"{segment}.26.del"):  # fmt: skip
-        (index / name).write_text("gauge")
-    return index
 
 
-@pytest.mark.parametrize("own", [[], ["notes.txt"]])
-def test_memories_of_an_older_store_are_found(tmp_path: Path, own: list[str]) -> None:
-    """Opening it writes their words; the files of the index go, whatever else is there stays."""
-    index = old_store(tmp_path / "store")
-    for name in own:
-        (index / name).write_text("mine")
+def test_memories_of_an_older_store_are_found(tmp_path: Path) -> None:
+    """Opening it writes their words."""
+    old_store(tmp_path / "store")
     store = SqliteStore(str(tmp_path / "store"))
     assert written(store.connection) == expected(store.connection)
     assert len(store.memory_search.search({"gaugetim": 1.0}, EVERYTHING, 9)) == 1
     assert store.connection.execute("SELECT * FROM marks").fetchall() == []
     assert store.check_integrity() == []
     store.close()
-    assert sorted(os.listdir(index.parent)) == ([index.name] if own else [])
-    assert own == (os.listdir(index) if own else [])
-
-
-def test_the_files_of_a_linked_folder_are_not_ours_to_take(tmp_path: Path) -> None:
-    """Whoever put a link in the place of the index keeps what it leads to."""
-    index = old_store(tmp_path / "store")
-    index.rename(tmp_path / "elsewhere")
-    index.symlink_to(tmp_path / "elsewhere")
-    SqliteStore(str(tmp_path / "store")).close()
-    assert len(list((tmp_path / "elsewhere").iterdir())) == 7
 
 
 def test_a_text_that_is_none_keeps_no_store_from_being_opened(tmp_path: Path) -> None:
@@ -209,7 +187,7 @@ def test_a_salvaged_store_has_its_words(tmp_path: Path) -> None:
 @given(st.text(max_size=80))
 def test_any_text_can_be_kept(text: str) -> None:
     """Quotes, zeros, backslashes, other scripts: as JSON and back they are the same words."""
-    from howcome.log.gated import GatedConnection
+    from howcome.log.driver import GatedConnection
 
     connection = GatedConnection(":memory:")
     said = terms(text)

@@ -322,7 +322,7 @@ def test_what_another_commits_before_the_lock_is_had_is_not_added_again(
     """Who has opened the index looks again once nobody else can write: each event is one document."""
     first, second = open_store(), open_store()
     Transcript(first).say("the gauge drifts", "it is old")
-    index = second.index.lexical  # type: ignore[attr-defined]  # the race is between its two steps
+    index = second.index  # type: ignore[attr-defined]  # the race is between its two steps
     opening, opened = index.open, []
 
     def open_and_wait(name: str, *, create: bool = False) -> object:

@@ -13,7 +13,7 @@ from tests.batches import equal_weights
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import UsageError
-from howcome.log.sqlite_memories import SqliteMemories
+from howcome.log.memories import Memories as MemoryRows
 from howcome.memory.remember import ImportReport, Memories
 from howcome.store.sqlite import SqliteStore
 
@@ -106,7 +106,7 @@ def test_a_stone_does_not_erase(store: Store) -> None:
 def test_a_forgotten_memory_is_never_alive_here(open_store: Callable[[], Store]) -> None:
     """It comes in one step: an import that ends right after it has not brought it back."""
 
-    class EndsAfterOne(SqliteMemories):
+    class EndsAfterOne(MemoryRows):
         def add(self, new: NewMemory) -> tuple[Memory, bool]:
             super().add(new)
             raise Stopped
@@ -168,7 +168,7 @@ def test_an_older_database_that_is_put_back_finds_its_own(tmp_path: Path, more: 
 def test_what_was_forgotten_meanwhile_is_not_superseded(store: Store) -> None:
     """An update that read it alive finds out in its own transaction."""
 
-    class ForgetsFirst(SqliteMemories):
+    class ForgetsFirst(MemoryRows):
         def add(self, new: NewMemory) -> tuple[Memory, bool]:
             if new.supersedes is not None:
                 Memories(store, clock()).forget(self.by_row([new.supersedes])[new.supersedes].id)

@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from howcome.domain import bm25, events
 from howcome.domain.sources import COUNTERS, Batch, NewEvent, SourceState
-from howcome.domain.stored import EXCHANGES, FUZZY, NAMES, Hit, IndexRow, SessionSummary, StoredEvent, Turn, Weights
+from howcome.domain.stored import (
+    EXCHANGES,
+    FUZZY,
+    HOLDING,
+    NAMES,
+    Hit,
+    IndexRow,
+    SessionSummary,
+    StoredEvent,
+    Turn,
+    Weights,
+)
 from howcome.domain.text import STOP_WORDS, entities, with_extra_terms
 from howcome.errors import CursorMovedError
 from howcome.log.sqlite_reads import unpack
@@ -338,10 +349,10 @@ class ToyIndex:
             said = event.search_text
             held = set(map(str.lower, entities(said)) if what == NAMES else self.analyze(said))
             held_worth = (worth for term, worth in weights.items() if _holds(held, term, is_fuzzy=what == FUZZY))
-            score = bm25.SATURATION * sum(held_worth)
+            score = (1.0 if what == HOLDING else bm25.SATURATION) * sum(held_worth)
             if not score or not all(held & set(group) for group in required):
                 continue
-            number = opening if what == EXCHANGES else row.position
+            number = opening if what in (EXCHANGES, HOLDING) else row.position
             if number not in hits or hits[number].score < score:
                 hits[number] = Hit(number, row.session, opening, max(event.ts_ms or 0, 0), score)
         return sorted(hits.values(), key=lambda hit: (-hit.score, hit.row))[:limit]
@@ -570,6 +581,10 @@ class ToyInjections:
 
     def forget(self, session: str) -> None:
         self._disk.injected = [pair for pair in self._disk.injected if pair[0] != session]
+
+    def lost_before(self, session: str) -> int | None:
+        del session
+        return None
 
     def memories_known(self, session: str) -> set[int]:
         del session

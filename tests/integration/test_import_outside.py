@@ -13,7 +13,7 @@ from howcome.app import open_app
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.log.memory_writing import MemoryWriter
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from tests.builders import SESSION, Claude, Record, moment
 
-from howcome.clients.claude_code_records import read_record
-from howcome.clients.claude_code_replies import answers, why_refused
+from howcome.clients.claude_code_records import answers, read_record, why_refused
 from howcome.clients.prompt_queue import MAX_WAITING
 from howcome.clients.records import ReaderState
 from howcome.domain.events import Event
-from howcome.ingest.decoders import fast_decoder
+from howcome.ingest.writer import fast_decoder
 
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the"

@@ -12,8 +12,8 @@ import pytest
 from tests.repositories import edges, git, write_tree
 
 from howcome.codegraph import build as building
-from howcome.codegraph import refresh as refreshing
-from howcome.codegraph.refresh import REFRESH_MS, ProjectGraphs
+from howcome.codegraph import build as refreshing
+from howcome.codegraph.build import REFRESH_MS, ProjectGraphs
 from howcome.errors import ProviderError
 from howcome.ingest.exclusion import Places
 from howcome.store.sqlite import SqliteStore

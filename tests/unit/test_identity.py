@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.test_projects import git
 
-from howcome.clients.repository import read_repository, remote_of
 from howcome.domain.identity import DOUBT, OTHER, SAME, Repository, compare, normal_remote
+from howcome.ingest.identity import read_repository, remote_of
 
 URL = "github.com/mara/harbour"
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.projects import Projects
-    from howcome.codegraph.build import GraphReport
-    from howcome.codegraph.refresh import ProjectGraphs
+    from howcome.codegraph.build import GraphReport, ProjectGraphs
     from howcome.retrieve.code_files import FileImports
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -33,7 +32,7 @@ class Graphs:
         return self._graphs().refresh(rest)
 
     def _graphs(self) -> ProjectGraphs:
-        from howcome.codegraph.refresh import ProjectGraphs
+        from howcome.codegraph.build import ProjectGraphs
         from howcome.ingest.exclusion import Places
 
         return ProjectGraphs(self._store, Places(self._settings.exclude, self._fixed_root), now_ms)

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from howcome.app.indexing import Indexing
     from howcome.clients.discover import Found as Transcript
+    from howcome.ingest.file_pass import FileReport
     from howcome.ingest.pipeline import Ingester
-    from howcome.ingest.reports import FileReport
     from howcome.ingest.spool import SpoolReport
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -28,7 +28,7 @@ class Ingesting:
     def ingester(self) -> Ingester:
         """Reads transcripts into the store; new rows' texts are kept for the index."""
         if self._ingester is None:
-            from howcome.ingest.opening import open_ingester
+            from howcome.ingest.pipeline import open_ingester
 
             self._ingester = open_ingester(
                 self._store, self._settings, self._fixed_root, now_ms, self._index.keep_texts
@@ -43,7 +43,7 @@ class Ingesting:
 
     def set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
         """Reads the records that were set aside (of some transcripts; None: of all) again; see `retry_set_aside`."""
-        from howcome.ingest.set_aside import retry_set_aside
+        from howcome.ingest.catch_up import retry_set_aside
 
         return retry_set_aside(self.ingester(), self._store, paths)
 

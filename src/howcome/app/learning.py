@@ -33,7 +33,7 @@ class Learning:
         if self._distillation is None and self._settings.distiller != "off":
             from howcome.learn.run import Distillation
             from howcome.learn.sources import SourceDistiller
-            from howcome.providers.embed_name import model_name
+            from howcome.providers.embed import model_name
 
             model = model_name(self._settings)
             self._distillation = Distillation(

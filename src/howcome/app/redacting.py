@@ -20,7 +20,7 @@ from howcome.domain import events
 from howcome.errors import StoreError
 from howcome.files import replacing, settle
 from howcome.ingest.prepare import Preparer
-from howcome.ingest.reader_memory import WITHHELD, kept
+from howcome.ingest.resuming import WITHHELD, kept
 from howcome.learn.run import memory_digest
 from howcome.redact.version import RULES_VERSION
 
@@ -53,7 +53,7 @@ class Redacted:
 
 
 class RowTexts:
-    """What the texts of rows should be; see `log.text_rows.Texts`."""
+    """What the texts of rows should be; see `store.rewriting.Texts`."""
 
     def __init__(self, key: bytes, gate: object = None) -> None:
         self._key, self._preparer = key, Preparer(key, gate)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from howcome.app.models import Models
     from howcome.app.projects import Projects
+    from howcome.domain.memories import Memory
     from howcome.domain.stored import Found, Reminder, Scope
     from howcome.domain.verdicts import PastVerdict
     from howcome.recall.acting import Ledger, Mended
@@ -37,7 +38,7 @@ class Searching:
         from howcome.retrieve.question import answer
 
         outside, models = Outside(self._settings, self._store, self._models.redact, now_ms), self._models
-        return answer(
+        found = answer(
             self._store,
             question,
             now_ms=now_ms(),
@@ -46,6 +47,15 @@ class Searching:
             outside=outside,
             reranking=models.reranking,
         )
+        self.look([item.memory for item in found if item.memory is not None])
+        return found
+
+    def look(self, memories: Iterable[Memory]) -> None:
+        """Lets memories know what has become of the files that they name."""
+        from howcome.recall.standing import standing
+
+        for memory in memories:
+            memory.standing = standing(self._store, memory)
 
     def has_words(self, text: str) -> bool:
         """Whether a text has words to search by: not only very common ones."""

@@ -20,7 +20,7 @@ from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:
-    from howcome.ingest.reports import FileReport
+    from howcome.ingest.file_pass import FileReport
 
 IDENTITY_LIMIT_S = 10.0
 """How long git is asked about repositories that were never looked at; the rest is for the next time."""

@@ -104,7 +104,7 @@ def init(
     root = project_root(os.getcwd()) if scope == "project" else ""
     owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
     home = lifecycle.howcome_home()
-    planned = lifecycle.former.planned(owners, _install(owners, home, force=force, dry_run=True))
+    planned = _install(owners, home, force=force, dry_run=True)
     histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
     _announce_histories(histories, err=as_json)
@@ -112,7 +112,7 @@ def init(
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
-    reports = [*lifecycle.former.disconnect(owners), *_install(owners, home, force=force)]
+    reports = _install(owners, home, force=force)
     notes = _notes(reports, owners)
     if not as_json:
         _say_installed(reports, notes)

@@ -11,10 +11,9 @@ import click
 from howcome.app import App, open_app
 from howcome.cli.arguments import open_to_read
 from howcome.clients.spool import spool_counts
-from howcome.doctor.activity import last_hook_ms, last_lines
+from howcome.doctor.activity import last_hook_ms, last_lines, late_prompts, prompts_in_time
 from howcome.doctor.base import Machine, in_units
 from howcome.doctor.embedding import described, vector_facts
-from howcome.doctor.prompts import late_prompts, prompts_in_time
 from howcome.doctor.storage import unknown_to_readers, unread_transcripts
 from howcome.doctor.wiring import read_wirings
 from howcome.domain.sources import COUNTERS

@@ -35,6 +35,9 @@ class Called:
 class History(ABC):
     """Where a client's transcripts lie, and how they are read. By itself: files of lines, wherever below the roots."""
 
+    reader = ""
+    """The module (beside this one) whose `read_record` makes events of its records: no prompt's hook loads it."""
+
     fields: Mapping[str, tuple[str, ...]] = {}
     """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
 
@@ -108,10 +111,11 @@ class History(ABC):
         """What a source's place says that its records do not, as values of a reader's state."""
         return {}
 
-    @abstractmethod
     def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
         """The events of one record, [] when it is ignored by rule, None when its type is unknown."""
-        ...
+        module = __import__(f"howcome.clients.{self.reader}", fromlist=("read_record",))
+        found: list[Event] | None = module.read_record(record, state)
+        return found
 
     def recent_text(self, path: str) -> str:
         """The last words of a running transcript, for prompts that only point at them."""
@@ -156,14 +160,19 @@ class Wiring(ABC):
     session_variable = ""
     """What names the session there."""
 
-    @abstractmethod
+    settings: tuple[str, str, str] = ("HOME", "~", "")
+    """The folder of its settings: the variable that names it (or one above it), the default, and what is below that."""
+
     def folder(self) -> Path:
         """The folder of its settings.
 
         Raises:
             LifecycleError: the home folder is not known.
         """
-        ...
+        from howcome.clients.wiring import directory
+
+        variable, default, below = self.settings
+        return directory(variable, default) / below
 
     @abstractmethod
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from howcome.clients.base import Called
-    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.records import Record
     from howcome.clients.wiring import Entry, Install, Wired
-    from howcome.domain.events import Event
 
 HOOKS = {
     "SessionStart": Hook(CATCH_UP, START, timeout=20),
@@ -95,6 +94,7 @@ _SKILL = "temporal-recall"
 
 
 class _History(History):
+    reader = "claude_code_records"
     fields = FIELDS
     memory_files = "projects/memory"
 
@@ -103,11 +103,6 @@ class _History(History):
 
     def wrote_record(self, record: Record) -> bool:
         return "sessionId" in record or "uuid" in record
-
-    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
-        from howcome.clients.claude_code_records import read_record
-
-        return read_record(record, state)
 
     def recent_text(self, path: str) -> str:
         from howcome.clients.claude_code_tail import recent_text
@@ -122,6 +117,7 @@ class _History(History):
 
 class _Wiring(Wiring):
     programs = ("claude",)
+    settings = ("CLAUDE_CONFIG_DIR", "~/.claude", "")
     scopes = ("user", "project")
     try_this = "start `claude` in a project where you worked before: it is told what it needs."
     try_too = " Or type /howcome:recall"
@@ -130,11 +126,6 @@ class _Wiring(Wiring):
     tool_hooks_since = MCP_TOOL_SINCE
     project_variable = "CLAUDE_PROJECT_DIR"
     session_variable = "CLAUDE_CODE_SESSION_ID"
-
-    def folder(self) -> Path:
-        from howcome.clients.wiring import directory
-
-        return directory("CLAUDE_CONFIG_DIR", "~/.claude")
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         from howcome.clients.wiring import SettingsFile
@@ -266,11 +257,7 @@ def client_version() -> tuple[int, ...] | None:
 
 
 def require_form(form: str, version: tuple[int, ...] | None) -> None:
-    """Refuse a hook form that the client on PATH may not know.
-
-    Raises:
-        LifecycleError: It says what to do instead.
-    """
+    """Refuse a hook form that the client on PATH may not know."""
     from howcome.errors import LifecycleError
 
     if form != "mcp" or (version is not None and version >= MCP_TOOL_SINCE):

@@ -14,14 +14,14 @@ from howcome.clients.hook import CAPTURE_OR_CATCH_UP, CATCH_UP, INGEST, PROMPT, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.records import Record
     from howcome.clients.wiring import Install, Wired
-    from howcome.domain.events import Event
 
 
 class _History(History):
+    reader = "codex_records"
+
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         own = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
         return [os.path.join(own, "sessions"), os.path.join(own, "archived_sessions")]
@@ -29,20 +29,11 @@ class _History(History):
     def wrote_record(self, record: Record) -> bool:
         return "payload" in record or "record_type" in record or record.get("type") == "session_meta"
 
-    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
-        from howcome.clients.codex_records import read_record
-
-        return read_record(record, state)
-
 
 class _Wiring(Wiring):
     programs = ("codex",)
+    settings = ("CODEX_HOME", "~/.codex", "")
     try_this = "start `codex`, type /hooks and trust howcome's (Codex runs no hook before that); /mcp lists the tools"
-
-    def folder(self) -> Path:
-        from howcome.clients.wiring import directory
-
-        return directory("CODEX_HOME", "~/.codex")
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         from howcome.clients.wiring import TABLE, SettingsFile

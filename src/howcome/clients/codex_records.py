@@ -11,14 +11,10 @@ import json
 import re
 
 from howcome.clients.decode import decode_embedded
-from howcome.clients.records import ReaderState, exit_code, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, exit_code, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.clients.records import Record
 
 CLIENT = "codex"
 MAX_EXIT_CODE = 2**32

@@ -12,16 +12,16 @@ from howcome.clients.base import Client, History, Wiring
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
-    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.records import Record
     from howcome.clients.wiring import Install, Wired
-    from howcome.domain.events import Event
 
 _EVENTS = "events.jsonl"
 
 
 class _History(History):
+    reader = "copilot_records"
+
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         own = environment.get("COPILOT_HOME") or os.path.join(home, ".copilot")
         return [os.path.join(own, "session-state")]
@@ -42,20 +42,11 @@ class _History(History):
         folder, name = os.path.split(path)
         return {"session_id": os.path.basename(folder)} if name == _EVENTS else {}
 
-    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
-        from howcome.clients.copilot_records import read_record
-
-        return read_record(record, state)
-
 
 class _Wiring(Wiring):
     programs = ("copilot",)
+    settings = ("COPILOT_HOME", "~/.copilot", "")
     try_this = "start `copilot`; /mcp lists the server"
-
-    def folder(self) -> Path:
-        from howcome.clients.wiring import directory
-
-        return directory("COPILOT_HOME", "~/.copilot")
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         from howcome.clients.wiring import SERVER, SERVER_ENTRY, Entry, SettingsFile

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import re
 
-from howcome.clients.records import ReaderState, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.clients.records import Record
 
 CLIENT = "copilot"
 

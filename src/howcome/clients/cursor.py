@@ -11,7 +11,6 @@ from howcome.clients.hook import INGEST, OBSERVE, PROMPT, START, TAKE_SPOOL, Hoo
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from howcome.clients.hook import Payload
     from howcome.clients.wiring import Install, Wired
@@ -77,14 +76,10 @@ def _go_on(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signatu
 
 class _Wiring(Wiring):
     programs = ("cursor", "cursor-agent")
+    settings = ("HOME", "~", ".cursor")
     says_version = False  # it may open a window
     is_grouped = False
     try_this = "restart Cursor; its settings list the server"
-
-    def folder(self) -> Path:
-        from howcome.clients.wiring import directory
-
-        return directory("HOME", "~") / ".cursor"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         from howcome.clients.wiring import HOOK, NEEDED, Entry, SettingsFile

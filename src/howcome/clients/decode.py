@@ -66,11 +66,7 @@ def decode_record(line: bytes, fast: Callable[[bytes], object] | None) -> dict[s
 
 
 def check_depth(value: object, depth: int = 0) -> None:
-    """Refuses a value that is nested too deeply for what walks it later; texts and numbers cost nothing.
-
-    Raises:
-        RecordError: deeper than MAX_DEPTH.
-    """
+    """Refuses a value that is nested too deeply for what walks it later; texts and numbers cost nothing."""
     if depth > MAX_DEPTH:
         raise RecordError(TOO_DEEP)
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -79,11 +75,7 @@ def check_depth(value: object, depth: int = 0) -> None:
 
 
 def decode_embedded(text: str) -> object:
-    """JSON that a record holds as text, as clean as the record itself.
-
-    Raises:
-        RecordError: it is no JSON, or too deep.
-    """
+    """JSON that a record holds as text, as clean as the record itself."""
     return clean(_decode_text(text))
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping
 
 from howcome.clients.decode import decode_record
 from howcome.clients.files import READ_ERRORS, open_transcript
 from howcome.clients.registry import DEFAULT, histories, history_of
 from howcome.clients.sources import LINES
 from howcome.errors import RecordError, TranscriptError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 SUBAGENTS = "/subagents/"
 """Below a folder named as a session's file: its subagents' transcripts."""
@@ -48,7 +45,7 @@ def known_transcripts(
         if agent in (None, client)
         for root in history.roots(home, environment)
         for path in history.transcripts(root)
-        for item in _entry(path, client)
+        for item in entries(path, client)
     ]
     return _in_order(found, newest_first=newest_first)
 
@@ -74,7 +71,7 @@ def named_transcripts(
         for name in _walk(real, agent) if os.path.isdir(real) else (real,):
             client = agent or sniff(name)
             if client:
-                found += _entry(name, client)
+                found += entries(name, client)
             elif strangers is not None:
                 strangers.append(name)
     return _in_order(found)
@@ -101,7 +98,8 @@ def _walk(root: str, client: str | None) -> Iterator[str]:
         yield from (path for path in paths if any(history.may_be(path) for history in wanted))
 
 
-def _entry(path: str, client: str) -> list[Found]:
+def entries(path: str, client: str) -> list[Found]:
+    """A transcript as it is now; none when it is gone."""
     try:
         status = history_of(client).status(path)
     except TranscriptError:  # gone between listing and looking, or nothing that is read

@@ -12,14 +12,11 @@ import io
 import os
 import stat
 import zlib
+from collections.abc import Iterator
 from hashlib import blake2b
+from typing import BinaryIO
 
 from howcome.errors import TranscriptError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import BinaryIO
 
 HEAD_BYTES = 4096
 TAIL_BYTES = 256
@@ -74,11 +71,7 @@ def open_transcript(path: str) -> BinaryIO:
 
 
 def check_ours(path: str) -> os.stat_result:
-    """The status of a file that something else will open (a database library follows links and waits for FIFOs).
-
-    Raises:
-        TranscriptError: not there, a symlink, not a regular file, or another user's file.
-    """
+    """The status of a file that something else will open (a database library follows links and waits for FIFOs)."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
@@ -97,11 +90,7 @@ def _check(path: str, status: os.stat_result) -> None:
 
 
 def read_whole(path: str) -> bytes:
-    """A document, as it is.
-
-    Raises:
-        TranscriptError: as `open_transcript`, or larger than any document of any client.
-    """
+    """A document, as it is."""
     try:
         with open_transcript(path) as stream:
             if os.fstat(stream.fileno()).st_size > MAX_DOCUMENT_BYTES:

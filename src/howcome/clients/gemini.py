@@ -13,15 +13,15 @@ from howcome.clients.hook import CAPTURE_OR_CATCH_UP, CATCH_UP, INGEST, PROMPT, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
     from typing import BinaryIO
 
-    from howcome.clients.records import ReaderState, Record
+    from howcome.clients.records import Record
     from howcome.clients.wiring import Install, Wired
-    from howcome.domain.events import Event
 
 
 class _History(History):
+    reader = "gemini_records"
+
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         own = environment.get("GEMINI_CLI_HOME") or home  # stands for the home folder, not for ~/.gemini
         return [os.path.join(own, ".gemini", "tmp")]
@@ -57,20 +57,11 @@ class _History(History):
 
         return place(path)
 
-    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
-        from howcome.clients.gemini_records import read_record
-
-        return read_record(record, state)
-
 
 class _Wiring(Wiring):
     programs = ("gemini",)
+    settings = ("GEMINI_CLI_HOME", "~", ".gemini")
     try_this = "start `gemini`; /mcp lists the tools"
-
-    def folder(self) -> Path:
-        from howcome.clients.wiring import directory
-
-        return directory("GEMINI_CLI_HOME", "~") / ".gemini"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         from howcome.clients.wiring import SettingsFile

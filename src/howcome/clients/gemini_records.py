@@ -10,18 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 
 from howcome.clients.decode import decode_record
-from howcome.clients.records import describe_media, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, describe_media, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, TranscriptError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.clients.records import ReaderState, Record
 
 CLIENT = "gemini"
 CHATS = "chats"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from howcome.clients.decode import clean
 from howcome.clients.records import parse_time_ms, without_own_blocks
@@ -15,11 +17,7 @@ from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, UsageError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Observation = dict[str, object]
+Observation = dict[str, object]
 
 VERSION = 1
 EXAMPLE = '{"agent": "cursor", "session_id": "7f3a", "cwd": "/home/me/shop", "kind": "user_prompt", "text": "…"}'
@@ -27,6 +25,7 @@ MAX_NAME_CHARS = 1024
 MAX_TEXT_CHARS = 4_000_000
 """Of a text, and of a call's input: a line of the spool stays below what a transcript's line may have."""
 
+MAX_PATH_CHARS = 4096
 MAX_EXIT_CODE = 2**32
 MAX_TIME_MS = 10**14
 
@@ -41,6 +40,21 @@ _ORIGINS = {
     events.COMPACTION: events.ORIGIN_TOOL,
 }  # fmt: skip
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def _is_folder(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("/") and len(value) <= MAX_PATH_CHARS and value.isprintable()
+
+
+_FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "cwd": (lambda cwd: cwd == "" or _is_folder(cwd), "the absolute path of a folder"),
+    "text": (lambda text: isinstance(text, str), "a text"),
+    "ts_ms": (lambda moment: type(moment) is int and 0 <= moment < MAX_TIME_MS, "milliseconds since 1970"),
+    "failed": (lambda failed: isinstance(failed, bool), "true or false"),
+    "exit_code": (lambda code: type(code) is int and abs(code) <= MAX_EXIT_CODE, "a whole number"),
+    "tool_input": (lambda values: isinstance(values, dict | str), "an object, as the tool was given it"),
+}
+"""Field → what it must be, and how that is said."""
 
 
 def check_observation(value: object, *, agent: str = "", cwd: str = "") -> Observation:
@@ -62,10 +76,17 @@ def check_observation(value: object, *, agent: str = "", cwd: str = "") -> Obser
         raise UsageError(error.reason) from error
     if given.get("v", VERSION) != VERSION:
         raise UsageError(f"v: {given['v']!r} is not {VERSION}, the version that this howcome knows")
+    given.setdefault("cwd", cwd)
+    for field, (is_good, what) in _FORMS.items():
+        if field in given and not is_good(given[field]):
+            raise UsageError(f"{field}: {what}")
+    code = given.get("exit_code")
     kept: Observation = {
-        "v": VERSION, "agent": _agent(given, agent), "session_id": _name(given, "session_id"), "cwd": _cwd(given, cwd),
+        "v": VERSION, "agent": _agent(given, agent), "session_id": _name(given, "session_id"),
+        "cwd": os.path.normpath(str(given["cwd"])) if given["cwd"] else None,
         "kind": _kind(given), "text": _text(given), "ts_ms": _time_ms(given), "id": _id(given),
-        "failed": _failed(given), "exit_code": _exit_code(given), "tool_input": _input(given),
+        "failed": given.get("failed", None if code is None else code != 0), "exit_code": code,
+        "tool_input": _input(given),
         **{name: _name(given, name) for name in ("tool", "file", "branch") if name in given},
     }  # fmt: skip
     _check_content(kept)
@@ -121,15 +142,6 @@ def _name(given: Mapping[str, object], field: str) -> str:
     return name
 
 
-def _cwd(given: Mapping[str, object], default: str) -> str | None:
-    cwd = given.get("cwd", default)
-    if cwd == "":
-        return None
-    if not isinstance(cwd, str) or not cwd.startswith("/") or len(cwd) > 4096 or not cwd.isprintable():
-        raise UsageError("cwd: the absolute path of a folder")
-    return os.path.normpath(cwd)
-
-
 def _kind(given: Mapping[str, object]) -> str:
     kind = given.get("kind", events.ASSISTANT_TEXT)
     kind = _SYNONYMS.get(kind, kind) if isinstance(kind, str) else kind
@@ -139,22 +151,17 @@ def _kind(given: Mapping[str, object]) -> str:
 
 
 def _text(given: Mapping[str, object]) -> str | None:
-    text = given.get("text")
-    if text is not None and not isinstance(text, str):
-        raise UsageError("text: a text")
-    if text is not None and len(text) > MAX_TEXT_CHARS:
+    text = str(given.get("text", ""))
+    if len(text) > MAX_TEXT_CHARS:
         raise UsageError(f"text: {len(text)} characters; at most {MAX_TEXT_CHARS}")
-    return text if text and text.strip() else None
+    return text if text.strip() else None
 
 
-def _time_ms(given: Mapping[str, object]) -> int | None:
-    if "ts_ms" in given:
-        moment = given["ts_ms"]
-        if type(moment) is not int or not 0 <= moment < MAX_TIME_MS:
-            raise UsageError("ts_ms: milliseconds since 1970")
-        return moment
-    moment = parse_time_ms(given["ts"]) if "ts" in given else None
-    if moment is None and "ts" in given:
+def _time_ms(given: Mapping[str, object]) -> object:
+    if "ts_ms" in given or "ts" not in given:
+        return given.get("ts_ms")
+    moment = parse_time_ms(given["ts"])
+    if moment is None:
         raise UsageError("ts: ISO 8601 (2026-10-05T12:00:00Z), or seconds or milliseconds since 1970")
     return moment
 
@@ -166,29 +173,9 @@ def _id(given: Mapping[str, object]) -> str | None:
     return _name({"id": str(number) if type(number) is int else number}, "id")
 
 
-def _failed(given: Mapping[str, object]) -> bool | None:
-    failed, code = given.get("failed"), given.get("exit_code")
-    if failed is None:
-        return None if code is None else code != 0
-    if not isinstance(failed, bool):
-        raise UsageError("failed: true or false")
-    return failed
-
-
-def _exit_code(given: Mapping[str, object]) -> int | None:
-    code = given.get("exit_code")
-    if code is not None and (type(code) is not int or abs(code) > MAX_EXIT_CODE):
-        raise UsageError("exit_code: a whole number")
-    return code
-
-
-def _input(given: Mapping[str, object]) -> Mapping[str, object] | None:
+def _input(given: Mapping[str, object]) -> object:
     values = given.get("tool_input")
-    if isinstance(values, str):
-        values = {"input": values} if values else None
-    if values is not None and not isinstance(values, dict):
-        raise UsageError("tool_input: an object, as the tool was given it")
-    return values
+    return values if isinstance(values, dict) else {"input": values} if values else None
 
 
 def _check_content(kept: Observation) -> None:

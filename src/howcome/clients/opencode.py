@@ -13,17 +13,16 @@ from howcome.clients.sources import DATABASE_SUFFIXES, Status, is_database, spli
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
     from typing import BinaryIO
 
-    from howcome.clients.records import ReaderState, Record
     from howcome.clients.wiring import Install, Wired
-    from howcome.domain.events import Event
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 class _History(History):
+    reader = "opencode_records"
+
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
         own, database = os.path.join(data, "opencode"), environment.get("OPENCODE_DB", "")
@@ -67,11 +66,6 @@ class _History(History):
             return io.BytesIO(store.session_file(path, is_idle=is_idle))
         return super().open_lines(path, is_idle=is_idle)
 
-    def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
-        from howcome.clients.opencode_records import read_record
-
-        return read_record(record, state)
-
 
 def _is_session_file(path: str) -> bool:
     from howcome.clients.opencode_store import is_session_file
@@ -81,12 +75,8 @@ def _is_session_file(path: str) -> bool:
 
 class _Wiring(Wiring):
     programs = ("opencode",)
+    settings = ("XDG_CONFIG_HOME", "~/.config", "opencode")
     try_this = "start `opencode` and ask what it knows"
-
-    def folder(self) -> Path:
-        from howcome.clients.wiring import directory
-
-        return directory("XDG_CONFIG_HOME", "~/.config") / "opencode"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         """The server in the file of the two that is there."""

@@ -8,13 +8,9 @@ and what it says, which no copy changes.
 from __future__ import annotations
 
 from howcome.clients.claude_code_records import persons_words
-from howcome.clients.records import parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.clients.records import ReaderState, Record
 
 CLIENT = "opencode"
 MAX_EXIT_CODE = 2**32

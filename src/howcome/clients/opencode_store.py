@@ -14,22 +14,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from howcome.clients.decode import decode_record
 from howcome.clients.files import check_ours, read_whole
+from howcome.clients.records import Record
 from howcome.clients.sources import is_database
 from howcome.errors import RecordError, TranscriptError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    import sqlite3  # not every Python has it
 
-    from howcome.clients.records import Record
-
-    Row = tuple[str, str | bytes]
-    """A message or part: its id, and its JSON."""
+Row = tuple[str, str | bytes]
+"""A message or part: its id, and its JSON."""
 
 BUSY_S = 0.25
 """Readers wait only for a database that is not in WAL mode, or for its recovery."""
@@ -90,11 +89,7 @@ def session_file_state(path: str) -> tuple[int, int]:
 # -- the database ------------------------------------------------------------------------------------------------------
 @contextmanager
 def _reading(path: str) -> Iterator[sqlite3.Connection]:
-    """One snapshot of a database, read-only.
-
-    Raises:
-        TranscriptError: locked, damaged, or not OpenCode's.
-    """
+    """One snapshot of a database, read-only."""
     check_ours(path)
     import sqlite3
     from urllib.parse import quote
@@ -119,9 +114,6 @@ def sessions_in(path: str) -> list[tuple[str, int, int]]:
 
     The count stands for a size: with the age it tells whether a session has changed since. It comes from indexes
     alone; what changes within a row does so in an unfinished message, which is read again in any case.
-
-    Raises:
-        TranscriptError: locked, damaged, or not OpenCode's.
     """
     with _reading(path) as database:
         counts: dict[object, int] = {}
@@ -144,11 +136,7 @@ def _columns(database: sqlite3.Connection, table: str) -> set[str]:
 
 
 def database_session(path: str, session: str, *, is_idle: bool = False) -> bytes:
-    """A session of a database as lines; with `is_idle` whatever it holds is taken for finished.
-
-    Raises:
-        TranscriptError: locked, damaged, not OpenCode's, or there is no such session (any more).
-    """
+    """A session of a database as lines; with `is_idle` whatever it holds is taken for finished."""
     with _reading(path) as database:
         known = _columns(database, "session")
         fields = [name if name in known else f"NULL AS {name}" for name in ("directory", "parent_id")]
@@ -231,9 +219,6 @@ def session_file(path: str, *, is_idle: bool = False) -> bytes:
     """A session of the older files as lines; ids come from the files' names, as the client's own migration takes them.
 
     With `is_idle` whatever it holds is taken for finished.
-
-    Raises:
-        TranscriptError: the session's own file is not readable (yet).
     """
     try:
         head = decode_record(read_whole(path), None)

@@ -15,12 +15,10 @@ so far, else when the agent, or a person, goes on. Forks copy records with an id
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
-    Words = tuple[str, int | None]
-    """What was typed, and when: UTC milliseconds."""
+Words = tuple[str, int | None]
+"""What was typed, and when: UTC milliseconds."""
 
 MAX_WAITING = 100
 """Entries that are remembered; the client's own notices may wait for ever."""
@@ -29,11 +27,7 @@ _WORDS, _TS, _IS_GIVEN = 0, 1, 2
 
 
 class PromptQueue:
-    """The queue of one transcript, as far as it was read.
-
-    Args:
-        values: What `to_values` gave.
-    """
+    """The queue of one transcript, as far as it was read."""
 
     __slots__ = ("attached_ms", "expected", "is_attaching", "unconfirmed", "waiting")
 

@@ -27,11 +27,7 @@ class Status:
 
 
 def status_of_file(path: str) -> Status:
-    """How a file is on disk now, without reading it.
-
-    Raises:
-        TranscriptError: it is not there.
-    """
+    """How a file is on disk now, without reading it."""
     try:
         status = os.stat(path, follow_symlinks=False)
     except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds

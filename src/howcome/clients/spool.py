@@ -18,12 +18,9 @@ import json
 import os
 import stat
 import time
+from collections.abc import Iterable, Iterator, Mapping
 
 from howcome.errors import StoreError, StoreLockedError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 FOLDER = "spool"
 DEAD = "dead"
@@ -66,9 +63,6 @@ def append(home: str, observations: Iterable[Mapping[str, object]]) -> int:
 
     Nothing is checked or redacted here: `ingest.spool.take_in` does that first.
 
-    Returns:
-        How many.
-
     Raises:
         StoreError: the spool cannot be written; StoreLockedError when another process held it for too long.
         ValueError: a value that JSON cannot hold.
@@ -82,11 +76,7 @@ def append(home: str, observations: Iterable[Mapping[str, object]]) -> int:
 
 
 def encode(observation: Mapping[str, object]) -> bytes:
-    """The line of an observation.
-
-    Raises:
-        ValueError: a number that is none.
-    """
+    """The line of an observation."""
     given = {"id": os.urandom(16).hex(), "ts_ms": time.time_ns() // 1_000_000}
     text = json.dumps({**given, **observation}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace") + b"\n"
@@ -156,11 +146,7 @@ def _folder(home: str) -> str:
 
 
 def key_of(home: str) -> bytes:
-    """The key of the placeholders in this spool, made on first use: equal secrets stay equal among observations.
-
-    Raises:
-        StoreError: it can neither be read nor made.
-    """
+    """The key of the placeholders in this spool, made on first use: equal secrets stay equal among observations."""
     folder = _folder(home)
     path = os.path.join(folder, KEY_NAME)
     with _system_errors(path), locked(os.path.join(folder, APPEND_LOCK), LOCK_WAIT_S):
@@ -251,11 +237,7 @@ def dead_letters(home: str) -> list[DeadLetter]:
 
 
 def discard_dead(home: str) -> int:
-    """Deletes all dead letters; how many files.
-
-    Raises:
-        StoreError: the spool cannot be written; StoreLockedError when another process is at it.
-    """
+    """Deletes all dead letters; how many files."""
     letters = dead_letters(home)
     if letters:
         with claiming(home, LOCK_WAIT_S):

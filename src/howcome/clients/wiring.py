@@ -104,11 +104,7 @@ class Install:
 
 
 def directory(variable: str, default: str) -> Path:
-    """The directory that a variable names, or the default one.
-
-    Raises:
-        LifecycleError: The home directory is not known.
-    """
+    """The directory that a variable names, or the default one."""
     try:
         return Path(os.environ.get(variable) or default).expanduser().absolute()
     except RuntimeError as error:  # neither $HOME nor an entry in the user database

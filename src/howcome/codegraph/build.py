@@ -1,4 +1,6 @@
-"""One build of a project's graph: what changed is parsed, everything is resolved anew, what differs is written.
+"""The import graphs of projects: built when somebody asks for one, and from then on kept up with the files.
+
+What changed is parsed, everything is resolved anew, what differs is written.
 
 Resolving is cheap and depends on all files (a new file may be what an old import meant), so that a build after edits
 gives what a fresh one would.
@@ -12,22 +14,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from howcome.codegraph.golang import Go
-from howcome.codegraph.java import Java
-from howcome.codegraph.javascript import JavaScript
-from howcome.codegraph.parsing import Grammar, TooSlowError
-from howcome.codegraph.python import Python
-from howcome.codegraph.rust import Rust
-from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
-from howcome.codegraph.tree import Language, SourceTree
+from howcome.codegraph.golang import GO
+from howcome.codegraph.java import JAVA
+from howcome.codegraph.javascript import JAVASCRIPT
+from howcome.codegraph.parsing import Grammar, Language, SourceTree, TooSlowError
+from howcome.codegraph.python import PYTHON
+from howcome.codegraph.rust import RUST
+from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing, top_of
 from howcome.domain.code import CodeFile, GraphChange
+from howcome.errors import ProviderError, UsageError
+from howcome.ingest.exclusion import Places
 from howcome.log.code_graph import CodeGraph
 from howcome.redact.gate import Gate
+from howcome.store.base import Store
 
 READER_VERSION = 1
 """Grows with every change to what a file is said to import: files that an older version read are read anew."""
 
-LANGUAGES: Sequence[Language] = (Python(), JavaScript(), Go(), Rust(), Java())
+LANGUAGES = (PYTHON, JAVASCRIPT, GO, RUST, JAVA)
 """A language is a file beside this one and a place here."""
 
 _OF_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
@@ -37,6 +41,12 @@ MAX_IMPORT_CHARS = 200
 MAX_EDGES = 1_000_000
 YOUNG_NS = 2_000_000_000
 """A file that was written less than 2 s ago may be written again within one tick of its clock: FAT's are that long."""
+
+REFRESH_MS = 10 * 60_000
+"""A graph is refreshed when it is older: files change while somebody works, and listing them costs git 10 to 100 ms."""
+
+PIECE_S = 0.05
+"""Between pieces of so much work whoever refreshes may rest."""
 
 _PLAIN = re.compile(r"[\w.:*/@~#$ +-]+")
 """What names of modules and files are made of; anything else is no import, and nothing to keep."""
@@ -57,14 +67,7 @@ class GraphReport:
 
 
 class GraphBuilder:
-    """Builds graphs into one store.
-
-    Args:
-        graph: Where they are kept.
-        key: The store's key.
-        now_ms: The clock.
-        max_files: More source files than these are left out, and said so.
-    """
+    """Builds graphs into one store."""
 
     def __init__(self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
         self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files
@@ -178,9 +181,77 @@ def _edges_of(language: Language, files: Mapping[str, CodeFile], listing: Listin
         return
     resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
     for path, named in imports.items():
-        for target in sorted(resolver.targets(path, named)):
-            yield path, target
+        targets = {target for target in resolver.targets(path, named) if target is not None}
+        yield from ((path, target) for target in sorted(targets - {path}))
 
 
 def _look(status: os.stat_result) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
+
+
+class _OverError(Exception):
+    """The refresh has to end."""
+
+
+class ProjectGraphs:
+    """Builds graphs into one store."""
+
+    def __init__(self, store: Store, places: Places, now_ms: Callable[[], int]) -> None:
+        self._store, self._places, self._now_ms = store, places, now_ms
+        self._builder: GraphBuilder | None = None
+
+    def build(self, folder: str, root: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
+        """Reads which file imports which in the project of a folder; only what changed is parsed again.
+
+        Raises:
+            UsageError: the folder is excluded.
+            ProviderError: a parser is not installed.
+        """
+        if self._places.is_excluded(folder):
+            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .howcome.toml says so")
+        if self._builder is None:  # mostly nothing is due, and compiling the rules for secrets takes time
+            key = self._store.meta("key")
+            self._builder = GraphBuilder(self._store.code_graph, key if isinstance(key, bytes) else b"", self._now_ms)
+        return self._builder.build(top_of(folder) or root, root, self._store.projects.of_root(root), on_progress)
+
+    def refresh(self, rest: Callable[[], bool]) -> bool:
+        """Refreshes the graphs that are old, of projects that are on this machine; False when it had to end.
+
+        Args:
+            rest: Called after each piece of work; False: end now. What was begun then is left as it was.
+
+        A project that cannot be read is tried again when its graph would be old again.
+        """
+        for project_id, root, state in self._store.code_graph.states():
+            name, now_ms = f"import graph {project_id}", self._now_ms()
+            is_paused = self._store.model_answers.pause_of(name, now_ms) is not None
+            if is_paused or not self._is_due(root, state.built_ms, now_ms):
+                continue
+            try:
+                self.build(root, root, _resting(rest))
+            except _OverError:
+                return False
+            except (ProviderError, OSError) as error:
+                self._store.model_answers.pause(name, now_ms, now_ms + REFRESH_MS, type(error).__name__)
+            if not rest():
+                return False
+        return True
+
+    def _is_due(self, root: str, built_ms: int, now_ms: int) -> bool:
+        """Whether a graph is old (or from the future: a clock was put back) and its files are here and wanted."""
+        is_old = not 0 <= now_ms - built_ms < REFRESH_MS
+        return is_old and os.path.isdir(root) and not self._places.is_excluded(root)
+
+
+def _resting(rest: Callable[[], bool]) -> Callable[[int, int], None]:
+    """Told of every file, it rests after each piece of work."""
+    started = time.monotonic()
+
+    def on_file(_number: int, _total: int) -> None:
+        nonlocal started
+        if time.monotonic() - started >= PIECE_S:
+            if not rest():
+                raise _OverError
+            started = time.monotonic()
+
+    return on_file

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import SourceTree, folder_of
+from howcome.codegraph.parsing import Language, SourceTree, folder_of, text_of
 
 _MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)', re.MULTILINE)
 
 
-class Go:
-    """`import "…"`, alone and in a group."""
-
-    suffixes: Mapping[str, str] = {".go": "go"}
-    kinds = ("import_spec",)
-    query = "(import_spec) @import"
-
-    def read(self, nodes: Sequence[Any]) -> list[str]:
-        """The paths."""
-        found = (node.child_by_field_name("path") for node in nodes)
-        return [text for path in found if path is not None and (text := text_of(path)[1:-1])]
-
-    def resolver(self, tree: SourceTree) -> GoResolver:
-        """Finds packages of the project's modules."""
-        return GoResolver(tree)
+def read(nodes: Sequence[Any]) -> list[str]:
+    """The paths of `import "…"`, alone and in a group."""
+    found = (node.child_by_field_name("path") for node in nodes)
+    return [text for path in found if path is not None and (text := text_of(path)[1:-1])]
 
 
 class GoResolver:
@@ -56,3 +44,6 @@ class GoResolver:
         rest = name[len(module) :].strip("/")
         folder = self._modules[module]
         return self._packages.get("/".join(part for part in (folder, rest) if part), ())
+
+
+GO = Language({".go": "go"}, ("import_spec",), "(import_spec) @import", read, GoResolver)

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import SourceTree, ancestors, folder_of, join
+from howcome.codegraph.parsing import Language, SourceTree, ancestors, folder_of, join, text_of
 
 _ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _SOURCES = {".js": (".ts", ".tsx", ".js", ".jsx"), ".jsx": (".tsx", ".jsx"), ".mjs": (".mts",), ".cjs": (".cts",)}
@@ -23,27 +22,10 @@ _LAST_COMMAS = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[\]}])')
 MAX_EXTENDED = 8
 
 
-class JavaScript:
-    """`import`, `export … from`, `require(…)`, `import(…)` and `import x = require(…)`."""
-
-    suffixes: Mapping[str, str] = {
-        ".js": "javascript", ".jsx": "javascript", ".mjs": "javascript", ".cjs": "javascript",
-        ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
-    }  # fmt: skip
-    kinds = ("import_statement", "export_statement", "call_expression")
-    query = (
-        "(import_statement) @import (export_statement) @export"
-        " (call_expression . function: [(identifier) (import)]) @call"
-    )
-
-    def read(self, nodes: Sequence[Any]) -> list[str]:
-        """What is imported, as it is written."""
-        strings = [string for node in nodes if (string := _source(node)) is not None]
-        return [text for string in strings if (text := text_of(string)[1:-1])]
-
-    def resolver(self, tree: SourceTree) -> JavaScriptResolver:
-        """Finds files, aliases of tsconfig.json, and packages of the same repository."""
-        return JavaScriptResolver(tree)
+def read(nodes: Sequence[Any]) -> list[str]:
+    """What `import`, `export … from`, `require(…)`, `import(…)` and `import x = require(…)` name, as it is written."""
+    strings = [string for node in nodes if (string := _source(node)) is not None]
+    return [text for string in strings if (text := text_of(string)[1:-1])]
 
 
 def _source(node: Any) -> Any:  # noqa: ANN401 - tree-sitter is optional
@@ -74,11 +56,10 @@ class JavaScriptResolver:
             if isinstance(name := values.get("name"), str) and name:
                 self._packages.setdefault(name, (folder, values))
 
-    def targets(self, path: str, imports: Sequence[str]) -> set[str]:
+    def targets(self, path: str, imports: Sequence[str]) -> set[str | None]:
         """The files that a file imports."""
         folder = folder_of(path)
-        found = {self._relative(folder, one) if one.startswith(".") else self._named(folder, one) for one in imports}
-        return {target for target in found if target is not None and target != path}
+        return {self._relative(folder, one) if one.startswith(".") else self._named(folder, one) for one in imports}
 
     def _relative(self, folder: str, name: str) -> str | None:
         base = join(folder, name)
@@ -179,3 +160,14 @@ def _parsed(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
+
+
+JAVASCRIPT = Language(
+    dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), "javascript")
+    | dict.fromkeys((".ts", ".mts", ".cts"), "typescript")
+    | {".tsx": "tsx"},
+    ("import_statement", "export_statement", "call_expression"),
+    "(import_statement) @import (export_statement) @export (call_expression . function: [(identifier) (import)]) @call",
+    read,
+    JavaScriptResolver,
+)

@@ -4,18 +4,18 @@ Trees of a whole source are asked by a query, which runs in C. A source with syn
 takes time in the square of what lies in an error (200 kB of brackets: half a minute), a walk does not. A query cannot
 be stopped (its callback ends the process with a fault), so patterns look at a node's first child at most: with more,
 calls within calls cost the square of their depth.
+
+Resolving what was found needs to know of a project its files, what each imports, and its configuration: `SourceTree`.
 """
 
 from __future__ import annotations
 
 import importlib
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from howcome.errors import ProviderError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 PARSE_LIMIT_S = 1.0
 """A megabyte of noise takes two seconds; a large source of people's a tenth of one."""
@@ -49,9 +49,6 @@ class Grammar:
         name: One of GRAMMARS.
         query: What to look for, as tree-sitter queries write it.
         kinds: The same as kinds of nodes, for trees that are walked; it may be more than the query gives.
-
-    Raises:
-        ProviderError: its package is not installed.
     """
 
     def __init__(self, name: str, query: str, kinds: Sequence[str]) -> None:
@@ -67,11 +64,7 @@ class Grammar:
         self._kinds = frozenset(kinds)
 
     def nodes(self, data: bytes, limit_s: float = PARSE_LIMIT_S) -> tuple[list[Any], bool]:
-        """The nodes looked for, and whether the source is without syntax errors.
-
-        Raises:
-            TooSlowError: it took longer than `limit_s`.
-        """
+        """The nodes looked for, and whether the source is without syntax errors."""
         end = time.monotonic() + limit_s
 
         def is_late(*_: object) -> bool:
@@ -107,3 +100,86 @@ class Grammar:
 def text_of(node: Any) -> str:  # noqa: ANN401 - tree-sitter is optional
     """The source of a node."""
     return bytes(node.text).decode("utf-8", "replace")
+
+
+class SourceTree:
+    """The files of one language family of a project.
+
+    Attributes:
+        imports: Its files by path, with what each imports.
+        configs: Paths of configuration files.
+        text: The text of a configuration file; '' when there is none.
+    """
+
+    def __init__(
+        self, imports: Mapping[str, Sequence[str]], configs: Collection[str], text: Callable[[str], str]
+    ) -> None:
+        self.imports, self.configs, self.text = imports, configs, text
+
+    def folders_with(self, name: str) -> list[str]:
+        """Folders that hold a configuration file of this name, sorted."""
+        return sorted(path.rpartition("/")[0] for path in self.configs if path.rpartition("/")[2] == name)
+
+
+class Resolver(Protocol):
+    """Turns what a file imports into files of the project; what is not in the project is no file (None)."""
+
+    def targets(self, path: str, imports: Sequence[str]) -> Collection[str | None]:
+        """The files that a file imports, itself perhaps among them."""
+        ...
+
+
+class Language(NamedTuple):
+    """One language family: which files are its, how their imports are found and what they mean."""
+
+    suffixes: Mapping[str, str]
+    """Ending of a file's name → its grammar."""
+
+    kinds: Sequence[str]
+    """Which nodes of a tree are looked for."""
+
+    query: str
+    """The same, as tree-sitter queries write it."""
+
+    read: Callable[[Sequence[Any]], list[str]]
+    """What the nodes of a file import, in words that need no parser to be resolved."""
+
+    resolver: Callable[[SourceTree], Resolver]
+    """What resolves the imports of a project."""
+
+
+def join(folder: str, path: str) -> str | None:
+    """A path below the project's root from a folder and a path relative to it; None when it leads out of the root."""
+    parts: list[str] = []
+    for part in f"{folder}/{path}".split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def folder_of(path: str) -> str:
+    """The folder of a path; '' for the root."""
+    return path.rpartition("/")[0]
+
+
+def ancestors(folder: str) -> list[str]:
+    """A folder and those above it, up to the root ('')."""
+    found = [folder]
+    while folder:
+        folder = folder.rpartition("/")[0]
+        found.append(folder)
+    return found
+
+
+def nearness(path: str, other: str) -> int:
+    """How many leading parts two paths share."""
+    count = 0
+    for left, right in zip(path.split("/"), other.split("/"), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import SourceTree, ancestors, folder_of, nearness
+from howcome.codegraph.parsing import Language, SourceTree, ancestors, folder_of, nearness, text_of
 
 _PACKAGE = ("/__init__.py", "/__init__.pyi")
 _ENDINGS = (_PACKAGE[0], ".py", _PACKAGE[1], ".pyi")
 """A package goes before a module of the same name."""
 
 
-class Python:
-    """`import` and `from … import`, wherever they stand."""
-
-    suffixes: Mapping[str, str] = {".py": "python", ".pyi": "python"}
-    kinds = ("import_statement", "import_from_statement")
-    query = "(import_statement) @plain (import_from_statement) @from"
-
-    def read(self, nodes: Sequence[Any]) -> list[str]:
-        """The modules, and for `from` each name with its module."""
-        found: list[str] = []
-        for node in nodes:
-            names = [_plain(name) for name in node.children_by_field_name("name")]
-            if node.type == "import_statement":
-                found += names
-                continue
-            module = node.child_by_field_name("module_name")
-            if module is not None:
-                start = "".join(text_of(module).split())
-                found += [f"{start}:{name}" for name in names] or [f"{start}:*"]
-        return found
-
-    def resolver(self, tree: SourceTree) -> PythonResolver:
-        """Finds modules of the project."""
-        return PythonResolver(tree)
+def read(nodes: Sequence[Any]) -> list[str]:
+    """The modules of `import`, and for `from` each name with its module."""
+    found: list[str] = []
+    for node in nodes:
+        names = [_plain(name) for name in node.children_by_field_name("name")]
+        if node.type == "import_statement":
+            found += names
+            continue
+        module = node.child_by_field_name("module_name")
+        if module is not None:
+            start = "".join(text_of(module).split())
+            found += [f"{start}:{name}" for name in names] or [f"{start}:*"]
+    return found
 
 
 def _plain(node: Any) -> str:  # noqa: ANN401 - tree-sitter is optional
@@ -65,15 +53,15 @@ class PythonResolver:
                     self._heads.setdefault(head, set()).add(root)
         self._found: dict[tuple[str, str], str | None] = {}
 
-    def targets(self, path: str, imports: Sequence[str]) -> set[str]:
+    def targets(self, path: str, imports: Sequence[str]) -> set[str | None]:
         """The modules that a file imports."""
         folder = folder_of(path)
-        found = set()
+        found: set[str | None] = set()
         for one in imports:
             module, _, name = one.partition(":")
             target = self._module(folder, f"{module}.{name}" if module.strip(".") else module + name) if name else None
             found.add(target or self._module(folder, module))
-        return {target for target in found if target is not None and target != path}
+        return found
 
     def _module(self, folder: str, module: str) -> str | None:
         if module.startswith("."):
@@ -111,3 +99,12 @@ class PythonResolver:
                     break
             self._own[folder] = top
         return self._own[folder]
+
+
+PYTHON = Language(
+    {".py": "python", ".pyi": "python"},
+    ("import_statement", "import_from_statement"),
+    "(import_statement) @plain (import_from_statement) @from",
+    read,
+    PythonResolver,
+)

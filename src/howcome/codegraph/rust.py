@@ -7,8 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from howcome.codegraph.parsing import text_of
-from howcome.codegraph.tree import SourceTree, ancestors, folder_of, join
+from howcome.codegraph.parsing import Language, SourceTree, ancestors, folder_of, join, text_of
 
 _PATH = re.compile(r'\bpath\s*=\s*"([^"]+)"')
 _ROOTS = ("lib.rs", "main.rs")
@@ -19,28 +18,17 @@ MAX_USED = 1000
 MAX_INLINE = 16
 
 
-class Rust:
-    """`mod` and `use`, also in inline modules."""
-
-    suffixes: Mapping[str, str] = {".rs": "rust"}
-    kinds = ("mod_item", "use_declaration")
-    query = "(mod_item) @mod (use_declaration) @use"
-
-    def read(self, nodes: Sequence[Any]) -> list[str]:
-        """What is declared and used, seen from the file's own module."""
-        found: list[str] = []
-        for node, inline in _placed(nodes):
-            if node.type == "use_declaration":
-                argument = node.child_by_field_name("argument")
-                found += [f"use {_outside(path, inline)}" for path in _used(argument)]
-            elif node.child_by_field_name("body") is None and (name := node.child_by_field_name("name")) is not None:
-                attribute = _path_attribute(node)
-                found.append(f"path {attribute}" if attribute else f"mod {'::'.join((*inline, text_of(name)))}")
-        return found
-
-    def resolver(self, tree: SourceTree) -> RustResolver:
-        """Finds modules of the project's crates."""
-        return RustResolver(tree)
+def read(nodes: Sequence[Any]) -> list[str]:
+    """What `mod` declares and `use` uses, also in inline modules, seen from the file's own module."""
+    found: list[str] = []
+    for node, inline in _placed(nodes):
+        if node.type == "use_declaration":
+            argument = node.child_by_field_name("argument")
+            found += [f"use {_outside(path, inline)}" for path in _used(argument)]
+        elif node.child_by_field_name("body") is None and (name := node.child_by_field_name("name")) is not None:
+            attribute = _path_attribute(node)
+            found.append(f"path {attribute}" if attribute else f"mod {'::'.join((*inline, text_of(name)))}")
+    return found
 
 
 def _placed(nodes: Sequence[Any]) -> Iterator[tuple[Any, list[str]]]:
@@ -135,9 +123,9 @@ class RustResolver:
             if isinstance(name, str):
                 self._libraries.setdefault(name.replace("-", "_"), root)
 
-    def targets(self, path: str, imports: Sequence[str]) -> set[str]:
+    def targets(self, path: str, imports: Sequence[str]) -> set[str | None]:
         """The files of the modules that a file declares or uses."""
-        found = set()
+        found: set[str | None] = set()
         for one in imports:
             kind, _, name = one.partition(" ")
             parts = name.split("::")
@@ -148,7 +136,7 @@ class RustResolver:
                 found.add(self._module(self._children(path), parts))
             else:
                 found.add(self._use(path, parts))
-        return {target for target in found if target is not None and target != path}
+        return found
 
     def _use(self, path: str, parts: list[str]) -> str | None:
         first = parts[0]
@@ -200,3 +188,8 @@ class RustResolver:
         if self._is_root(path):
             return path
         return next((self._roots[one] for one in ancestors(folder_of(path)) if one in self._roots), None)
+
+
+RUST = Language(
+    {".rs": "rust"}, ("mod_item", "use_declaration"), "(mod_item) @mod (use_declaration) @use", read, RustResolver
+)

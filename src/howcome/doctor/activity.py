@@ -1,4 +1,7 @@
-"""What runs, and what it left: the hooks' log and last run, the spool of observations, the worker."""
+"""What runs, and what it left: the hooks' log, the prompts, the spool of observations, the worker, the model's batches.
+
+Hooks that reach their deadline say nothing, so somebody has to tell whether prompts were answered in time.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,16 @@ import time
 
 from howcome.clients.registry import clients
 from howcome.clients.spool import dead_letters, spool_counts
-from howcome.doctor.base import Finding, Level, Machine, counted, quoted
+from howcome.doctor.base import Finding, Level, Machine, counted, edit, quoted
 from howcome.errors import StoreError
+from howcome.learn.model_run import STOPPED
+from howcome.learn.opening import not_allowed
+from howcome.present.guarded import LATE, REFUSED, TALLY_NAME
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
-from howcome.present.guarded import REFUSED
 from howcome.present.render import iso_time
 from howcome.present.warm_client import SOCKET_NAME
+from howcome.settings import ACTIVE, CONFIG_NAME, read_settings
+from howcome.wiring.commands import LAUNCHERS
 from howcome.worker.thread import LOCK_NAME, worker_state
 
 RECENT_S = 24 * 3600
@@ -23,10 +30,18 @@ RECENT_S = 24 * 3600
 STALE_SPOOL_S = 3600
 """Every hook and the worker claim what is spooled: what is still there after an hour is stuck."""
 
-NEWEST_TRANSCRIPTS = 5
-LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
-"""By these parts of a hook's command it is known as one of ours: where the script is, and where it was."""
+COUNTED = 60
+"""So many of the last prompts are looked at."""
 
+MOST_LATE_SHARE = 0.05
+"""More than this is worth a warning: then memory is silent where it had something to say."""
+
+MAX_DEADLINE_MS = 4000
+"""More would be cut by the time that `init` gives the hook, 5 s."""
+
+NEWEST_TRANSCRIPTS = 5
+MOST_REASONS = 3
+_RETRY = "howcome distil --retry"
 _LOG_REMEDIES = (
     (REFUSED, "name its folder in `transcript_folders` (config.toml), or read it: howcome import PATH"),
     ("UserPromptSubmit reached its deadline", "raise prompt_deadline_ms in config.toml"),
@@ -150,3 +165,88 @@ def _remove_socket(home: str, path: str) -> str:
     finally:
         os.close(descriptor)
     return f"removed {path}"
+
+
+def check_batches(machine: Machine) -> list[Finding]:
+    """Batches that wait do so for a budget, a switch or a pause; those that a model failed at wait for somebody."""
+    if machine.settings.distiller == "llm" and machine.settings.llm == "off":
+        what = "distiller is llm, and llm is off: memories are made without a model"
+        return [Finding("warning", "distilling", what, edit(os.path.join(machine.home, CONFIG_NAME)))]
+    if machine.app is None:
+        return []
+    counts = machine.app.learn.batch_counts()
+    return [*_failed(machine, counts), *_waiting(machine, counts)]
+
+
+def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
+    if machine.app is not None and counts["dead"]:
+        reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
+        why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
+        lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
+        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what was learnt without it stays"
+        return [Finding("note" if counts["given_up"] == counts["dead"] else "warning", "distilling", what, _RETRY)]
+    return []
+
+
+def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
+    """What waits, and why; a pause after failures is told where the model is."""
+    if machine.app is None or machine.settings.distiller != "llm":
+        return []
+    app, done = machine.app, f"{_batches(counts['done'])} done by the model"
+    why, remedy = not_allowed(machine.settings), edit(os.path.join(machine.home, CONFIG_NAME))
+    if ACTIVE in why:
+        remedy = f"unset {ACTIVE}"
+    if not why and app.spending.stopped_ms() is not None:
+        why, remedy = STOPPED, "howcome spending --go"
+    if why:
+        sessions = counted(app.learn.sessions_waiting(), "session")
+        what = f"{done}, {_batches(counts['pending'])} and {sessions} wait: {why}"
+        return [Finding("warning", "distilling", what, remedy)]
+    if counts["dead"]:  # said already
+        return []
+    return [Finding("ok", "distilling", f"{done}, {counts['pending']} wait")]
+
+
+def _batches(count: int) -> str:
+    return f"{count} batch" if count == 1 else f"{count} batches"
+
+
+def prompts_in_time(home: str) -> dict[str, int]:
+    """How many of the last prompts of the last day were counted, and how many of them reached the deadline."""
+    since_s = time.time() - RECENT_S
+    lines = _lines(os.path.join(home, TALLY_NAME + ".old")) + _lines(os.path.join(home, TALLY_NAME))
+    recent = [outcome for second, outcome in lines[-COUNTED:] if second > since_s]
+    return {"prompts": len(recent), "late": recent.count(LATE)}
+
+
+def _lines(path: str) -> list[tuple[float, str]]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:
+            words = [line.split() for line in stream]
+    except OSError:
+        return []
+    return [(float(pair[0]), pair[1]) for pair in words if len(pair) == 2 and pair[0].isdigit()]
+
+
+def late_prompts(counts: dict[str, int]) -> str:
+    """What is said of prompts that were not answered in time; '' when all were."""
+    if not counts["late"]:
+        return ""
+    return f"{counts['late']} of the last {counted(counts['prompts'], 'prompt')} got no answer: the time was over"
+
+
+def check_prompts(machine: Machine) -> list[Finding]:
+    """Prompts get their answer within `prompt_deadline_ms`, also when the machine is busy."""
+    counts = prompts_in_time(machine.home)
+    what = late_prompts(counts)
+    if not what:
+        count = counts["prompts"]
+        return [Finding("ok", "prompts", f"{counted(count, 'prompt')} answered in time" if count else "none today")]
+    deadline_ms = read_settings(machine.environment).prompt_deadline_ms
+    raised_ms = min(MAX_DEADLINE_MS, 2 * deadline_ms)
+    remedy = f"set prompt_deadline_ms = {raised_ms} in config.toml, or keep the processor freer"
+    if raised_ms <= deadline_ms:
+        remedy = "keep the processor freer: prompt_deadline_ms is as high as is of use"
+    is_often = counts["late"] > MOST_LATE_SHARE * counts["prompts"]
+    level: Level = "warning" if is_often else "note"
+    return [Finding(level, "prompts", f"{what} (prompt_deadline_ms = {deadline_ms})", remedy)]

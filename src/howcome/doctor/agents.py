@@ -13,7 +13,7 @@ from howcome.clients.discover import Found
 from howcome.clients.registry import DEFAULT, clients
 from howcome.clients.wiring import SERVER
 from howcome.doctor.activity import last_hook_ms
-from howcome.doctor.base import Finding, Level, Machine, counted, edit, quoted
+from howcome.doctor.base import Finding, Level, Machine, counted, edit
 from howcome.doctor.programs import client_version, numbers
 from howcome.doctor.storage import QUIET_S, unread_transcripts
 from howcome.doctor.wiring import disabling_files, read_wirings, remedy_of
@@ -100,23 +100,6 @@ def _foreign_remedy(owner: lifecycle.Owner, state: PartState) -> str:
     if state.what.startswith(_ESSENTIAL):
         return f"{edit(str(state.path))}  # take {SERVER} out; then {remedy_of(owner)}"
     return f"{remedy_of(owner)} --force"
-
-
-def check_former(machine: Machine) -> list[Finding]:
-    """Nothing is left of what was wired, or kept, under the product's former name."""
-    home = str(lifecycle.former.former_home())
-    findings = []
-    for owner in lifecycle.former.wired_owners():
-        what = f"{owner.agent}: still wired under howcome's former name, by {home}"
-        findings.append(Finding("warning", "agents", what, remedy_of(owner)))
-    if home != machine.home and os.path.exists(os.path.join(home, lifecycle.former.DATABASE_NAME)):
-        what = f"{home} holds a memory from before howcome got this name; it is not read"
-        remedy = (
-            "howcome import  # reads the transcripts again; what you kept by hand: export it with the old program,"
-            f" then howcome import-memories --mine FILE; then rm -r {quoted(home)}"
-        )
-        findings.append(Finding("note", "folder", what, remedy))
-    return findings
 
 
 def check_switched_off(machine: Machine) -> list[Finding]:

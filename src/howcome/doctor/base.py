@@ -127,9 +127,6 @@ class Machine:
             data: Its standard input, which ends there; what fits a pipe (16 KB).
             environment: Variables beside the user's.
             limit_s: When it is stopped, in seconds.
-
-        Raises:
-            OSError: it cannot be started.
         """
         variables = {**self.environment, **(environment or {})}
         variables.pop(ACTIVE, None)  # with it a hook does nothing, and that is not what is asked here

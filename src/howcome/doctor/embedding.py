@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from howcome.app import App
 from howcome.doctor.base import Finding, Level, Machine, counted, edit, in_units, quoted
 from howcome.doctor.source import extra_remedy
-from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status
-from howcome.providers.embed_name import model_name
-from howcome.settings import CONFIG_NAME
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from howcome.app import App
-    from howcome.settings import Settings
+from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status, model_name
+from howcome.settings import CONFIG_NAME, Settings
 
 EXTRA = "semantic"
 """The extra of howcome with the packages that embedding needs."""

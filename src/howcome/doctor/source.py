@@ -31,18 +31,25 @@ def _noted() -> object:
         return None
 
 
-def remedy_for(noted: object, prefix: str) -> str:
-    """The same for what was noted, in an environment."""
+def _place(noted: object) -> tuple[str, str, bool]:
+    """A repository's address, or a folder, "" for what it is not; and whether what runs is the folder itself."""
     url = noted.get("url") if isinstance(noted, dict) else None
     if not isinstance(noted, dict) or not isinstance(url, str):
-        return _NEUTRAL
+        return "", "", False
     if "vcs_info" in noted:
         vcs = noted["vcs_info"].get("vcs", "git") if isinstance(noted["vcs_info"], dict) else "git"
-        return f"{quoted(*_install(prefix), '--upgrade', f'{vcs}+{url}')} && howcome upgrade"
-    folder = unquote(urlsplit(url).path)
-    if not url.startswith("file:") or not os.path.exists(os.path.join(folder, ".git")):
-        return _NEUTRAL
+        return f"{vcs}+{url}", "", False
     is_editable = isinstance(noted.get("dir_info"), dict) and noted["dir_info"].get("editable") is True
+    return "", unquote(urlsplit(url).path) if url.startswith("file:") else "", is_editable
+
+
+def remedy_for(noted: object, prefix: str) -> str:
+    """The same for what was noted, in an environment."""
+    repository, folder, is_editable = _place(noted)
+    if repository:
+        return f"{quoted(*_install(prefix), '--upgrade', repository)} && howcome upgrade"
+    if not folder or not os.path.exists(os.path.join(folder, ".git")):
+        return _NEUTRAL
     words = [*_install(prefix), *(["--editable"] if is_editable else []), folder]
     return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && howcome upgrade"
 
@@ -54,26 +61,22 @@ def extra_remedy(extra: str, packages: Sequence[str]) -> str:
 
 def extra_remedy_for(extra: str, packages: Sequence[str], noted: object, prefix: str) -> str:
     """The same for what was noted, in an environment."""
-    url = noted.get("url") if isinstance(noted, dict) else None
-    if isinstance(noted, dict) and isinstance(url, str):
-        if "vcs_info" in noted:
-            vcs = noted["vcs_info"].get("vcs", "git") if isinstance(noted["vcs_info"], dict) else "git"
-            return quoted(*_install(prefix), f"howcome[{extra}] @ {vcs}+{url}")
-        folder = unquote(urlsplit(url).path)
-        if url.startswith("file:") and os.path.isdir(folder):
-            is_editable = isinstance(noted.get("dir_info"), dict) and noted["dir_info"].get("editable") is True
-            return quoted(*_install(prefix), *(["--editable"] if is_editable else []), f"{folder}[{extra}]")
+    repository, folder, is_editable = _place(noted)
+    if repository:
+        return quoted(*_install(prefix), f"howcome[{extra}] @ {repository}")
+    if folder and os.path.isdir(folder):
+        return quoted(*_install(prefix), *(["--editable"] if is_editable else []), f"{folder}[{extra}]")
     if "pipx/venvs" in prefix:
         return quoted("pipx", "inject", "howcome", *packages)
-    if importlib.util.find_spec("pip") is None:
-        return quoted("uv", "pip", "install", "--python", sys.executable, *packages)
-    return quoted(sys.executable, "-m", "pip", "install", *packages)
+    return quoted(*_with_pip(), *packages)
 
 
 def _install(prefix: str) -> tuple[str, ...]:
-    tool = next((words for part, words in _TOOLS.items() if part in prefix), None)
-    if tool is not None:
-        return tool
-    if importlib.util.find_spec("pip") is None:  # an environment of uv's
+    return next((words for part, words in _TOOLS.items() if part in prefix), None) or _with_pip()
+
+
+def _with_pip() -> tuple[str, ...]:
+    """What installs into this environment; there is no pip in one of uv's."""
+    if importlib.util.find_spec("pip") is None:
         return ("uv", "pip", "install", "--python", sys.executable)
     return (sys.executable, "-m", "pip", "install")

@@ -18,6 +18,7 @@ from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, Sto
 from howcome.log.kept import NAME as KEPT_NAME
 from howcome.log.kept import vanished
 from howcome.present.render import counted as number_of
+from howcome.redact.version import RULES_VERSION
 from howcome.wiring import recorded_owners
 
 QUIET_S = 600
@@ -35,6 +36,9 @@ WAL_WRITE_LOCK = 120
 LOCKS = "/proc/locks"
 SHOWN_IDS = 3
 SEARCHED_KINDS = (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)
+
+MAX_ASKED = 3
+"""So many pairs are asked about at once: a template of many projects makes many."""
 
 
 def check_store(machine: Machine) -> list[Finding]:
@@ -111,6 +115,18 @@ def check_integrity(machine: Machine) -> list[Finding]:
         return [damaged(machine, "integrity", f"the store is damaged: {problems[0]}")]
     how = "every page read" if machine.deep else "`howcome doctor --deep` reads every page"
     return [Finding("ok", "integrity", f"{counted(counts['events'], 'event')}; {how}")]
+
+
+def check_redaction(machine: Machine) -> list[Finding]:
+    """What older rules let through stays in clear until it is redacted again."""
+    app = machine.app
+    if app is None or not app.health.is_redaction_due():
+        return []
+    what = (
+        f"what is stored was searched for secrets by older rules (version {app.health.rules_version()}, now"
+        f" {RULES_VERSION}): what only the newer ones find is still there in clear"
+    )
+    return [Finding("warning", "secrets", what, "howcome upgrade")]
 
 
 def check_index(machine: Machine) -> list[Finding]:
@@ -270,3 +286,19 @@ def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
         if missing > 0:
             unread.append((found, missing))
     return unread
+
+
+def check_projects(machine: Machine) -> list[Finding]:
+    """Each repository is one project, however often it was cloned or moved; forks and templates are asked about."""
+    found = machine.app.projects.doubts() if machine.app is not None else []
+    findings = []
+    for doubt in found[:MAX_ASKED]:
+        pair = quoted(doubt.one, doubt.other)
+        are = "are the same repository" if doubt.is_sure else "may be the same repository (a copy, a fork, a template?)"
+        what = f"{doubt.one} and {doubt.other} {are}, and are two projects here"
+        remedy = f"howcome projects join {pair}  # or keep them apart: howcome projects apart {pair}"
+        findings.append(Finding("note", "projects", what, remedy))
+    if len(found) > MAX_ASKED:
+        what = f"{counted(len(found) - MAX_ASKED, 'more pair')} of projects may be one"
+        findings.append(Finding("note", "projects", what, "howcome projects"))
+    return findings or [Finding("ok", "projects", "none looks like another's copy")]

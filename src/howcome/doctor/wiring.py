@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from howcome import wiring as lifecycle
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
-from howcome.doctor.activity import LAUNCHERS
 from howcome.doctor.base import Machine, edit, quoted
 from howcome.wiring.atomic_files import decoded
-from howcome.wiring.commands import is_server
+from howcome.wiring.commands import LAUNCHERS, is_server
 from howcome.wiring.json_text import JsonText, value_at
 from howcome.wiring.parts import Merged
 

@@ -12,8 +12,8 @@ PROMPT, BRIEFING, MANIFEST = "UserPromptSubmit", "SessionStart", "PreCompact"
 """What is said, by the hooks' names."""
 
 OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"
-WEAK, UNLIKELY, OWN, TOLD, SAME, LIMIT, ROOM = (
-    "too-weak", "below-chance", "not-pushed", "already-told", "no-new-words", "limit", "room",
+WEAK, UNLIKELY, OWN, GONE, TOLD, SAME, LIMIT, ROOM = (
+    "too-weak", "below-chance", "not-pushed", "file-gone", "already-told", "no-new-words", "limit", "room",
 )  # fmt: skip
 FOCUS, STEERING, SESSION, TOPIC, COOLDOWN = "focus", "steering", "budget-session", "budget-topic", "cooldown"
 
@@ -24,6 +24,7 @@ RULES = {
     WEAK: "its words are too few of the prompt's (`recall_threshold`)",
     UNLIKELY: "it is not likely enough to help, beside the best",
     OWN: "it is done with, from outside, or only of this very session",
+    GONE: "the files that it is about are gone",
     TOLD: "this session has it already: it was told, or it is a fork of where it was said",
     SAME: "no sentence of it is about this and says what the prompt does not",
     LIMIT: "others came first (`recall_limit`)",

@@ -150,7 +150,7 @@ def recall(asked: Asked) -> Reply:
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
         return Reply()
     from howcome.app import open_for_recall
-    from howcome.clients.roots import is_clients
+    from howcome.clients.registry import is_clients
     from howcome.hooks.context import render_bites, render_context
 
     settings, embedder = asked.settings, asked.embedder
@@ -192,7 +192,7 @@ def failed(asked: Asked) -> Reply:
     found = app.search.after_failure(command, error, cwd=asked.text("cwd"), session=session)
     if found is not None:
         return _reminding(asked, app, found.reminder)
-    from howcome.clients.roots import is_clients
+    from howcome.clients.registry import is_clients
     from howcome.hooks.context import render_notice
     from howcome.recall.acting import spinning
 

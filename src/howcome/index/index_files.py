@@ -2,6 +2,10 @@
 
 A segment's files are named after it and never change; `meta.json` names the segments that count. Each ends in a footer
 with the checksum of what stands before it, which Tantivy writes and does not look at again.
+
+One line in the file STAMP says whose rows the index is made from, and how far: without it the index is worth nothing.
+It is replaced before every commit, so that nothing in the index is behind what it says; taking the file away gives the
+index up, and whoever writes next makes it anew.
 """
 
 from __future__ import annotations
@@ -16,11 +20,14 @@ from howcome.errors import StoreMissingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    MarkOf = Callable[[int], str]
+
 
 META = "meta.json"
+STAMP = "stamp"
 _SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\..+")
-_OTHER_FILE = re.compile(r"meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|stamp(\.new)?")
 _LEFT_BEHIND = re.compile(r"\.tmp\w+")
 LEFT_BEHIND_S = 60.0
 """A file that is being written is renamed at once."""
@@ -28,6 +35,7 @@ LEFT_BEHIND_S = 60.0
 _MAGIC = 1337
 _TAIL_BYTES = 8
 _READ_BYTES = 1 << 20
+_MAX_STAMP_BYTES = 200
 SAFE_BYTES = 64 << 10
 """Of some 16,000 documents; reading so much takes .1 ms."""
 
@@ -71,11 +79,7 @@ def _is_old(path: str) -> bool:
 
 
 def make_folders(*paths: str) -> None:
-    """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away.
-
-    Raises:
-        StoreMissingError: the folder that the first belongs in is gone.
-    """
+    """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away."""
     for path in paths:
         try:
             os.mkdir(path, 0o700)
@@ -90,9 +94,6 @@ def require_safe(folder: str) -> None:
 
     Tantivy allocates what a segment says that it needs. Its store has 4 bytes a document here, and a prompt waits:
     one above SAFE_BYTES is left to whoever reads all files (`import`, `doctor`, the worker).
-
-    Raises:
-        ValueError: such a file is not as it was written.
     """
     for segment in living_segments(folder):
         name = f"{segment}.store"
@@ -157,21 +158,35 @@ def take_away(folder: str) -> None:
             shutil.rmtree(os.path.join(parent, other), ignore_errors=True)
 
 
-def remove_index(folder: str) -> None:
-    """Takes the files of an index that nobody asks any more out of its folder, and the folder if it is empty then.
+def is_stamped(folder: str, mark_of: MarkOf) -> bool:
+    """Whether an index is of the rows at hand.
 
-    What is not an index's, or may not be taken away, stays.
+    Args:
+        folder: Of the index.
+        mark_of: The mark of a row, or of a change, in these rows; "" where there is none.
     """
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(os.path.join(folder, STAMP), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return
+        return False
     try:
-        for name in os.listdir(descriptor):
-            if any(kind.fullmatch(name) for kind in (_SEGMENT_FILE, _OTHER_FILE, _LEFT_BEHIND)):
-                os.unlink(name, dir_fd=descriptor)
-        os.rmdir(folder)
-    except OSError:
-        return
+        line = os.read(descriptor, _MAX_STAMP_BYTES)
     finally:
         os.close(descriptor)
+    last, _, mark = line.decode("ascii", "replace").rstrip("\n").partition(" ")
+    return last.isdecimal() and bool(mark) and mark == (mark_of(int(last)) if len(last) < 19 else "")
+
+
+def write_stamp(folder: str, last: int, mark_of: MarkOf) -> None:
+    """Says that an index is of the rows at hand, and that nothing in it is behind one of them."""
+    from howcome.files import write_whole  # not for a prompt, which only looks
+
+    write_whole(os.path.join(folder, STAMP), f"{last} {mark_of(last)}\n".encode(), must_last=True)
+
+
+def give_up(folder: str) -> None:
+    """Takes the stamp away; in a folder that cannot be written the index stays as it is."""
+    try:
+        os.unlink(os.path.join(folder, STAMP))
+    except OSError:
+        return

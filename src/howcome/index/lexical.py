@@ -16,19 +16,19 @@ One whose stamp is not of the rows at hand (`stamp`) is as good as none.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 
 import tantivy
 from tantivy import Occur, Query
 
 from howcome.domain import bm25, events
-from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
+from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, HOLDING, NAMES, Hit, Weights
 from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.index.binding import guarded
-from howcome.index.index_files import make_folders, require_safe
+from howcome.index.index_files import give_up, is_stamped, make_folders, require_safe
 from howcome.index.lexical_counts import ScopeCounts
-from howcome.index.lexical_filter import all_of, any_number, asked_of, sifted, within
-from howcome.index.stamp import give_up, is_stamped
+from howcome.index.lexical_filter import all_of, of_kinds, within
 from howcome.log.terms import analyzer
 
 TYPE_CHECKING = False
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from howcome.domain.stored import Filter, Scope
+    from howcome.index.index_files import MarkOf
     from howcome.index.search_index import Search
-    from howcome.index.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, built anew from the rows."""
@@ -50,13 +50,6 @@ MAX_ENDING_CHARS = 7
 
 _HIT_FIELDS = ("row", "session", "exchange", "ts")
 _NUMBERS = (*_HIT_FIELDS, "project", "kind", "origin")
-
-LEAST_SIFTED = 500
-MOST_SIFTED = 4000
-SPARE = 1.25
-"""Kinds and origins are sifted from the best hits of all kinds: in a query of nothing but words Tantivy skips what
-cannot be among the best, in one that also asks for kinds it scores every row. At 1,000,000 events that is 1.1 ms, not
-3.6, for the same answers. So many hits are looked at, SPARE times what should do; where they do not, all rows are."""
 
 
 def _names_analyzer() -> tantivy.TextAnalyzer:
@@ -74,15 +67,6 @@ def _schema(*texts: str) -> tantivy.Schema:
     return builder.build()
 
 
-class _Best:
-    """The best hits of one search, of all kinds: turns and tool traffic are asked for one after the other."""
-
-    __slots__ = ("asked", "found", "is_all")
-
-    def __init__(self, asked: object, found: list[tuple[float, tantivy.DocAddress]], *, is_all: bool) -> None:
-        self.asked, self.found, self.is_all = asked, found, is_all
-
-
 SCHEMAS = {"events": ("text", "names"), "exchanges": ("said", "did")}
 
 
@@ -94,12 +78,15 @@ class LexicalIndex:
     def __init__(self, folder: str, mark_of: MarkOf) -> None:
         self.folder, self.mark_of = os.path.join(folder, f"lexical-{FORMAT}"), mark_of
         self._is_ours: bool | None = None
-        self._analyzer = analyzer()
         self._generic: frozenset[str] | None = None
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
         self._totals: dict[str, int] = {}
         self._scopes: dict[str, ScopeCounts] = {}
-        self._best: _Best | None = None
+
+    @cached_property
+    def _analyzer(self) -> tantivy.TextAnalyzer:
+        """Made when the first question, or the first row, comes."""
+        return analyzer()
 
     def path_of(self, name: str) -> str:
         """The folder of one of the two indexes."""
@@ -151,15 +138,21 @@ class LexicalIndex:
     def give_up(self) -> None:
         """The files are not what they should be: nobody finds anything by them until they are made anew."""
         give_up(self.folder)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What is opened is of files that nobody should ask any more."""
         self._opened.clear()
         self._is_ours = False
 
     @guarded
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
+        if self._is_ours is None:  # nobody has asked anything yet
+            return
         self._totals.clear()
         self._scopes.clear()
-        self._best = self._is_ours = None
+        self._is_ours = None
         if not self.is_ours:
             self._opened.clear()
         for name, (index, schema, _) in list(self._opened.items()):
@@ -213,12 +206,24 @@ class LexicalIndex:
         required: Sequence[Sequence[str]] = (),
     ) -> list[Hit]:
         """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
-        name = EXCHANGES if what == EXCHANGES else EVENTS
+        name = EXCHANGES if what in (EXCHANGES, HOLDING) else EVENTS
         opened = self._searcher(name)
         if opened is None or not weights:
             return []
-        asked = None if what == EXCHANGES else (what, asked_of(weights, wanted, required))
-        return self._hits(name, self._queries(what, opened, weights), wanted, limit, required, asked)
+        schema, searcher = opened
+        must, queries = within(schema, wanted), self._queries(what, opened, weights)
+        kinds = of_kinds(schema, wanted) if name == EVENTS else []
+        if not queries or must is None or kinds is None:
+            return []
+        must += kinds + all_of(schema, ("text",) if name == EVENTS else ("said", "did"), required)
+        any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
+        query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
+        found = searcher.search(query, limit, count=False).hits
+        places = [place for _, place in found]
+        # An exchange stands for its prompt: its last row may be another project's.
+        fields = _HIT_FIELDS if name == EVENTS else ("exchange", *_HIT_FIELDS[1:])
+        columns = (searcher.fast_field_values(field, places) for field in fields)
+        return list(map(Hit, *columns, (score for score, _ in found)))
 
     def _queries(
         self, what: Search, opened: tuple[tantivy.Schema, tantivy.Searcher], weights: Mapping[str, float]
@@ -228,6 +233,8 @@ class LexicalIndex:
                 Query.boost_query(Query.fuzzy_term_query(opened[0], "text", term, distance=1), weight)
                 for term, weight in weights.items()
             ]
+        if what == HOLDING:
+            return [_held(opened[0], term, weight) for term, weight in weights.items()]
         if what == EXCHANGES:
             total = self._total(EXCHANGES)
             said = weighted(opened, "said", weights, 1.0, total)
@@ -260,64 +267,6 @@ class LexicalIndex:
                 return [(term[:end], frequency)]
         return found
 
-    def _hits(
-        self,
-        name: str,
-        queries: list[Query],
-        wanted: Filter,
-        limit: int,
-        required: Sequence[Sequence[str]] = (),
-        asked: object = None,
-    ) -> list[Hit]:
-        """`asked` tells one search from another, but for kinds and origins; without it they are not sifted."""
-        opened = self._searcher(name)
-        if opened is None or not queries:
-            return []
-        schema, searcher = opened
-        must = within(schema, wanted)
-        kinds = sifted(wanted) if name == "events" else {}
-        if must is None or set() in kinds.values():
-            return []
-        must += all_of(schema, ("text",) if name == "events" else ("said", "did"), required)
-        any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
-        found = self._sift(searcher, any_of, must, kinds, limit, asked) if kinds and asked else None
-        if found is None:
-            must += [any_number(schema, field, numbers) for field, numbers in kinds.items()]
-            query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
-            found = searcher.search(query, limit, count=False).hits
-        places = [place for _, place in found]
-        # An exchange stands for its prompt: its last row may be another project's.
-        fields = _HIT_FIELDS if name == "events" else ("exchange", *_HIT_FIELDS[1:])
-        columns = (searcher.fast_field_values(field, places) for field in fields)
-        return list(map(Hit, *columns, (score for score, _ in found)))
-
-    def _sift(
-        self,
-        searcher: tantivy.Searcher,
-        any_of: Query,
-        must: list[tuple[Occur, Query]],
-        kinds: Mapping[str, set[int]],
-        limit: int,
-        asked: object,
-    ) -> list[tuple[float, tantivy.DocAddress]] | None:
-        """The best hits of some kinds, from the best of all; None when so few of those are of these kinds."""
-        total, needed = self._total("events"), limit * SPARE
-        for field, numbers in kinds.items():
-            needed *= total / max(1, sum(searcher.doc_freq(field, number) for number in numbers))
-        if needed > MOST_SIFTED:
-            return None
-        best = self._best
-        if best is None or best.asked != asked or not (best.is_all or len(best.found) >= needed):
-            needed = max(LEAST_SIFTED, int(needed) + 1)
-            query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
-            hits = searcher.search(query, needed, count=False).hits
-            best = self._best = _Best(asked, hits, is_all=len(hits) < needed)
-        found = best.found
-        for field, numbers in kinds.items():
-            values = searcher.fast_field_values(field, [place for _, place in found])
-            found = [hit for hit, value in zip(found, values, strict=True) if value in numbers]
-        return found[:limit] if len(found) >= limit or best.is_all else None
-
 
 def last_row(index: tantivy.Index) -> int:
     """The highest row of an index; 0 when it is empty."""
@@ -348,12 +297,14 @@ def weighted(
     return queries
 
 
-def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
-    """An index that is there; one in a folder that cannot be written as it is now.
+def _held(schema: tantivy.Schema, term: str, weight: float) -> Query:
+    """A term of an exchange, said or done: its weight, however often it stands there."""
+    fields = [(Occur.Should, Query.term_query(schema, field, term, "basic")) for field in SCHEMAS[EXCHANGES]]
+    return Query.const_score_query(Query.boolean_query(fields), weight)
 
-    Raises:
-        ValueError: it cannot be opened, or has other fields.
-    """
+
+def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now."""
     require_safe(path)
     index = _open_anywhere(path)
     if index.schema != schema:

@@ -32,15 +32,7 @@ class ScopeCounts:
     def __init__(
         self, schema: tantivy.Schema, searcher: tantivy.Searcher, field: str, documents: int, scope: Scope | None
     ) -> None:
-        """Counts the scope's documents.
-
-        Args:
-            schema: Of the index.
-            searcher: Of the index.
-            field: Where terms are counted.
-            documents: How many documents the index has.
-            scope: None is everything.
-        """
+        """Counts the scope's documents."""
         self._schema, self._searcher, self._field, self._documents = schema, searcher, field, documents
         self._project_id = None if scope is None or scope.is_everything else scope.project_id or 0
         self._counts: dict[str, int] = {}

@@ -9,7 +9,7 @@ from howcome.domain import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from howcome.domain.stored import Filter
 
@@ -17,22 +17,16 @@ _KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
 _ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 
 
-def asked_of(weights: Mapping[str, float], wanted: Filter, required: Sequence[Sequence[str]] = ()) -> object:
-    """What a search asks for, but for kinds and origins."""
-    scope = (wanted.scope.is_everything, wanted.scope.project_id)
-    narrowed = (wanted.before_ms, wanted.since_ms, wanted.without, wanted.sessions)
-    return tuple(weights.items()), scope, narrowed, tuple(tuple(group) for group in required)
-
-
-def sifted(wanted: Filter) -> dict[str, set[int]]:
-    """By field, the numbers of the kinds and origins that are wanted."""
-    wishes = (("kind", wanted.kinds, _KINDS), ("origin", wanted.origins, _ORIGINS))
-    return {field: {numbers[name] for name in names} for field, names, numbers in wishes if names is not None}
-
-
-def any_number(schema: tantivy.Schema, field: str, numbers: set[int]) -> tuple[Occur, Query]:
-    """The restriction to documents with one of the numbers in a field, without any weight in the score."""
-    return Occur.Must, Query.const_score_query(Query.term_set_query(schema, field, sorted(numbers)), 0.0)
+def of_kinds(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] | None:
+    """The restriction to the wanted kinds and origins, without any weight in a score; None when none are wanted."""
+    found = []
+    for field, names, numbers in (("kind", wanted.kinds, _KINDS), ("origin", wanted.origins, _ORIGINS)):
+        if names is not None:
+            if not names:
+                return None
+            one_of = Query.term_set_query(schema, field, sorted(numbers[name] for name in names))
+            found.append((Occur.Must, Query.const_score_query(one_of, 0.0)))
+    return found
 
 
 def within(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] | None:

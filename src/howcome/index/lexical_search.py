@@ -10,15 +10,13 @@ from howcome.index.lexical import LexicalIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from howcome.domain.stored import Filter, Hit, Scope, Weights
     from howcome.index.lexical_writer import LexicalWriter
-    from howcome.index.search_index import Search, SearchIndex
     from howcome.log.event_log import EventLog
 
 
-class LexicalSearch:
+class LexicalSearch(LexicalIndex):
     """Searches are answered from the index; the log is the truth it is caught up from.
 
     Args:
@@ -29,48 +27,14 @@ class LexicalSearch:
     """
 
     def __init__(self, folder: str, log: EventLog, is_current: Callable[[], bool] = lambda: True) -> None:
-        self._folder, self._log, self._is_current = folder, log, is_current
-        self._index: LexicalIndex | None = None
+        super().__init__(os.path.join(folder, "index"), log.mark_at)
+        self._log, self._is_current = log, is_current
         self._index_writer: LexicalWriter | None = None
-
-    @property
-    def lexical(self) -> LexicalIndex:
-        """The lexical index, opened on first use."""
-        if self._index is None:
-            self._index = LexicalIndex(os.path.join(self._folder, "index"), self._log.mark_at)
-        return self._index
-
-    def analyze(self, text: str) -> list[str]:
-        """The terms of a question."""
-        return self.lexical.analyze(text)
-
-    def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
-        """What a question's terms are worth in a scope (None: everywhere)."""
-        return self.lexical.weigh(terms, scope)
-
-    def search(
-        self,
-        what: Search,
-        weights: Mapping[str, float],
-        wanted: Filter,
-        limit: int,
-        required: Sequence[Sequence[str]] = (),
-    ) -> list[Hit]:
-        """The best hits of one kind; see `domain.stored.SEARCHES`."""
-        return self.lexical.search(what, weights, wanted, limit, required)
-
-    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many events there are, and how many mention each name."""
-        return self.lexical.name_frequencies(names)
-
-    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
-        """Known terms that begin like an unknown one."""
-        return self.lexical.similar_terms(term, limit)
 
     def lag(self) -> int:
         """How many rows the index has not seen yet (the newest may hold nothing to index)."""
         try:
-            indexed = self.lexical.last_row()
+            indexed = self.last_row()
         except IndexDamagedError:  # it is given up: whoever writes next makes it anew
             indexed = 0
         return max(0, self._log.last_position() - indexed)
@@ -144,7 +108,7 @@ class LexicalSearch:
         last = self._log.last_position()
         if last and not self._log.mark_at(last):  # rows that came another way than by `append`
             self._log.renew_marks()
-        writer = LexicalWriter(self._log, self.lexical)
+        writer = LexicalWriter(self._log, self)
         self._index_writer = writer if writer.open() else None
         return self._index_writer
 
@@ -152,14 +116,6 @@ class LexicalSearch:
         """Takes an index away that cannot be read: everything in it comes from the rows."""
         from howcome.index.index_files import take_away
 
-        take_away(self.lexical.folder)  # vectors and memories beside it are whole, and the vectors took hours
-        self._index = self._index_writer = None
-
-    def refresh(self) -> None:
-        """Lets the next search see what other processes have made searchable since."""
-        if self._index is not None:
-            self._index.refresh()
-
-
-if TYPE_CHECKING:
-    _: type[SearchIndex] = LexicalSearch
+        take_away(self.folder)  # vectors and memories beside it are whole, and the vectors took hours
+        self._index_writer = None
+        self._forget()

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
 
 import tantivy
 
 from howcome.domain import events
+from howcome.domain.stored import IndexRow
 from howcome.domain.term_weights import EVENT_CHARS, NEAR_CHARS, OWN_WEIGHT, SAID_CLIP, SAID_WEIGHT, TURNS_BEFORE
 from howcome.domain.text import analyze, with_extra_terms
 from howcome.index.binding import guarded, is_lock_busy
-from howcome.index.index_files import living_segments, sweep
-from howcome.index.lexical import SCHEMAS, last_row
-from howcome.index.stamp import write_stamp
+from howcome.index.index_files import living_segments, sweep, write_stamp
+from howcome.index.lexical import SCHEMAS, LexicalIndex, last_row
+from howcome.log.event_log import EventLog
 from howcome.log.faults import require_memory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from howcome.domain.stored import IndexRow
-    from howcome.index.lexical import LexicalIndex
-    from howcome.log.event_log import EventLog
 
 ROWS_A_STEP = 1000
 ROWS_A_SHORT_STEP = 1000
@@ -107,11 +101,7 @@ class LexicalWriter:
 
     @guarded
     def add_new_rows(self, texts: Mapping[int, str], deadline: float | None = None) -> int:
-        """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id.
-
-        Returns:
-            How many rows were added; they are searchable after `commit`.
-        """
+        """Adds documents for rows after the last one; `texts` are search texts already at hand, by row id."""
         added = 0
         step = ROWS_A_STEP if deadline is None else ROWS_A_SHORT_STEP
         while rows := self._log.after(self.last_row, step):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from howcome.domain.stored import Filter, Hit, Scope, Weights
 
-    from howcome.domain.stored import Filter, Hit, Scope, Weights
-
-Search: TypeAlias = Literal["events", "exchanges", "names", "fuzzy"]
+Search: TypeAlias = Literal["events", "exchanges", "names", "fuzzy", "holding"]
 """One of `domain.stored.SEARCHES`."""
 
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 import os
 
 from howcome.errors import IndexDamagedError
-from howcome.index.vector_head import FORMAT, HEAD_NAME, checksum_of, data_path, read_head, row_bytes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.index.vector_head import Head
-    from howcome.log.event_log import EventLog
-
-PREFIX = f"vectors-{FORMAT}-"
+from howcome.index.vector_head import HEAD_NAME, PREFIX, Head, checksum_of, data_path, read_head, row_bytes
+from howcome.log.event_log import EventLog
 
 
 class VectorFolder:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from howcome.errors import IndexDamagedError
 from howcome.files import write_whole
-
-if TYPE_CHECKING:
-    from howcome.index.stamp import MarkOf
 
 FORMAT = 2
 """Part of the folder's name: another format is another folder, made anew from the rows."""
 
 HEAD_NAME = "head"
+PREFIX = f"vectors-{FORMAT}-"
+"""How the folder of a model's vectors begins, in the folder of all indexes of a store."""
+
 _READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 
@@ -44,7 +44,7 @@ class Head:
     last_key: str = ""
     checksums: dict[str, int] | None = None
 
-    def is_of(self, mark_of: MarkOf) -> bool:
+    def is_of(self, mark_of: Callable[[int], str]) -> bool:
         """Whether the vectors are those of the rows at hand, by what these are marked with."""
         return not self.last_row or (bool(self.last_key) and mark_of(self.last_row) == self.last_key)
 
@@ -92,11 +92,7 @@ def row_bytes(dimensions: int) -> dict[str, int]:
 
 
 def checksum_of(folder: str, head: Head, part: str) -> int | None:
-    """The checksum of what is committed of a part; None where the file is shorter.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The checksum of what is committed of a part; None where the file is shorter."""
     left, checksum = head.count * row_bytes(head.dimensions)[part], 0
     with open(data_path(folder, part, head.generation), "rb") as stream:
         while left:

@@ -19,7 +19,7 @@ import numpy as np
 from howcome.domain import events
 from howcome.domain.stored import Hit
 from howcome.errors import StoreError
-from howcome.index.vector_head import FORMAT, Head, damaged, read_head
+from howcome.index.vector_head import PREFIX, Head, damaged, read_head
 from howcome.index.vector_snapshot import Snapshot
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-EXACT_ROWS = 20_000
+EXACT_ROWS, LEVEL_ROWS, IMAGINED_ROWS = 20_000, 2000, 100
 """Up to so many rows are all compared exactly: at most 4 ms."""
 
 RESCORED = 2000
@@ -75,7 +75,7 @@ class VectorIndex:
             key_of: The mark of an event row, "" where there is none: vectors of other rows than these (another
                 database was put in place, or an older copy of it) then count as none.
         """
-        self.folder = os.path.join(folder, f"vectors-{FORMAT}-{model}")
+        self.folder = os.path.join(folder, PREFIX + model)
         self.model, self.dimensions, self.key_of = model, dimensions, key_of
         self._opened: Snapshot | None = None
 
@@ -119,12 +119,7 @@ class VectorIndex:
 
     @_explained
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
-        """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine.
-
-        Raises:
-            IndexDamagedError: the index cannot be used.
-            StoreError: the query has not as many dimensions as the vectors, or the index cannot be read now.
-        """
+        """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine."""
         snapshot, unit = self._snapshot(), self._unit(query)
         if limit < 1 or unit is None:
             return []
@@ -137,13 +132,24 @@ class VectorIndex:
         return _hits(snapshot, places, snapshot.with_what_follows(unit, places, cosines[best], wanted.before_ms))
 
     @_explained
-    def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None = None) -> dict[int, float]:
-        """What `search` scores some event rows, those that have a vector; turns from `before_ms` on do not count.
+    def level(self, query: FloatVector, wanted: Filter) -> float:
+        """The mean cosine of what a filter lets through, by at most LEVEL_ROWS of them and some imagined ones of none.
 
         Raises:
             IndexDamagedError: the index cannot be used.
             StoreError: the query has not as many dimensions as the vectors, or the index cannot be read now.
         """
+        snapshot, unit = self._snapshot(), self._unit(query)
+        chosen = _chosen(snapshot.rows, wanted)
+        if unit is None or not snapshot.head.count or (chosen is not None and not len(chosen)):
+            return 0.0
+        places = np.arange(snapshot.head.count) if chosen is None else chosen
+        cosines = snapshot.cosines(unit, places[:: -(-len(places) // LEVEL_ROWS)])
+        return float(cosines.sum() / (len(cosines) + IMAGINED_ROWS))
+
+    @_explained
+    def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None = None) -> dict[int, float]:
+        """What `search` scores some event rows, those that have a vector; turns from `before_ms` on do not count."""
         snapshot, unit = self._snapshot(), self._unit(query)
         if unit is None:
             return {}

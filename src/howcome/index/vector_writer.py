@@ -57,11 +57,7 @@ class VectorWriter:
         return self._head.last_row
 
     def __enter__(self) -> VectorWriter:  # noqa: PYI034 - `typing` is dear
-        """Takes the lock.
-
-        Raises:
-            StoreError: the index cannot be written.
-        """
+        """Takes the lock."""
         try:
             with _explained(self._folder):
                 if self._take_lock():
@@ -75,11 +71,7 @@ class VectorWriter:
         self._close()
 
     def append(self, turns: Sequence[Turn], vectors: npt.NDArray[np.float32]) -> None:
-        """Adds the vectors of turns, in the order of their rows; they are made one long, those of length 0 stay.
-
-        Raises:
-            StoreError: they do not fit each other or the index (its dimensions, the rows it has), or cannot be written.
-        """
+        """Adds the vectors of turns, in the order of their rows; they are made one long, those of length 0 stay."""
         vectors = np.asarray(vectors, np.float32)
         if vectors.shape != (len(turns), self._index.dimensions) or not np.isfinite(vectors).all():
             raise StoreError(f"{len(turns)} turns have vectors of shape {vectors.shape}, or such with no finite length")
@@ -102,14 +94,7 @@ class VectorWriter:
         self._last_appended = int(rows["row"][-1])
 
     def commit(self, last_row: int) -> None:
-        """Makes what was appended last, and there for everybody.
-
-        Args:
-            last_row: The last event row that was considered; the next pass goes on behind it.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Makes what was appended last, and there for everybody."""
         self._head.last_row = max(last_row, self._last_appended)
         self._last_appended = self._head.last_row
         if self._index.key_of is not None:
@@ -123,11 +108,7 @@ class VectorWriter:
         self._index.refresh()
 
     def clear(self) -> None:
-        """Begins anew, without vectors; readers see the old ones until the next commit.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Begins anew, without vectors; readers see the old ones until the next commit."""
         with _explained(self._folder):
             self._begin()
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from howcome.clients.projects import fold_worktree, is_inside, is_repository, own_settings, project_root
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Places:

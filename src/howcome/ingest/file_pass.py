@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 
 from howcome.clients.decode import OVERSIZE, TOO_DEEP, TORN, clean_text
 from howcome.clients.files import TAIL_BYTES, Line, digest_of
+from howcome.clients.records import ReaderState
 from howcome.clients.registry import history_of
-from howcome.domain.sources import SET_ASIDE, Batch, NewRecord, SourceState
+from howcome.clients.sources import Status
+from howcome.domain.events import Event
+from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError
-from howcome.ingest.reader_memory import kept
-from howcome.ingest.reports import FileReport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.clients.records import ReaderState
-    from howcome.clients.sources import Status
-    from howcome.domain.events import Event
-    from howcome.ingest.writer import RecordWriter
+from howcome.ingest.resuming import kept
+from howcome.ingest.writer import RecordWriter
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20
+
+
+class FileReport:
+    """What one pass over one file did: counts by the names of COUNTERS, and whether it reached the end."""
+
+    __slots__ = ("bytes_read", "counts", "is_complete")
+
+    def __init__(self) -> None:
+        self.bytes_read = 0
+        self.counts = dict.fromkeys(COUNTERS, 0)
+        self.is_complete = False
 
 
 class FilePass:

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Iterator
 
 from howcome.clients.files import Line, LineReader
 from howcome.clients.registry import history_of
-from howcome.clients.sources import is_plain
+from howcome.clients.sources import Status, is_plain
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
-from howcome.ingest.file_pass import FilePass
-from howcome.ingest.generations import position
-from howcome.ingest.held import HeldBatches
-from howcome.ingest.reader_memory import at_hand, remembered
-from howcome.ingest.reports import FileReport
+from howcome.ingest.exclusion import Places
+from howcome.ingest.file_pass import FilePass, FileReport
+from howcome.ingest.identity import Identities
+from howcome.ingest.resuming import at_hand, position, remembered
 from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
-from howcome.ingest.writer import RecordWriter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from howcome.clients.sources import Status
+from howcome.ingest.writer import HeldBatches, RecordWriter
+from howcome.settings import Settings
+from howcome.store.base import Store
 
 TORN_IDLE_MS = 24 * 3600 * 1000
 """An unfinished last line of a file that nobody has touched for a day will not be finished."""
@@ -122,7 +118,7 @@ class Ingester(RecordWriter):
             state.tail_bytes += known.tail_bytes if known else 0
         if failed is not None:
             raise failed
-        self.store_batch(Batch(state, [], {}, self._now_ms()))
+        self.store_batch(Batch(state, [], {}, self.now_ms()))
         report.is_complete = True
 
     def _known(self, path: str, client: str) -> SourceState | None:
@@ -181,7 +177,7 @@ class Ingester(RecordWriter):
             self.commit_held()
             if self._is_ended_then and time.monotonic() > (deadline or 0) - LEAST_S:
                 return False
-            trial = Trial(self._store, work.state, line.start, self._now_ms())
+            trial = Trial(self._store, work.state, line.start, self.now_ms())
             if trial.is_hopeless():
                 work.set_aside(line)
                 return True
@@ -204,7 +200,7 @@ class Ingester(RecordWriter):
         return is_whole and not self._is_idle(status)
 
     def _is_idle(self, status: Status) -> bool:
-        return self._now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
+        return self.now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
     def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
         """A record at a place that was passed before, with its rows in the order of their own times."""
@@ -213,10 +209,23 @@ class Ingester(RecordWriter):
         work.state.order_ms = 0
         record = work.read(offset, size_bytes, data)
         work.prepare()
-        return Batch(state, [record], work.roots, self._now_ms())
+        return Batch(state, [record], work.roots, self.now_ms())
 
 
 def _last_line(state: SourceState, reader: LineReader) -> Line:
     """An unfinished last line: without its line break, and without its content when that is too long."""
     data = None if reader.tail_oversize else reader.tail
     return Line(state.offset, state.offset + reader.tail_bytes, data, reader.tail_digest)
+
+
+def open_ingester(
+    store: Store,
+    settings: Settings,
+    fixed_root: str | None,
+    now_ms: Callable[[], int],
+    on_rows: Callable[[dict[int, str]], None],
+) -> Ingester:
+    """Reads transcripts into a store; folders that it has not seen are looked at (see `Ingester`)."""
+    places = Places(settings.exclude, fixed_root)
+    meet = None if fixed_root is not None else Identities(store, now_ms).meet
+    return Ingester(store, places, now_ms=now_ms, on_rows=on_rows, meet=meet)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from typing import Any
 
 import zstandard
 
 from howcome.domain import events
+from howcome.domain.events import Event
 from howcome.domain.sources import NewEvent
 from howcome.redact.gate import Gate
 from howcome.redact.private_spans import strip_private, strip_private_value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from howcome.domain.events import Event
 
 KEY_BYTES = 16
 PLAIN_PAYLOAD_CHARS = 200

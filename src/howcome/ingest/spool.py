@@ -10,28 +10,22 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
 
 from howcome.clients import spool
 from howcome.clients.decode import decode_record
 from howcome.clients.files import MAX_LINE_BYTES, digest_of, open_transcript
-from howcome.clients.observed import check_observation, read_observation
-from howcome.domain.sources import Batch, NewRecord, SourceState
+from howcome.clients.observed import Observation, check_observation, read_observation
+from howcome.clients.spool import DeadLetter
+from howcome.domain.events import Event
+from howcome.domain.sources import Batch, NewEvent, NewRecord, SourceState
 from howcome.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from howcome.ingest.exclusion import Places
+from howcome.ingest.pipeline import Ingester
 from howcome.redact.gate import Gate
 from howcome.redact.private_spans import strip_private, strip_private_value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from howcome.clients.observed import Observation
-    from howcome.clients.spool import DeadLetter
-    from howcome.domain.events import Event
-    from howcome.domain.sources import NewEvent
-    from howcome.ingest.pipeline import Ingester
-    from howcome.settings import Settings
-    from howcome.store.base import Store
+from howcome.settings import Settings
+from howcome.store.base import Store
 
 SOURCE_PREFIX = "spool:"
 BATCH_RECORDS = 1000

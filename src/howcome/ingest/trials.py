@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import os
 
+from howcome.domain.sources import SourceState
 from howcome.errors import CursorMovedError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.sources import SourceState
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 COSTLY_BYTES = 256 << 10
 """Reading so much takes some 30 ms at the usual rate: what is smaller is not worth a note, however slow a rule is."""

@@ -1,22 +1,74 @@
-"""Records become rows and are committed: what reading many files, one after the other, needs to write."""
+"""Records become rows and are committed: what reading many files, one after the other, needs to write.
+
+Batches of small files wait for each other: a transaction costs more than what most of them say.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
 
 from howcome.clients.decode import decode_record
-from howcome.ingest.decoders import fast_decoder
+from howcome.clients.registry import history_of
+from howcome.domain.sources import Batch
+from howcome.errors import TranscriptError
+from howcome.ingest.exclusion import Places
 from howcome.ingest.prepare import Preparer
+from howcome.settings import Settings
+from howcome.store.base import Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Settle = Callable[[dict[str, int]], None]
+OnRows = Callable[[dict[int, str]], None]
 
-    from howcome.domain.sources import Batch
-    from howcome.ingest.exclusion import Places
-    from howcome.ingest.held import HeldBatches
-    from howcome.settings import Settings
-    from howcome.store.base import Store
+HELD_BATCHES = 256
+HELD_RECORDS = 2000
+HELD_BYTES = 4 << 20
+
+
+class HeldBatches:
+    """The last batches of files that were read to their end, in the order in which they were read.
+
+    Each cursor still moves with its rows, and whoever is killed has read nothing of what is held.
+    """
+
+    def __init__(self, store: Store, on_rows: OnRows) -> None:
+        self._store, self._on_rows = store, on_rows
+        self._held: list[tuple[Batch, Settle, Callable[[], object]]] = []
+        self._records = self._bytes = 0
+
+    def add(self, batch: Batch, settle: Settle, again: Callable[[], object]) -> None:
+        """Holds a batch.
+
+        Args:
+            batch: All that is new of one source.
+            settle: Is told what was counted, once it is committed.
+            again: Reads the source anew, when another process has moved its cursor meanwhile.
+        """
+        self._held.append((batch, settle, again))
+        self._records += len(batch.records)
+        self._bytes += sum(record.size_bytes for record in batch.records)
+        if len(self._held) >= HELD_BATCHES or self._records >= HELD_RECORDS or self._bytes >= HELD_BYTES:
+            self.commit()
+
+    def commit(self) -> None:
+        """Commits what is held."""
+        held, self._held, self._records, self._bytes = self._held, [], 0, 0
+        if not held:
+            return
+        moved = []
+        appended = self._store.log.append_all([batch for batch, *_ in held])
+        for (_, settle, again), found in zip(held, appended, strict=True):
+            if found is None:
+                moved.append(again)
+                continue
+            counts, new_rows = found
+            settle(counts)
+            self._on_rows(new_rows)
+        for again in moved:
+            with contextlib.suppress(TranscriptError):  # gone meanwhile: nothing of it is lost that is still there
+                again()
 
 
 class RecordWriter:
@@ -39,7 +91,7 @@ class RecordWriter:
         on_rows: Callable[[dict[int, str]], None] | None = None,
         meet: Callable[[str], None] | None = None,
     ) -> None:
-        self._store, self._places, self._now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
+        self._store, self.places, self.now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
         self._preparer: Preparer | None = None
         self._is_ended_then = False
         self.starts_over = False
@@ -70,11 +122,7 @@ class RecordWriter:
         return self._preparer
 
     def ask_second_opinion(self, settings: Settings) -> None:
-        """Lets the scanner that the settings name look at what is read from now on, too.
-
-        Raises:
-            SettingsError: its package is not there.
-        """
+        """Lets the scanner that the settings name look at what is read from now on, too."""
         if settings.second_opinion != "off":
             from howcome.redact.second_opinion import kingfisher
 
@@ -107,18 +155,30 @@ class RecordWriter:
 
     def root_of(self, cwd: str) -> tuple[str, bool]:
         """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
-        root, is_certain = self._places.root_of(cwd)
+        root, is_certain = self.places.root_of(cwd)
         if is_certain and self._meet is not None and not self._is_ended_then and root not in self._met:
             self._met.add(root)
-            if not self._places.is_excluded(cwd):
+            if not self.places.is_excluded(cwd):
                 self._meet(root)
         return root, is_certain
 
-    @property
-    def places(self) -> Places:
-        """Where events belong."""
-        return self._places
 
-    def now_ms(self) -> int:
-        """The clock."""
-        return self._now_ms()
+def fast_decoder(client: str) -> Callable[[bytes], object] | None:
+    """A decoder that never makes values of what nobody looks at; None where there is only the standard library's."""
+    try:
+        import msgspec
+    except ImportError:  # the standard library's decoder gives the same records, more slowly
+        return None
+    wanted = history_of(client).fields
+    if not wanted:
+        return msgspec.json.decode
+
+    def shape(fields: Mapping[str, tuple[str, ...]]) -> Any:  # noqa: ANN401 - a type made from a table
+        kinds = {
+            name: shape(dict.fromkeys(inner, ())) | str | list[Any] | float | bool | None if inner else Any
+            for name, inner in fields.items()
+        }
+        return TypedDict("shape", kinds, total=False)  # type: ignore[operator]
+
+    decode: Callable[[bytes], object] = msgspec.json.Decoder(shape(wanted)).decode
+    return decode

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from howcome.log.gate import Gate
-    from howcome.log.gated import GatedConnection
+    from howcome.log.driver import GatedConnection
+    from howcome.log.event_log import Gate
 
 
 class Database:

@@ -13,15 +13,12 @@ Contract (tests/contract runs it against every adapter):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeAlias
 
 from howcome.domain.events import ASSISTANT_TEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from howcome.domain.sources import Batch, SourceState
-    from howcome.domain.stored import Filter, IndexRow, StoredEvent, Turn
+from howcome.domain.sources import Batch, SourceState
+from howcome.domain.stored import Filter, IndexRow, StoredEvent, Turn
 
 Appended: TypeAlias = tuple[dict[str, int], dict[int, str]]
 """Counts by the names of `domain.sources.COUNTERS`, and the search text of each new event by its position."""
@@ -143,4 +140,18 @@ class EventLog(Protocol):
 
         Or its last events of another kind, without texts.
         """
+        ...
+
+
+class Gate(Protocol):
+    """What every text goes through before it rests; `version` says by which rules."""
+
+    version: int
+
+    def text(self, text: str) -> str:
+        """A text as it may rest; one that rests already stays as it is."""
+        ...
+
+    def value(self, value: object) -> object:
+        """Decoded JSON as it may rest."""
         ...

@@ -87,11 +87,7 @@ def shortage(folder: str) -> int | None:
 
 
 def require_memory() -> None:
-    """Refuses to begin writing an index where the process may not have the memory for it.
-
-    Raises:
-        MachineError: there is too little of it.
-    """
+    """Refuses to begin writing an index where the process may not have the memory for it."""
     if _may_not_map(WRITER_BYTES):
         raise refusal(errno.ENOMEM)
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
-from howcome.domain.memories import memory_id
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from howcome.domain.memories import HAND, memory_id
+from howcome.log.database import Database
 
 NAME = "kept-memories"
 _KEY = re.compile(r"[0-9A-F]{32}")
@@ -51,3 +49,21 @@ def note_kept(folder: str, keys: Iterable[str]) -> None:
             stream.write(lines.encode())
         except OSError:
             return
+
+
+class KeptMemories:
+    """Which they are in the database, written down and compared."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def note(self) -> None:
+        """Writes down which there are; where that cannot be done now, the next one that is kept does."""
+        note_kept(self._db.folder, self._keys())
+
+    def vanished(self) -> list[str]:
+        """Ids of those that are written down and are not in this database."""
+        return vanished(self._db.folder, self._keys())
+
+    def _keys(self) -> list[str]:
+        return [key for (key,) in self._db.rows("SELECT hex(key) FROM memories WHERE source = ? ORDER BY id", (HAND,))]

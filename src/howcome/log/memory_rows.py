@@ -1,250 +1,101 @@
-"""The port to memories: their rows, what became of them, and what a search of them finds."""
+"""What a memory's row is, and what its columns mean in a statement."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import json
 
+from howcome.domain import events
+from howcome.domain.memories import KEY_BYTES, OPEN, Memory
+from howcome.domain.stored import ID_HEX_CHARS
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from howcome.domain.memories import Memory, MemoryFilter, MemoryHit, NewMemory, Review
-    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Steps, Taught, Told
-    from howcome.domain.stored import Filter, Scope
-
-
-class Memories(Protocol):
-    """Memories: the part of the store that holds them."""
-
-    def add(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Adds a memory, or gives the one that says the same in the same scope (and False)."""
-        ...
-
-    def by_row(self, rows: Iterable[int], then_ms: int | None = None) -> dict[int, Memory]:
-        """Memories by row id, perhaps as they were at a moment."""
-        ...
-
-    def find(self, prefix: str, limit: int = 5) -> list[Memory]:
-        """Memories by the beginning of their id, whatever has become of them."""
-        ...
-
-    def live_twin(self, row: int) -> Memory | None:
-        """The live memory that says the same in the same scope, of the same owner, if there is one."""
-        ...
-
-    def select(self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False) -> list[Memory]:
-        """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
-        ...
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Live memories by type and status, and all by state."""
-        ...
-
-    def set_status(self, row: int, status: str, now_ms: int) -> None:
-        """Open or resolved, as somebody says it is."""
-        ...
-
-    def set_deleted(self, row: int, deleted_ms: int | None, *, is_wrong: bool = False) -> None:
-        """Forgets a memory, perhaps because it is wrong, or (None) restores it."""
-        ...
-
-    def set_pinned(self, row: int, pinned_ms: int | None) -> None:
-        """Pins a memory, or (None) lets it go."""
-        ...
-
-    def set_also(self, row: int, roots: Iterable[str], left: Iterable[str], now_ms: int) -> None:
-        """A memory holds in these other projects from now on, and in some no longer; all by their roots."""
-        ...
-
-    def record_access(self, rows: Iterable[int], now_ms: int) -> None:
-        """Counts that memories were read on purpose."""
-        ...
-
-    def said(self, row: int) -> list[tuple[int, str]]:
-        """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
-        ...
-
-
-class MemorySearch(Protocol):
-    """A search of memories: what is committed is found, by everybody, at once."""
-
-    def search(
-        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
-    ) -> list[MemoryHit]:
-        """Live memories that hold the terms (and every required one), by BM25 with the given weights as idf."""
-        ...
-
-    def vectors(self, model: str, wanted: Filter) -> list[tuple[int, bytes]]:
-        """Live memories by row id with the vectors (half floats) that a model has made of them."""
-        ...
-
-
-class KeptMemories(Protocol):
-    """Which memories were kept by hand, known beside the store too: no transcript holds them."""
-
-    def note(self) -> None:
-        """Writes down which there are."""
-        ...
-
-    def vanished(self) -> list[str]:
-        """Ids of those that are gone: the database was lost, or is an older one."""
-        ...
-
-
-class Reviews(Protocol):
-    """What became of memories: those that fade, and pairs that may contradict each other."""
-
-    def fading(self, scope: Scope, max_reads: int) -> list[Memory]:
-        """Live memories of a scope that are not pinned and were read at most so often, those said longest ago first."""
-        ...
-
-    def waiting(self, scope: Scope, limit: int) -> list[Review]:
-        """Pairs that may contradict each other and that nobody settled, of live memories of a scope, newest first."""
-        ...
-
-    def get(self, row: int) -> Review | None:
-        """One pair, by its row id."""
-        ...
-
-    def settle(self, row: int, now_ms: int) -> None:
-        """Somebody has looked at a pair."""
-        ...
-
-    def relate(self, taken: Iterable[tuple[int, int]], differing: Iterable[tuple[int, int, str]], now_ms: int) -> None:
-        """Of pairs of rows (older, newer) the newer takes the older's place; others are put up, with the reason."""
-        ...
-
-    def part(self, older: int, newer: int) -> None:
-        """What took the place of another gives it back."""
-        ...
-
-    def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
-        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
-        ...
-
-
-class Purging(Protocol):
-    """Erasing memories for good, and looking for what is left of them."""
-
-    def purge(self, row: int, now_ms: int) -> None:
-        """Takes a memory's text and its words out of the rows and their log; its id stays as a stone.
-
-        Raises:
-            StoreLockedError: another process is in the way; it is forgotten, its text is still there.
-        """
-        ...
-
-    def files_with(self, text: str) -> list[str]:
-        """The files of the store's folder that hold a text (of 6 characters or more) or much of it.
-
-        Raises:
-            StoreError: a file cannot be read.
-        """
-        ...
-
-    def events_with(self, text: str) -> list[str]:
-        """Ids of events that hold a text or much of it, however they are packed; at most 21."""
-        ...
-
-    def memories_with(self, text: str) -> list[str]:
-        """Ids of memories, whatever became of them, that hold a text or much of it; at most 21."""
-        ...
-
-    def vacuum(self) -> None:
-        """Writes the rows' file anew, without what unused parts of it still hold."""
-        ...
-
-
-class Candidates(Protocol):
-    """What sessions taught, how far they are distilled, and the memories that are made from it."""
-
-    def due(self, distiller: str, scope: Scope, since_ms: int | None = None) -> list[DueSession]:
-        """Sessions with events that this distiller (name and version) has not seen, those written last first.
-
-        Args:
-            distiller: Its name and version; what another one distilled is due.
-            scope: Only sessions of this project.
-            since_ms: Only sessions in which something was said since.
-        """
-        ...
-
-    def mark(self, distiller: str, last_row: int) -> None:
-        """Every event up to a row is distilled: later only newer ones are looked for."""
-        ...
-
-    def record(self, due: DueSession, distiller: str, taught: Sequence[Taught], exchanges: Iterable[int]) -> int:
-        """Replaces what some exchanges of a session taught, and moves its cursor, in one transaction.
-
-        Args:
-            due: The session, as it was read.
-            distiller: Who distilled it.
-            taught: What was distilled anew, one for each exchange.
-            exchanges: All exchanges that the session has now: what others taught is taken away.
-
-        Returns:
-            How many candidates were not known before.
-        """
-        ...
-
-    def unreconciled(self) -> list[int]:
-        """Ids of the projects whose candidates have changed since their memories were made."""
-        ...
-
-    def known_of(self, project_id: int) -> Known:
-        """What a project's memories are to be made from."""
-        ...
-
-    def told_of(self, keys: Iterable[bytes], before_ms: int | None = None) -> dict[bytes, Told]:
-        """Which source found memories (by key), and how often they were said (before a moment); by hand: nothing."""
-        ...
-
-    def wordings(self, row: int) -> list[str]:
-        """The other words in which sessions said what a memory says, in order."""
-        ...
-
-    def apply(self, known: Known, plan: Plan, source: str, now_ms: int) -> Changes | None:
-        """Makes a project's distilled memories what a plan says, in one transaction; None when something has changed.
-
-        What people did stays: what they forgot, changed, pinned, resolved or erased is as they left it, and a memory
-        that somebody read or was told is not taken away.
-        """
-        ...
-
-    def sample(self, scope: Scope, source: str) -> list[Memory]:
-        """All live memories of a scope that come from a distiller, in the order of their keys."""
-        ...
-
-
-class InStep(Protocol):
-    """Memories of files, which are kept in step with what these say."""
-
-    def stamp(self) -> tuple[int, ...]:
-        """Another one after each change of a memory."""
-        ...
-
-    def found_by(self, source: str) -> dict[int, list[str]]:
-        """Distilled memories (rows) that a source found, each in all its wordings; none where another one did, too."""
-        ...
-
-    def apply(self, stamp: tuple[int, ...], steps: Steps, now_ms: int) -> bool:
-        """Does all that, in one transaction; False when a memory has changed since the stamp was taken."""
-        ...
-
-
-class MemoryVectors(Protocol):
-    """Vectors of memories and of candidates, by which near ones are told and memories are found."""
-
-    def projects_without(self, model: str) -> list[int]:
-        """Ids of projects with candidates that a model has made no vectors of."""
-        ...
-
-    def of(self, model: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Vectors (half floats) of candidates by key, those that a model has made."""
-        ...
-
-    def without(self, model: str, limit: int) -> dict[bytes, str]:
-        """Texts of live memories by key that a model has made no vectors of, the newest first."""
-        ...
-
-    def keep(self, model: str, vectors: Mapping[bytes, bytes]) -> None:
-        """Keeps vectors of candidates by key; those of other models go."""
-        ...
+    from collections.abc import Iterable, Sequence
+
+    from howcome.log.database import Database
+
+OUTSIDE = "EXISTS (SELECT 1 FROM memory_reviews WHERE newer = {}.id AND reason = 'imported' AND settled_ms IS NULL)"
+"""A file brought a memory, and nobody has accepted it."""
+
+HOLDS = "({0}.project_id = {1} OR {0}.id IN (SELECT memory_id FROM memory_projects WHERE project_id = {1}))"
+"""A memory ({0}) holds in a project ({1}): it is its own, or one of the others."""
+
+_ALSO = (
+    "(SELECT json_group_array(a.root ORDER BY a.root) FROM memory_projects s JOIN projects a ON a.id = s.project_id"
+    " WHERE s.memory_id = m.id AND s.project_id != m.project_id)"
+)
+CONTRADICTS = (
+    "(SELECT json_group_array(lower(hex(o.key)) ORDER BY o.id) FROM memory_reviews r JOIN memories o"
+    " ON o.id = iif(r.older = m.id, r.newer, r.older) AND o.id != m.id WHERE (r.older = m.id OR r.newer = m.id)"
+    " AND r.settled_ms IS NULL AND r.reason != 'imported'"
+    " AND o.deleted_ms IS NULL AND o.superseded_by IS NULL AND o.purged_ms IS NULL)"
+)
+"""The keys of the live memories that one may contradict, as JSON, as long as nobody has settled it."""
+
+NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
+LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
+LIVE_THEN = (
+    "{0}.deleted_ms IS NULL AND {0}.purged_ms IS NULL AND {0}.created_ms < {1} AND NOT EXISTS"
+    " (SELECT 1 FROM memories n WHERE n.id = {0}.superseded_by AND n.created_ms < {1})"
+)
+"""A memory ({0}) lived at a moment ({1}); what was forgotten since stays forgotten."""
+
+_REST = 2 * KEY_BYTES - ID_HEX_CHARS
+EVENT_OF = f"BETWEEN unhex(substr({{0}}, 4) || '{'0' * _REST}') AND unhex(substr({{0}}, 4) || '{'f' * _REST}')"
+"""The keys of the events that an id ({0}) can mean."""
+
+ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+_COLUMNS = (
+    "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
+    "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
+    "wrong_ms", "gone_ms", "supersedes_key", "superseded_by_key", "is_outside", "contradicts", "also",
+)  # fmt: skip
+SELECT = (
+    "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
+    " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
+    " m.status_ms, m.wrong_ms, m.gone_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
+    f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')}, {CONTRADICTS},"
+    f" {_ALSO},"
+    " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
+    " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
+    " FROM memory_evidence e WHERE e.memory_id = m.id)"
+    " FROM memories m LEFT JOIN projects p ON p.id = m.project_id"
+)
+
+
+def memories_by_row(db: Database, rows: Iterable[int]) -> dict[int, Memory]:
+    """Memories by their row ids; ids that are not there are left out."""
+    sql = f"{SELECT} WHERE m.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - fixed text
+    return {row[0]: memory_of(row) for row in db.rows(sql, (json.dumps(list(rows)),))}
+
+
+def as_then(db: Database, found: Sequence[Memory], then_ms: int) -> Sequence[Memory]:
+    """Memories as they were at a moment: nothing was said, pinned, resolved or superseded since."""
+    rows = json.dumps([one.row for one in found])
+    said = "SELECT memory_id, max(ts_ms) FROM memory_said WHERE memory_id IN (SELECT value FROM json_each(?))"
+    last = dict(db.rows(said + " AND ts_ms < ? GROUP BY 1", (rows, then_ms)))
+    since = db.rows(
+        "SELECT m.memory_id, m.event FROM memory_evidence m JOIN events e ON e.key "  # noqa: S608 - fixed text
+        + EVENT_OF.format("m.event")
+        + " WHERE m.memory_id IN (SELECT value FROM json_each(?)) AND e.order_ms >= ?",
+        (rows, then_ms),
+    )
+    later = {(row, event) for row, event in since}
+    for one in found:
+        one.said_ms = last.get(one.row)
+        one.evidence = [event for event in one.evidence if (one.row, event) not in later]
+        one.superseded_by = one.superseded_by_id = None
+        if (one.pinned_ms or 0) >= then_ms:
+            one.pinned_ms = None
+        if (one.status_ms or 0) >= then_ms:
+            one.status = OPEN
+    return found
+
+
+def memory_of(row: Sequence[object]) -> Memory:
+    """A row of SELECT as a memory."""
+    values = dict(zip(_COLUMNS, row, strict=False))
+    for name in ("contradicts", "also"):
+        values[name] = json.loads(values[name])  # type: ignore[arg-type]
+    values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
+    return Memory(values, json.loads(str(row[-1])))

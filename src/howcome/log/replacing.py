@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 
 from howcome.files import sync
 from howcome.log.place import database_path
 from howcome.log.possession import alone
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOG_SUFFIXES = ("-wal", "-shm", "-journal")
 WAIT_S = 10.0

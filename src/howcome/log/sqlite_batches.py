@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 
 from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
-from howcome.log.gated import Kept
-from howcome.log.sqlite_projects import SqliteProjects
+from howcome.log.driver import Kept
+from howcome.log.projects import Projects
 from howcome.log.sqlite_reads import as_text, one
 
 TYPE_CHECKING = False
@@ -15,16 +16,22 @@ if TYPE_CHECKING:
     from howcome.domain.sources import Batch, NewEvent, NewRecord
     from howcome.log.database import Database
 
+_OF_EVENT = (
+    "key", "kind", "origin", "ts_ms", "order_ms", "tool", "tool_use_id", "file", "branch", "agent_id", "failed",
+    "exit_code", "text_chars", "excerpt", "payload",
+)  # fmt: skip
 _INSERT_EVENT = (
-    "INSERT INTO events (key, session_id, project_id, source_id, offset, kind, origin, ts_ms, order_ms, tool,"
-    " tool_use_id, file, branch, agent_id, failed, exit_code, text_chars, excerpt, payload)"
-    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING"
+    f"INSERT INTO events (session_id, project_id, source_id, offset, {', '.join(_OF_EVENT)})"  # noqa: S608 - fixed names
+    f" VALUES ({', '.join('?' * (4 + len(_OF_EVENT)))}) ON CONFLICT (key) DO NOTHING"
 )
+_event_values = attrgetter(*_OF_EVENT)
+_OF_CURSOR = ("offset", "head_bytes", "head_digest", "tail_digest", "size_bytes", "mtime_ns", "tail_bytes", "order_ms")
+_cursor_values = attrgetter(*_OF_CURSOR)
 _ADD_COUNTS = ", ".join(f"{name} = {name} + ?" for name in COUNTERS)
 _COUNT = f"UPDATE sources SET {_ADD_COUNTS} WHERE id = ?"  # noqa: S608 - fixed names
 _MOVE_CURSOR = (
-    "UPDATE sources SET offset = ?, head_bytes = ?, head_digest = ?, tail_digest = ?, size_bytes = ?, mtime_ns = ?,"  # noqa: S608 - fixed names
-    f" tail_bytes = ?, reader_state = ?, order_ms = ?, read_ms = ?, {_ADD_COUNTS} WHERE id = ?"
+    f"UPDATE sources SET {', '.join(f'{name} = ?' for name in _OF_CURSOR)}, reader_state = ?, read_ms = ?,"  # noqa: S608 - fixed names
+    f" {_ADD_COUNTS} WHERE id = ?"
 )
 
 
@@ -32,7 +39,7 @@ class BatchWriter:
     """Writes batches, each within the caller's transaction."""
 
     def __init__(self, db: Database) -> None:
-        self._db, self._projects = db, SqliteProjects(db)
+        self._db, self._projects = db, Projects(db)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
         db.on_rollback.append(self._forget)
@@ -109,30 +116,8 @@ class BatchWriter:
         self, event: NewEvent, record: NewRecord, source_id: int, batch: Batch, new_rows: dict[int, str]
     ) -> bool:
         session_id, project_id = self._place(batch, event)
-        self._db.connection.execute_gated(  # by `ingest.prepare`
-            _INSERT_EVENT,
-            (
-                event.key,
-                session_id,
-                project_id,
-                source_id,
-                record.offset,
-                event.kind,
-                event.origin,
-                event.ts_ms,
-                event.order_ms,
-                event.tool,
-                event.tool_use_id,
-                event.file,
-                event.branch,
-                event.agent_id,
-                event.failed,
-                event.exit_code,
-                event.text_chars,
-                event.excerpt,
-                event.payload,
-            ),
-        )
+        place = (session_id, project_id, source_id, record.offset)
+        self._db.connection.execute_gated(_INSERT_EVENT, (*place, *_event_values(event)))  # by `ingest.prepare`
         if self._db.changes():
             new_rows[self._db.last_id()] = event.search_text
             return True
@@ -207,21 +192,6 @@ class BatchWriter:
 
     def _move_cursor(self, source_id: int, batch: Batch, counts: dict[str, int]) -> None:
         after = batch.after
-        self._db.execute(
-            _MOVE_CURSOR,
-            (
-                after.offset,
-                after.head_bytes,
-                after.head_digest,
-                after.tail_digest,
-                after.size_bytes,
-                after.mtime_ns,
-                after.tail_bytes,
-                Kept(json.dumps(after.reader_state)),
-                after.order_ms,
-                batch.now_ms,
-                *(counts[name] for name in COUNTERS),
-                source_id,
-            ),
-        )
+        state, accounts = Kept(json.dumps(after.reader_state)), (counts[name] for name in COUNTERS)
+        self._db.execute(_MOVE_CURSOR, (*_cursor_values(after), state, batch.now_ms, *accounts, source_id))
         self._db.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (as_text(after.path), after.offset))

@@ -8,8 +8,8 @@ import os
 import apsw
 
 from howcome.errors import StoreError, StoreMissingError
+from howcome.log.driver import GatedConnection
 from howcome.log.faults import number_of, refusal
-from howcome.log.gated import GatedConnection
 from howcome.log.possession import share
 from howcome.log.sqlite_reads import one
 
@@ -64,11 +64,7 @@ def _unopened(path: str, error: OSError) -> StoreError:
 
 
 def _connect_to_write(path: str, busy_ms: int) -> GatedConnection:
-    """An open file is never closed here, as long as it is the database: with it go all locks that this process has.
-
-    Raises:
-        OSError: it may not be written.
-    """
+    """An open file is never closed here, as long as it is the database: with it go all locks that this process has."""
     if not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     connection = GatedConnection(path, apsw.SQLITE_OPEN_READWRITE)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain.memories import OPEN, OUTDATED, PROPOSED
-from howcome.domain.reconciliation import Changes
-from howcome.log.sqlite_memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
-from howcome.log.sqlite_memory_writing import MemoryWriter
+from howcome.domain.memories import OPEN, OUTDATED, PROPOSED, Memory
+from howcome.domain.reconciliation import Changes, Known, Plan, Wanted
+from howcome.log.database import Database
+from howcome.log.memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.memory_writing import MemoryWriter
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Known, Plan, Wanted
-    from howcome.log.database import Database
+_INSERT = (
+    "INSERT INTO memories (change, key, digest, type, text, origin, subject, created_ms, project_id, status, source)"  # noqa: S608 - fixed text
+    f" VALUES ({NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class PlanWriter:
@@ -71,22 +71,8 @@ class PlanWriter:
         return found
 
     def _add(self, wanted: Wanted) -> None:
-        self._execute(
-            "INSERT INTO memories (key, change, digest, type, text, project_id, origin, status, created_ms, source,"  # noqa: S608 - fixed text
-            f" subject) VALUES (?, {NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                wanted.key,
-                wanted.digest,
-                wanted.type,
-                wanted.text,
-                self._known.project_id,
-                ORIGIN_NUMBERS[wanted.origin],
-                OPEN,
-                wanted.first_ms,
-                self._source,
-                wanted.subject,
-            ),
-        )
+        what = (wanted.key, wanted.digest, wanted.type, wanted.text, ORIGIN_NUMBERS[wanted.origin], wanted.subject)
+        self._execute(_INSERT, (*what, wanted.first_ms, self._known.project_id, OPEN, self._source))
         row = self._db.last_id()
         self._row_ids[wanted.key] = row
         self._say(row, wanted)

@@ -123,15 +123,7 @@ def readable(text: str) -> str:
 
 
 def unit_rows(values: ArrayLike, whose: str) -> FloatMatrix:
-    """Rows made to length 1.
-
-    Args:
-        values: Any matrix of numbers, one row a text.
-        whose: Who computed them, for the message.
-
-    Raises:
-        ProviderError: a row has no direction (all zero) or holds what is no number.
-    """
+    """Rows made to length 1."""
     rows = np.asarray(values, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and (lengths > 0).all()):

@@ -44,9 +44,6 @@ def open_embedder(
         threads: Cores it may use: 1 for questions, more for many texts.
         build: Whether a model whose weights are here may be built (3 seconds, once); else it counts as missing.
         limit_s: How long an endpoint may take for a batch.
-
-    Raises:
-        ProviderError: the chosen one cannot be had; the message names the next step.
     """
     choice = settings.embedding
     if choice == "off":
@@ -198,3 +195,16 @@ def _minilm_status(settings: Settings) -> EmbeddingStatus:
     if os.path.lexists(model_folder(settings.home, name)):
         return EmbeddingStatus("damaged", f"{name} is damaged", model=name)
     return EmbeddingStatus("model", f"{name} is not here", model=name)
+
+
+def model_name(settings: Settings) -> str:
+    """The embedder's `name`; "" when there is none, or when only loading it tells (weights of one's own)."""
+    chosen = settings.embedding
+    if chosen in ("auto", "minilm"):
+        return "" if settings.embedding_weights else settings.embedding_model or MODEL_NAME
+    if chosen == "off" or (chosen == "http" and not settings.embedding_model):
+        return ""
+    from howcome.providers.base import safe_name
+    from howcome.providers.embed_fastembed import DEFAULT_MODEL
+
+    return safe_name(chosen, settings.embedding_model or DEFAULT_MODEL)

@@ -21,11 +21,6 @@ _FAILURES = (OSError, ValueError, RuntimeError, LookupError)
 class FastembedEmbedder:
     """Embeds texts with a model of fastembed's.
 
-    Args:
-        model: Its name there.
-        folder: Where downloaded models are kept.
-        threads: Cores for one batch.
-
     Raises:
         ProviderError: the package is missing, does not know the model, or cannot download it.
     """
@@ -37,11 +32,7 @@ class FastembedEmbedder:
         self.dimensions = self._run(["howcome"]).shape[1]
 
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        """One unit row a text, in their order.
-
-        Raises:
-            ProviderError: the model gives no vectors.
-        """
+        """One unit row a text, in their order."""
         if not texts:
             return np.empty((0, self.dimensions), np.float32)
         rows = self._run([readable(text) for text in texts])

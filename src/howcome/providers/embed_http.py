@@ -38,9 +38,6 @@ class HttpEmbedder:
         model: The model's name there.
         key: Sent as a bearer token when not empty; shown nowhere.
         limit_s: A call of `embed` ends by then for each batch, all attempts included.
-
-    Raises:
-        ProviderError: the address or the key cannot be used.
     """
 
     def __init__(self, url: str, model: str, key: str = "", limit_s: float = 60.0) -> None:
@@ -52,21 +49,13 @@ class HttpEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has; asked of the endpoint once.
-
-        Raises:
-            ProviderError: it does not answer.
-        """
+        """How many numbers a vector has; asked of the endpoint once."""
         if not self._dimensions:
             self.embed(["howcome"])
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        """One unit row a text, in their order.
-
-        Raises:
-            ProviderError: the endpoint refuses, does not answer in time, or answers something else.
-        """
+        """One unit row a text, in their order."""
         if not texts:
             return np.empty((0, self.dimensions), np.float32)
         batches = (texts[at : at + BATCH_TEXTS] for at in range(0, len(texts), BATCH_TEXTS))

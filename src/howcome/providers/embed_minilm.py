@@ -29,13 +29,6 @@ class MiniLmEmbedder:
     Each text is run by itself: the int8 form scales its activations by the whole input, so in a batch of 16 the vectors
     of the same text differ (cosine .99, as much as int8 costs at all), and no core time is saved (2.3 s against 2.8 s
     for 160 texts, whose padding is computed, too). So equal texts have equal vectors, whenever they are embedded.
-
-    Args:
-        model: A whole model (`minilm_cache`).
-        threads: Texts that are embedded at the same time, each on one core.
-
-    Raises:
-        ProviderError: onnxruntime or the tokenizer cannot load it.
     """
 
     def __init__(self, model: Model, threads: int = 1) -> None:
@@ -44,11 +37,7 @@ class MiniLmEmbedder:
         self._session = _session(model)
 
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        """One unit row a text, in their order. Of a text the first 256 tokens are read.
-
-        Raises:
-            ProviderError: the model gives no vectors.
-        """
+        """One unit row a text, in their order. Of a text the first 256 tokens are read."""
         rows = np.empty((len(texts), self.dimensions), np.float32)
         for place, row in enumerate(self._vectors(texts)):
             rows[place] = row

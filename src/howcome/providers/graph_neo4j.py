@@ -54,9 +54,6 @@ class Neo4jGraph:
         password: Shown nowhere; '' where the server wants none.
         root_of: The root of a project, by its row id; '' when there is no such project.
         limit_s: How long one question may take.
-
-    Raises:
-        ProviderError: the address cannot be used; MissingError when the package is not here.
     """
 
     def __init__(self, url: str, user: str, password: str, root_of: Callable[[int], str], limit_s: float = 2.0) -> None:
@@ -69,11 +66,7 @@ class Neo4jGraph:
         self._files: list[tuple[str, str]] = []
 
     def files_called(self, project_id: int, names: Collection[str], stems: Collection[str]) -> list[tuple[int, str]]:
-        """Files (row id, path) with one of these names or stems, in the order of their paths.
-
-        Raises:
-            ProviderError: the server does not answer, or something else.
-        """
+        """Files (row id, path) with one of these names or stems, in the order of their paths."""
         root = self._root_of(project_id).rstrip("/")
         if not root or not (names or stems):
             return []
@@ -83,11 +76,7 @@ class Neo4jGraph:
         return [(self._row(project, path), path) for project, path in files]
 
     def neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
-        """The files that these import, and those that import these, each pair once; rows are those given before.
-
-        Raises:
-            ProviderError: the server does not answer, or something else.
-        """
+        """The files that these import, and those that import these, each pair once; rows are those given before."""
         files = [list(self._files[row - 1]) for row in rows]
         if not files:
             return []
@@ -107,11 +96,7 @@ class Neo4jGraph:
         return row
 
     def _ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[list[Any]]:
-        """The rows of an answer.
-
-        Raises:
-            ProviderError: the server does not answer, or says no.
-        """
+        """The rows of an answer."""
         from neo4j import Query, RoutingControl
         from neo4j.exceptions import AuthError, DriverError, Neo4jError
 

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from email.message import Message
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from howcome.errors import ProviderError
@@ -52,15 +52,7 @@ class TryLaterError(ProviderError):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """What is sent is private: it goes to no address that the settings do not name."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> None:
+    def redirect_request(self, *_: object) -> None:
         """None: the redirect is raised as an error."""
 
 
@@ -107,9 +99,6 @@ class Endpoint:
         url: http or https, without a user's name in it.
         key: Sent as a bearer token when not empty.
         setting: What the settings begin with that name the endpoint, for messages: `<setting>_url` and so on.
-
-    Raises:
-        ProviderError: the address or the key cannot be used.
     """
 
     def __init__(self, url: str, key: str = "", *, setting: str = "embedding") -> None:
@@ -133,10 +122,6 @@ class Endpoint:
 
     def post(self, value: Mapping[str, object], deadline: float) -> bytes:
         """The whole answer to a value.
-
-        Args:
-            value: Sent as JSON.
-            deadline: `time.monotonic()` by which the answer has to be here.
 
         Raises:
             RefusedError: it says no, redirects, or says more than 32 MB.
@@ -192,16 +177,7 @@ class Endpoint:
 
 
 def status_error(status: int, headers: Headers, said: str, shown: str, setting: str, key_setting: str) -> ProviderError:
-    """What a status of 300 and more means.
-
-    Args:
-        status: Of HTTP.
-        headers: Of the answer.
-        said: The beginning of its body, in one line, without the key.
-        shown: The address, as messages show it.
-        setting: What the settings begin with that name the endpoint.
-        key_setting: The setting that names the variable of its key.
-    """
+    """What a status of 300 and more means."""
     if 300 <= status < 400:
         target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
         return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)

@@ -30,18 +30,7 @@ GRAPH_LIMIT_S = 2.0
 def open_model(
     settings: Settings, ledger: Ledger, purpose: str, *, limit_s: float = SEARCH_LIMIT_S, limit_setting: str = ""
 ) -> MeteredModel | None:
-    """The language model of the settings; None when it is off. It is not asked for anything yet.
-
-    Args:
-        settings: Which one, and what it may spend a day.
-        ledger: Where each call is reserved: the store.
-        purpose: What it is asked for: one of the four of `domain.spending`.
-        limit_s: How long one `complete` may take.
-        limit_setting: The setting that says so, for messages.
-
-    Raises:
-        ProviderError: a setting is missing or wrong; the message names it.
-    """
+    """The language model of the settings; None when it is off. It is not asked for anything yet."""
     adapter = open_adapter(settings)
     if adapter is None:
         return None
@@ -53,11 +42,7 @@ def open_model(
 
 
 def open_adapter(settings: Settings) -> ModelAdapter | None:
-    """How the model of the settings is asked; None when it is off, and within an agent that howcome itself started.
-
-    Raises:
-        ProviderError: a setting is missing or wrong, or a package or program is not here.
-    """
+    """How the model of the settings is asked; None when it is off, and within an agent that howcome itself started."""
     if settings.llm == "off" or os.environ.get(ACTIVE):
         return None
     if settings.llm == "claude":
@@ -81,16 +66,7 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
 def open_graph(
     settings: Settings, root_of: Callable[[int], str], *, limit_s: float = GRAPH_LIMIT_S
 ) -> Neo4jGraph | None:
-    """The graph server of the settings; None when there is none. It is not asked for anything yet.
-
-    Args:
-        settings: Which one.
-        root_of: The root of a project, by its row id; '' when there is no such project.
-        limit_s: How long it may take for one question.
-
-    Raises:
-        ProviderError: a setting is missing or wrong; the message names it.
-    """
+    """The graph server of the settings; None when there is none. It is not asked for anything yet."""
     if not settings.graph_url:
         return None
     from howcome.providers.graph_neo4j import Neo4jGraph
@@ -100,11 +76,7 @@ def open_graph(
 
 
 def _secret(variable: str, setting: str) -> str:
-    """What a variable holds; '' when none is named.
-
-    Raises:
-        ProviderError: it is named and holds nothing.
-    """
+    """What a variable holds; '' when none is named."""
     found = os.environ.get(variable, "").strip() if variable else ""
     if variable and not found:
         raise ProviderError(f"the variable {variable}, which {setting} names, is not set here: export it")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from howcome.domain.spending import Usage
+from howcome.domain.spending import Usage, as_count
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError
 
@@ -46,24 +47,33 @@ class Reply(NamedTuple):
     usage: Usage
 
 
-class ModelAdapter(Protocol):
-    """One provider's way to ask one model. Safe to be asked by several threads."""
+READ_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""What Anthropic's answers call what was read: from a cache, too."""
 
-    provider: str
-    model: str
-    overhead_tokens: int
+
+def usage_of(said: object, read: Sequence[str], written: str, cost_usd: float | None = None) -> Usage:
+    """What an answer says that it used: tokens that were read, by their names (one at least), and that were written."""
+    if not isinstance(said, dict):
+        return Usage(cost_usd=cost_usd)
+    counts = [as_count(said.get(name)) for name in read]
+    tokens_in = sum(count or 0 for count in counts) if counts[0] is not None else None
+    return Usage(tokens_in, as_count(said.get(written)), cost_usd)
+
+
+class ModelAdapter(ABC):
+    """One provider's way to ask one model. Safe to be asked by several threads.
+
+    `name` is provider and model; `shown` where it is, as messages show it: without a key.
+    """
+
+    provider = ""
+    overhead_tokens = 0
     """What the provider adds to our words, at most or nearly so: reserved with each call."""
 
-    @property
-    def name(self) -> str:
-        """Provider and model."""
-        ...
+    def __init__(self, model: str, shown: str) -> None:
+        self.model, self.shown, self.name = model, shown, f"{self.provider}:{model}"
 
-    @property
-    def shown(self) -> str:
-        """Where it is, as messages show it: without a key."""
-        ...
-
+    @abstractmethod
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call: nothing is asked twice.
 
@@ -117,18 +127,7 @@ class CutShortError(DeclinedError):
 def require_whole(
     reply: Reply, schema: Mapping[str, object], model: str, most_tokens: int, *, is_early: bool = False
 ) -> None:
-    """Refuses an answer that was cut at a limit and is no whole object.
-
-    Args:
-        reply: The answer.
-        schema: What its shape has to be.
-        model: Whose it is.
-        most_tokens: What it may have.
-        is_early: Whether that was not reached: then the limit is another one, mostly a context that is full.
-
-    Raises:
-        CutShortError: it is none.
-    """
+    """Refuses an answer that was cut at a limit and is no whole object."""
     if answer_in(reply.said, schema)[0] is None:
         raise CutShortError(model, most_tokens, reply.usage, is_early=is_early)
 
@@ -150,11 +149,7 @@ def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object
 
 
 def object_in(data: bytes, whose: str, setting: str) -> dict[str, Any]:
-    """The JSON object that an answer is.
-
-    Raises:
-        ProviderError: it is none: nobody who answers so is a language model.
-    """
+    """The JSON object that an answer is."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

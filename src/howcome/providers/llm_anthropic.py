@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from howcome.domain.spending import Usage, as_count
 from howcome.errors import MissingError, ProviderError
 from howcome.providers.http_post import (
     CLOSE_S,
@@ -26,12 +25,21 @@ from howcome.providers.http_post import (
     seconds_left,
     status_error,
 )
-from howcome.providers.llm_adapter import MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, object_in, require_whole
+from howcome.providers.llm_adapter import (
+    MOST_ANSWER_TOKENS,
+    READ_TOKENS,
+    DeclinedError,
+    ModelAdapter,
+    Reply,
+    Turn,
+    object_in,
+    require_whole,
+    usage_of,
+)
 
 if TYPE_CHECKING:
     import httpx2
 
-    from howcome.providers.llm_adapter import ModelAdapter
 
 PACKAGE = "anthropic"
 """The package, and the extra of howcome that brings it."""
@@ -39,22 +47,10 @@ PACKAGE = "anthropic"
 DEFAULT_URL = "https://api.anthropic.com"
 _TOOL = "answer"
 _KEY_SETTING = "llm_key_env"
-_USED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class AnthropicLanguageModel:
-    """Asks the API; an answer is the input of the one tool that the model may and must call.
-
-    Args:
-        url: The API's address; '' is Anthropic's own.
-        model: The model's name.
-        key: The API key; shown nowhere.
-        most_tokens: What an answer may have at most.
-
-    Raises:
-        ProviderError: the address, the key or the model is missing or cannot be used; MissingError when the package is
-            not here.
-    """
+class AnthropicLanguageModel(ModelAdapter):
+    """Asks the API; an answer is the input of the one tool that the model may and must call."""
 
     provider = "anthropic"
     overhead_tokens = 700
@@ -66,18 +62,13 @@ class AnthropicLanguageModel:
         if not key:
             raise ProviderError('llm = "anthropic" needs a key: set llm_key_env to the variable that holds it')
         self._url = (url.strip() or DEFAULT_URL).rstrip("/").removesuffix("/messages").removesuffix("/v1")
-        self.shown = Endpoint(self._url, key, setting="llm").shown
+        super().__init__(model, Endpoint(self._url, key, setting="llm").shown)
         if find_spec(PACKAGE) is None:
             raise MissingError(f'llm = "anthropic" needs the package {PACKAGE}', f"pip install {PACKAGE}")
-        self.name, self.model, self._key = f"anthropic:{model}", model, key
-        self._most_tokens = most_tokens
+        self._key, self._most_tokens = key, most_tokens
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
-        """One call.
-
-        Raises:
-            ProviderError: as the port says.
-        """
+        """One call."""
         limit_s = seconds_left(deadline)
         import anthropic
         import httpx2
@@ -123,13 +114,9 @@ class AnthropicLanguageModel:
         )
 
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
-        """What the model said, and what it used.
-
-        Raises:
-            ProviderError: it is no such API; DeclinedError when the model declines.
-        """
+        """What the model said, and what it used."""
         answer = object_in(data, self.shown, "llm_url")
-        usage, blocks = _usage(answer.get("usage")), answer.get("content")
+        usage, blocks = usage_of(answer.get("usage"), READ_TOKENS, "output_tokens"), answer.get("content")
         if answer.get("stop_reason") == "refusal":
             raise DeclinedError(f"{self.model} declines to answer", usage)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
@@ -161,16 +148,3 @@ def _bounded(inner: httpx2.SyncByteStream, deadline: float) -> httpx2.SyncByteSt
             inner.close()
 
     return Bounded()
-
-
-def _usage(said: object) -> Usage:
-    """What an answer says that it used: what was read from a cache was read, too."""
-    if not isinstance(said, dict):
-        return Usage()
-    read = [as_count(said.get(name)) for name in _USED]
-    tokens_in = sum(count or 0 for count in read) if read[0] is not None else None
-    return Usage(tokens_in, as_count(said.get("output_tokens")))
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = AnthropicLanguageModel

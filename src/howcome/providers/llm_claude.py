@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from howcome.domain.spending import Usage, as_cost, as_count
+from howcome.domain.spending import as_cost
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError, in_one_line
-from howcome.providers.llm_adapter import INSTRUCTION, MOST_ANSWER_TOKENS, DeclinedError, Reply, Turn, as_one, object_in
+from howcome.providers.llm_adapter import (
+    INSTRUCTION,
+    MOST_ANSWER_TOKENS,
+    READ_TOKENS,
+    DeclinedError,
+    ModelAdapter,
+    Reply,
+    Turn,
+    as_one,
+    object_in,
+    usage_of,
+)
 from howcome.providers.program import find_program, run_program
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
 
 SETTINGS: Mapping[str, object] = {"disableAllHooks": True, "autoMemoryEnabled": False}
 ARGUMENTS = (
@@ -31,39 +39,23 @@ VARIABLES: Mapping[str, str] = {
     "CLAUDE_CODE_SKIP_PROMPT_HISTORY": "1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "0",
 }  # fmt: skip
-_USED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class ClaudeLanguageModel:
-    """Starts the program, hands it the words on standard input, and ends all that it started.
-
-    Args:
-        command: Its name on PATH, or its path.
-        model: The model, as the program names it; '' is the one that it takes by itself.
-        most_tokens: What an answer may have at most.
-        home: HOWCOME_HOME: the empty folder that it works in is made there, where nobody else writes.
-
-    Raises:
-        ProviderError: there is no such program.
-    """
+class ClaudeLanguageModel(ModelAdapter):
+    """Starts the program, hands it the words on standard input, and ends all that it started."""
 
     provider = "claude"
     overhead_tokens = 1500
     """What the program adds: some 600 tokens of surroundings (2.1.329), 2,000 of requests to warm up (2.0.76)."""
 
     def __init__(self, command: str, model: str, home: str, most_tokens: int = MOST_ANSWER_TOKENS) -> None:
-        self.shown, self._home = find_program(command, self.provider), home
+        super().__init__(model or "default", find_program(command, self.provider))
+        self._home = home
         self._variables = {**VARIABLES, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(most_tokens)}
-        self.model = model or "default"
-        self.name = f"claude:{self.model}"
         self._model = ("--model", model) if model else ()
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
-        """One call: one process, which has ended when this returns.
-
-        Raises:
-            ProviderError: as the port says.
-        """
+        """One call: one process, which has ended when this returns."""
         words = [self.shown, *ARGUMENTS, *self._model, "--system-prompt", INSTRUCTION + json.dumps(schema)]
         code, said, complaint = run_program(words, as_one(turns), self._home, deadline, self._variables)
         if code and not said.strip():
@@ -71,12 +63,10 @@ class ClaudeLanguageModel:
         return self._reply(object_in(said, self.shown, "llm_command"), code)
 
     def _reply(self, answer: Mapping[str, Any], code: int) -> Reply:
-        """What the model said, and what it used.
-
-        Raises:
-            ProviderError: it is no answer of this program's; RefusedError when it says that it failed.
-        """
-        usage, said = _usage(answer), answer.get("result")
+        """What the model said, and what it used."""
+        said = answer.get("result")
+        cost_usd = as_cost(answer.get("total_cost_usd"))  # its own reckoning, also where a subscription pays
+        usage = usage_of(answer.get("usage"), READ_TOKENS, "output_tokens", cost_usd)
         if answer.get("stop_reason") == "refusal":
             raise DeclinedError(f"{self.model} declines to answer", usage)
         if code or answer.get("is_error"):
@@ -86,17 +76,3 @@ class ClaudeLanguageModel:
         if not isinstance(said, str):
             raise ProviderError(f"{self.shown} does not answer as `claude -p` does; check llm_command")
         return Reply(said, usage)
-
-
-def _usage(answer: Mapping[str, Any]) -> Usage:
-    """What the program says that a call used; the cost is its own reckoning, also where a subscription pays."""
-    said, cost_usd = answer.get("usage"), as_cost(answer.get("total_cost_usd"))
-    if not isinstance(said, dict):
-        return Usage(cost_usd=cost_usd)
-    read = [as_count(said.get(name)) for name in _USED]
-    tokens_in = sum(count or 0 for count in read) if read[0] is not None else None
-    return Usage(tokens_in, as_count(said.get("output_tokens")), cost_usd)
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = ClaudeLanguageModel

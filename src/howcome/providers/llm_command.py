@@ -5,36 +5,28 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from howcome.domain.spending import Usage
 from howcome.errors import ProviderError
 from howcome.providers.http_post import RefusedError, in_one_line
-from howcome.providers.llm_adapter import INSTRUCTION, NotYetError, Reply, Turn, as_one
+from howcome.providers.llm_adapter import INSTRUCTION, ModelAdapter, NotYetError, Reply, Turn, as_one
 from howcome.providers.program import find_program, run_program
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
 
 _DEFAULT = "claude"
 LATER = 75
 """The exit code (EX_TEMPFAIL of sysexits.h) by which it says that it will have an answer, and has none yet."""
 
 
-class CommandLanguageModel:
+class CommandLanguageModel(ModelAdapter):
     """Starts the program, hands it the words on standard input, and ends all that it started.
 
     Args:
         command: The program and its arguments, with quotes as in a shell; no shell reads them.
         model: What it is called in the ledger; '' is the program's name.
         home: HOWCOME_HOME.
-
-    Raises:
-        ProviderError: there is no such program.
     """
 
     provider = "command"
-    overhead_tokens = 0
 
     def __init__(self, command: str, model: str, home: str) -> None:
         try:
@@ -45,10 +37,8 @@ class CommandLanguageModel:
             raise ProviderError(
                 'llm = "command" needs a program: set llm_command (for this one there is llm = "claude")'
             )
-        self.shown, self._home = find_program(program, self.provider), home
-        self._words = [self.shown, *arguments]
-        self.model = model or program.rpartition("/")[2]
-        self.name = f"{self.provider}:{self.model}"
+        super().__init__(model or program.rpartition("/")[2], find_program(program, self.provider))
+        self._home, self._words = home, [self.shown, *arguments]
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call: one process, which has ended when this returns. It does not say what it used: that is as reserved.
@@ -65,7 +55,3 @@ class CommandLanguageModel:
         if code:
             raise RefusedError(f"{self.shown} ends with {code}: {reason}")
         return Reply(said.decode("utf-8", "replace"), Usage())
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = CommandLanguageModel

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
-from howcome.domain.spending import Usage, as_cost, as_count
+from howcome.domain.spending import as_cost
 from howcome.errors import ProviderError
 from howcome.providers.http_post import Endpoint, RefusedError, TooLongError, in_one_line
 from howcome.providers.llm_adapter import (
@@ -14,34 +13,24 @@ from howcome.providers.llm_adapter import (
     MOST_ANSWER_TOKENS,
     DeclinedError,
     FormRefusedError,
+    ModelAdapter,
     Reply,
     Turn,
     object_in,
     require_whole,
+    usage_of,
 )
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
 
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN_FORM = (400, 404, 415, 422)
 """What endpoints say to a `response_format` that they do not know; some say it to a wrong model or path, too."""
 
 
-class HttpLanguageModel:
+class HttpLanguageModel(ModelAdapter):
     """Asks an endpoint; the answer's shape is asked for in the request where that is known.
 
     A failing or busy endpoint is not asked again: who asks can do without, or comes back later. A redirect is never
     followed: prompt and key go where the settings say, or nowhere.
-
-    Args:
-        url: The endpoint: a path that ends in `/v1` is completed.
-        model: The model's name there.
-        key: Sent as a bearer token when not empty; shown nowhere.
-        most_tokens: What an answer may have at most.
-
-    Raises:
-        ProviderError: the address or the key cannot be used.
     """
 
     provider = "http"
@@ -50,22 +39,13 @@ class HttpLanguageModel:
     def __init__(self, url: str, model: str, key: str = "", most_tokens: int = MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
-        self.name, self.model = f"http:{model}", model
         self._endpoint = Endpoint(_complete(url), key, setting="llm")
+        super().__init__(model, self._endpoint.shown)
         self._is_strict, self._is_doubtful = True, False
         self._most_tokens, self._limit_name = most_tokens, "max_tokens"
 
-    @property
-    def shown(self) -> str:
-        """The address, as messages show it."""
-        return self._endpoint.shown
-
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
-        """One call; an endpoint that does not know how to hold it to a schema is asked without the next time.
-
-        Raises:
-            ProviderError: as the port says.
-        """
+        """One call; an endpoint that does not know how to hold it to a schema is asked without the next time."""
         messages = [{"role": "system", "content": INSTRUCTION + json.dumps(schema)}]
         messages += [{"role": turn.role, "content": turn.text} for turn in turns]
         question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
@@ -92,13 +72,11 @@ class HttpLanguageModel:
         return self._reply(answer, schema)
 
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
-        """The message of an answer, and what it used.
-
-        Raises:
-            ProviderError: there is none: it is no such endpoint, or the model declines.
-        """
+        """The message of an answer, and what it used."""
         answer = object_in(data, self.shown, "llm_url")
-        usage = _usage(answer.get("usage"))
+        said = answer.get("usage")
+        cost_usd = as_cost(said.get("cost")) if isinstance(said, dict) else None  # most do not name it
+        usage = usage_of(said, ("prompt_tokens",), "completion_tokens", cost_usd)
         try:
             choice = answer["choices"][0]
             message = choice["message"]
@@ -116,14 +94,6 @@ class HttpLanguageModel:
         return reply
 
 
-def _usage(said: Any) -> Usage:  # noqa: ANN401 - any JSON
-    """What an answer says that it used; some endpoints name the cost, most do not."""
-    if not isinstance(said, dict):
-        return Usage()
-    tokens_in, tokens_out = as_count(said.get("prompt_tokens")), as_count(said.get("completion_tokens"))
-    return Usage(tokens_in, tokens_out, as_cost(said.get("cost")))
-
-
 def _complete(url: str) -> str:
     """The whole address."""
     plain = url.strip().rstrip("/")
@@ -133,7 +103,3 @@ def _complete(url: str) -> str:
         return plain + "/chat/completions"
     example = "http://localhost:11434/v1 or https://api.example.com/v1"
     raise ProviderError(f'llm = "http" needs an address that ends in /v1 in llm_url, such as {example}')
-
-
-if TYPE_CHECKING:
-    _: type[ModelAdapter] = HttpLanguageModel

@@ -91,11 +91,7 @@ def make_folder(home: str) -> str:
 
 
 def remove_models(home: str) -> list[str]:
-    """Removes every model that was built here, whole or not, by this version or another. Their names.
-
-    Raises:
-        ProviderError: the folder cannot be emptied.
-    """
+    """Removes every model that was built here, whole or not, by this version or another. Their names."""
     folder = models_folder(home)
     if not os.path.isdir(folder):
         return []
@@ -119,9 +115,6 @@ def build(weights: Weights, home: str) -> Model:
     """The model that weights make, built unless it is here; one process builds, others wait and take what it made.
 
     Takes some 3 seconds and 580 MB of memory.
-
-    Raises:
-        ProviderError: the weights cannot be used, a package is missing, or the folder cannot be written.
     """
     name = name_of(weights, home)
     try:

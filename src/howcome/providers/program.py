@@ -33,15 +33,7 @@ LOOK_S = 0.5
 
 
 def find_program(command: str, llm: str) -> str:
-    """The path of a program.
-
-    Args:
-        command: Its name on PATH, or its path.
-        llm: The value of `llm` that needs it, for the message.
-
-    Raises:
-        ProviderError: there is no such program.
-    """
+    """The path of a program."""
     found = shutil.which(os.path.expanduser(command))
     if found is None:
         what = f'llm = "{llm}" needs the program {command!r}'

@@ -23,9 +23,6 @@ def open_reranker(settings: Settings, ledger: Ledger | None = None) -> Reranker 
     Args:
         settings: Which one.
         ledger: Where a language model's calls are reserved; None: it will not be asked, only looked at.
-
-    Raises:
-        ProviderError: it cannot be had; MissingError when something has to be brought first.
     """
     if settings.rerank == "off":
         return None

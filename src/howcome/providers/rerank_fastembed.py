@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from howcome.providers.base import Reranker
 
 MAX_QUESTION_CHARS = 1000
 """These models read 512 tokens of question and passage together: a pasted log must leave room for the passage."""
@@ -51,11 +50,7 @@ class CrossEncoder:
         self._engine = _engine(model, folder)
 
     def scores(self, question: str, passages: Sequence[str]) -> Sequence[float]:
-        """How well each passage answers the question, in their order.
-
-        Raises:
-            ProviderError: it takes too long, or the model gives no numbers.
-        """
+        """How well each passage answers the question, in their order."""
         deadline = self._clock() + self._limit_s
         asked, found = _readable(question[:MAX_QUESTION_CHARS]), []
         for text in passages:
@@ -105,7 +100,3 @@ def _share(logit: float) -> float:
     """A logit as a number from 0 to 1: the logistic function, exact also far below 0, where many passages are."""
     grown = math.exp(-abs(logit))
     return 1.0 / (1.0 + grown) if logit >= 0 else grown / (1.0 + grown)
-
-
-if TYPE_CHECKING:
-    _: type[Reranker] = CrossEncoder

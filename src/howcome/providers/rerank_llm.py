@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from howcome.providers.base import LanguageModel, Reranker
+    from howcome.providers.base import LanguageModel
 
 MAX_QUESTION_CHARS = 1000
 MAX_PASSAGE_CHARS = 400
@@ -38,21 +38,13 @@ def _schema(count: int) -> Mapping[str, object]:
 
 
 class ModelReranker:
-    """Asks a language model.
-
-    Args:
-        model: Which one; its `timeout_s` is the deadline of a call.
-    """
+    """Asks a language model."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model, self.name = model, model.name
 
     def scores(self, question: str, passages: Sequence[str]) -> Sequence[float]:
-        """How well each passage answers the question, in their order; nothing is asked about no passage.
-
-        Raises:
-            ProviderError: it does not answer in time, in another shape, or for another number of passages.
-        """
+        """How well each passage answers the question, in their order; nothing is asked about no passage."""
         if not passages:
             return []
         lines = (f"[{place}] {_in_one_line(text, MAX_PASSAGE_CHARS)}" for place, text in enumerate(passages, 1))
@@ -69,7 +61,3 @@ class ModelReranker:
 def _in_one_line(text: str, most: int) -> str:
     """The beginning of a text without line ends: no passage can pass for the next one."""
     return " ".join(text.split())[:most]
-
-
-if TYPE_CHECKING:
-    _: type[Reranker] = ModelReranker

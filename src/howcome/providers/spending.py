@@ -26,7 +26,6 @@ from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, Turn, answer_in
 
 if TYPE_CHECKING:
-    from howcome.providers.base import LanguageModel
     from howcome.providers.llm_adapter import ModelAdapter
 
 ATTEMPTS = 2
@@ -129,11 +128,7 @@ class MeteredModel:
         return reply.said, value, problem
 
     def _reserve(self, tokens: int) -> int:
-        """The row of the call that is about to be made.
-
-        Raises:
-            OverBudgetError: it may not be made.
-        """
+        """The row of the call that is about to be made."""
         if self._caps.calls < 1 or self._caps.tokens < 1:  # the default: nothing is written for it
             raise OverBudgetError(f"{self.name} may spend nothing: set llm_daily_calls and llm_daily_tokens above 0")
         call = Call(self._purpose, self._adapter.provider, self._adapter.model, tokens)
@@ -176,7 +171,3 @@ def _reached_nobody(error: ProviderError) -> bool:
     """
     cause = error.__cause__
     return isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror)
-
-
-if TYPE_CHECKING:
-    _: type[LanguageModel] = MeteredModel

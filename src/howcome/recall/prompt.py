@@ -24,6 +24,7 @@ from howcome.recall.gate import (
     worth_saying,
 )
 from howcome.recall.rules import Before
+from howcome.recall.standing import GONE, standing
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
@@ -81,12 +82,16 @@ def recall(
         verdict.said = fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
         return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
+    lost_ms = store.injections.lost_before(session)
+    if lost_ms is not None and wanted.scope.project_id is not None:
+        ranked = _with_lost(store, situation, ranked, session, lost_ms, now_ms)
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
     for item in kept:
         is_weak = item.strength < threshold
         verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak else verdicts.OWN)
-    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
+    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session, lost_ms)]
+    kept = _latest(kept)
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
@@ -149,6 +154,7 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
     blocks = Blocks(store, settings, set(store.index.analyze(found.situation.text)))
     said = blocks.events([item for item in good if item.strength >= RECALL_SHARE * strongest], found.known)
     kept = [item for item in found.kept if item.strength >= RECALL_SHARE * strongest]
+    kept = [item for item in kept if standing(store, item.memory) != GONE]
     scores = {item.event.id: score for score, item in said if item.event is not None}
     told = blocks.memories(kept, session, scores)
     answered = found.answered(item.memory.row for _, item in told if item.memory is not None)
@@ -168,10 +174,19 @@ def _in_bites(
     for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
         verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
     weighed = worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked)
+    fit = [
+        item.memory
+        for item in found.kept
+        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
+    ]
+    gone = {memory.row for memory in fit if standing(store, memory) == GONE}
+    for row in gone:
+        verdict.hold(-row, verdicts.GONE)
+    fit_rows = {memory.row for memory in fit} - gone
     kept = [
         Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
         for item in found.kept
-        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
+        if item.memory.row in fit_rows
     ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
     rule = before.holds_prompt() if weighed or kept else ""
     if rule:
@@ -185,7 +200,7 @@ def _in_bites(
         else:
             verdict.gave(row_of(reminder), reminder)
             said.append(reminder)
-    answered = found.answered(row for item in said for row in item.rows) | found.known
+    answered = found.answered([*gone, *(row for item in said for row in item.rows)]) | found.known
     bites = Bites(store, found.situation, is_asked=is_asked)
     for chance, item in weighed:
         bite = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
@@ -240,13 +255,31 @@ def _cited(store: Store, memory: Memory) -> set[int]:
     return {event.row for ident in evidence for event in store.log.find(ident, limit=1)}
 
 
-def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
+def _latest(kept: Sequence[RankedMemory]) -> list[RankedMemory]:
+    """Memories without those that a later one of them contradicts, which is no less trusted."""
+    found = {item.memory.id: item.memory for item in kept}
+
+    def is_overruled(memory: Memory) -> bool:
+        others = [found[ident] for ident in memory.contradicts if ident in found]
+        trusted = [one for one in others if one.origin in (memory.origin, events.ORIGIN_USER)]
+        return any(_said_at(one) > _said_at(memory) for one in trusted)
+
+    return [item for item in kept if not is_overruled(item.memory)]
+
+
+def _said_at(memory: Memory) -> tuple[int, int]:
+    return memory.said_ms or memory.created_ms, memory.row
+
+
+def _is_pushed(store: Store, memory: Memory, session: str, lost_ms: int | None) -> bool:
     """Only what somebody or the agent said (the index may know it by an older origin), and in another session.
 
-    What was distilled from this session alone stands in its window as it was said.
+    What was distilled from this session alone stands in its window as it was said, until that has lost it.
     """
     if memory.status != OPEN or memory.origin not in events.PUSHED_ORIGINS:
         return False
+    if lost_ms is not None and (memory.said_ms or memory.created_ms) < lost_ms:
+        return True
     told = store.sessions.of_memory(memory.row)
     return memory.source == HAND or {told[event] for event in memory.evidence if event in told} != {session}
 
@@ -284,6 +317,23 @@ def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms:
         except (ProviderError, StoreError):  # a store that fails fails again, and says so
             pass
     return Searcher(store).search(situation, limit=RECALL_BREADTH, now_ms=now_ms)
+
+
+def _with_lost(
+    store: Store, situation: Situation, ranked: Sequence[Ranked], session: str, lost_ms: int, now_ms: int
+) -> list[Ranked]:
+    """Rows of other sessions with those of this one that its window has lost, best first."""
+    before_ms = min(lost_ms, situation.wanted.before_ms or lost_ms)
+    own = Filter(
+        situation.wanted.scope,
+        before_ms=before_ms,
+        sessions=store.sessions.named(session),
+        origins=situation.wanted.origins,
+    )
+    searcher = Searcher(store)
+    asked = searcher.situation(situation.text, own, breadth=RECALL_BREADTH, recent=situation.recent)
+    found = searcher.search(asked, limit=RECALL_BREADTH, now_ms=now_ms)
+    return sorted([*ranked, *found], key=lambda item: -item.score)
 
 
 def _memories(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[RankedMemory]:

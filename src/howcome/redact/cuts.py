@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from howcome.redact.rules import Rule
 from howcome.redact.view import MASK, View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.redact.rules import Rule
 
 _TOKEN = "[A-Za-z0-9+/=_.-]"
 # A line break with the number of the next line or its indentation, or the quotes of two strings with what joins them.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from howcome.redact.context_rules import is_secret_name_for
 from howcome.redact.keys import key_blocks
@@ -25,23 +26,17 @@ from howcome.redact.search import (
     Budget,
     Piece,
     Search,
+    Selection,
     bytes_of,
     cut_cost,
     pieces,
     selection,
 )
-from howcome.redact.second_opinion import SECOND, replaced
-from howcome.redact.view import normal_view, seen_of
+from howcome.redact.second_opinion import SECOND, Scan, replaced
+from howcome.redact.view import View, normal_view, seen_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from howcome.redact.search import Selection
-    from howcome.redact.second_opinion import Scan
-    from howcome.redact.view import View
-
-    Place = tuple[int, int, int]
-    """Where a secret begins and ends, and the number of its rule."""
+Place = tuple[int, int, int]
+"""Where a secret begins and ends, and the number of its rule."""
 
 TOO_DENSE = "too-dense"
 """In place of a rule's name: a piece of text with more candidates than can be looked at, taken out whole."""

@@ -11,20 +11,17 @@ import functools
 import importlib
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from howcome.redact.context_rules import CONTEXT_RULES
 from howcome.redact.cuts import Cuts
 from howcome.redact.rules import ENCODED_RULE, PROVIDER_RULES, Rule
 from howcome.redact.sums import SUM_RULES
 from howcome.redact.token_rules import TOKEN_RULES
+from howcome.redact.view import View
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from howcome.redact.view import View
-
-    Selection = Callable[[bytes], list[int]]
+Selection = Callable[[bytes], list[int]]
 
 FORMAT_RULES: tuple[Rule, ...] = (*PROVIDER_RULES, *TOKEN_RULES, *SUM_RULES, ENCODED_RULE)
 RULES: tuple[Rule, ...] = FORMAT_RULES + CONTEXT_RULES
@@ -294,11 +291,7 @@ def _break_after(data: bytes, place: int) -> int:
 
 
 def selection(engine: str) -> Selection:
-    """What says which rules hit some text: an automaton of google-re2, or ("re", or without it) their literals.
-
-    Raises:
-        ImportError: "re2" is asked for and not there.
-    """
+    """What says which rules hit some text: an automaton of google-re2, or ("re", or without it) their literals."""
     if engine != "re":
         try:
             return _select_by_automaton(importlib.import_module("re2"))

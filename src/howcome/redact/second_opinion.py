@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from howcome.errors import SettingsError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Scan = Callable[[str], list[tuple[int, int]]]
-    """The places of the secrets in a text."""
+Scan = Callable[[str], list[tuple[int, int]]]
+"""The places of the secrets in a text."""
 
 PACKAGE = "kingfisher-secret-scanner"
 MODULE = "kingfisher_sdk"

@@ -15,14 +15,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import string
+from collections.abc import Callable
 from typing import NamedTuple
 from zlib import crc32
 
 from howcome.redact.rules import INVENTED, Rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 

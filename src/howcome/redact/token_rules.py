@@ -10,14 +10,11 @@ from __future__ import annotations
 import random
 import re
 import string
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 from howcome.redact.rules import Rule, has_two_cases, is_mixed, is_scattered
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Token(NamedTuple):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.stored import Filter, Hit
-    from howcome.log.memory_rows import MemorySearch
+    from howcome.log.memory_search import MemorySearch
     from howcome.providers.base import Embedder, FloatVector
     from howcome.store.base import VectorRows, Vectors
 
@@ -44,6 +44,19 @@ class EmbeddedTurns:
             return self._rows.search(self._vector(text), wanted, limit) if self._rows.count else []
         except IndexDamagedError:  # `doctor` says so, and the worker's next pass makes it anew
             return []
+
+    def nearest(self, text: str, wanted: Filter) -> float:
+        """How far the nearest turn's cosine stands above the mean of all that are wanted; 0 where there are none.
+
+        Raises:
+            ProviderError: the text cannot be embedded.
+            StoreError: the index cannot be read now.
+        """
+        best = self.near(text, wanted, 1)
+        try:
+            return best[0].score - self._rows.level(self._vector(text), wanted) if best else 0.0
+        except IndexDamagedError:
+            return 0.0
 
     def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
         """The same cosine for some rows, those that have a vector.

@@ -1,11 +1,10 @@
-"""The store port: one log of events is the truth, searches are answered from indexes derived of it.
-
-Each part has its own port and is reached by its name: `store.log`, `store.index`, `store.memories`, …
-"""
+"""What callers of a store name: the store, each part of which is reached by its name, and vectors behind ports."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,94 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from howcome.domain.stored import Filter, Hit, Turn
-    from howcome.index.search_index import SearchIndex
-    from howcome.log.answers import Answers
-    from howcome.log.code_graph import CodeGraph
-    from howcome.log.command_rows import CommandRows
-    from howcome.log.distil_batch_rows import DistilBatchRows
-    from howcome.log.event_log import EventLog
-    from howcome.log.gate import Gate
-    from howcome.log.memory_rows import (
-        Candidates,
-        InStep,
-        KeptMemories,
-        Memories,
-        MemorySearch,
-        MemoryVectors,
-        Purging,
-        Reviews,
-    )
-    from howcome.log.rationale_rows import RationaleRows
-    from howcome.log.repositories import Accounts, Injections, Projects, Quarantine, Sessions
-    from howcome.log.spending import Spending
-    from howcome.log.text_rows import TextRows
 
     FloatVector: TypeAlias = NDArray[np.float32]
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-class Store(Protocol):
-    """What is remembered: the log, what is derived of it, and what is kept beside it, over one connection."""
-
-    path: str
-    gate: Gate | None
-
-    log: EventLog
-    index: SearchIndex
-
-    projects: Projects
-    sessions: Sessions
-    accounts: Accounts
-    quarantine: Quarantine
-    injections: Injections
-
-    memories: Memories
-    memory_search: MemorySearch
-    kept: KeptMemories
-    reviews: Reviews
-    purging: Purging
-
-    candidates: Candidates
-    memory_vectors: MemoryVectors
-    in_step: InStep
-    distil_batches: DistilBatchRows
-    rationales: RationaleRows
-    commands: CommandRows
-
-    code_graph: CodeGraph
-    spending: Spending
-    model_answers: Answers
-    texts: TextRows
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether nothing can be written."""
-        ...
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the database in the folder is still the one that is open: somebody may have put another there."""
-        ...
-
-    def meta(self, name: str) -> object:
-        """A value of the store itself."""
-        ...
-
-    def refresh(self) -> None:
-        """Lets the next search see what other processes have made searchable since."""
-        ...
-
-    def check_integrity(self) -> list[str]:
-        """What is wrong with the rows' file; [] when nothing."""
-        ...
-
-    def verify_indexes(self) -> list[str]:
-        """What is wrong with the files of the indexes, all of which are read; such an index is given up."""
-        ...
-
-    def close(self) -> None:
-        """Gives everything back."""
-        ...
+Store: TypeAlias = SqliteStore
 
 
 class VectorRows(Protocol):
@@ -114,6 +31,10 @@ class VectorRows(Protocol):
 
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
         """The rows nearest to a vector, best first; a hit's score is the cosine."""
+        ...
+
+    def level(self, query: FloatVector, wanted: Filter) -> float:
+        """The mean cosine of the rows that are wanted, or of enough of them."""
         ...
 
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
@@ -151,6 +72,10 @@ class Vectors(Protocol):
 
     def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
         """The turns nearest to a text, best first; a hit's score is the cosine."""
+        ...
+
+    def nearest(self, text: str, wanted: Filter) -> float:
+        """How far the nearest turn's cosine stands above the mean of all that are wanted."""
         ...
 
     def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:

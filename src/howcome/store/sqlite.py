@@ -16,71 +16,60 @@ import apsw
 from howcome.errors import StoreError, StoreNewerError
 from howcome.index.lexical_search import LexicalSearch
 from howcome.log.database import Database
-from howcome.log.driver import driver_errors
-from howcome.log.gated import GatedConnection
+from howcome.log.driver import GatedConnection, driver_errors
+from howcome.log.memories import Memories
+from howcome.log.memory_search import MemorySearch
 from howcome.log.place import database_path
+from howcome.log.projects import Projects
+from howcome.log.sessions import Accounts, Injections, Sessions
 from howcome.log.sqlite_batches import BatchWriter
 from howcome.log.sqlite_log import SqliteEventLog
-from howcome.log.sqlite_memories import SqliteMemories
-from howcome.log.sqlite_memory_search import SqliteMemorySearch
 from howcome.log.sqlite_opening import connect, files_of, user_version
-from howcome.log.sqlite_projects import SqliteProjects
-from howcome.log.sqlite_sessions import SqliteAccounts, SqliteInjections, SqliteSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.index.search_index import SearchIndex
     from howcome.log.answers import Answers
     from howcome.log.code_graph import CodeGraph
-    from howcome.log.command_rows import CommandRows
-    from howcome.log.distil_batch_rows import DistilBatchRows
-    from howcome.log.event_log import EventLog
-    from howcome.log.gate import Gate
-    from howcome.log.memory_rows import (
-        Candidates,
-        InStep,
-        KeptMemories,
-        Memories,
-        MemorySearch,
-        MemoryVectors,
-        Purging,
-        Reviews,
-    )
-    from howcome.log.rationale_rows import RationaleRows
-    from howcome.log.repositories import Accounts, Injections, Projects, Quarantine, Sessions
+    from howcome.log.commands import Commands
+    from howcome.log.distil_batches import DistilBatches
+    from howcome.log.distilled import Candidates, InStep, MemoryVectors
+    from howcome.log.event_log import EventLog, Gate
+    from howcome.log.kept import KeptMemories
+    from howcome.log.purging import Purging
+    from howcome.log.quarantine import Quarantine
+    from howcome.log.rationales import Rationales
+    from howcome.log.reviews import Reviews
     from howcome.log.spending import Spending
-    from howcome.log.text_rows import TextRows
-    from howcome.store.base import Store
+    from howcome.store.rewriting import Rewritings
 
 SCHEMA_VERSION = 21
 BUSY_TIMEOUT_MS = 5000
-FORMER_INDEX = "memories-1"
-"""Where memories had an index in files, until schema 15: it holds words of memories that may be purged by now."""
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")
 
 
 _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "quarantine": ("log.sqlite_quarantine", "SqliteQuarantine", ("_writer",)),
-    "reviews": ("log.sqlite_reviews", "SqliteReviews", ()),
-    "kept": ("log.sqlite_kept", "SqliteKept", ()),
-    "purging": ("log.sqlite_purging", "SqlitePurging", ()),
-    "candidates": ("log.sqlite_distilled", "SqliteCandidates", ()),
-    "memory_vectors": ("log.sqlite_distilled", "SqliteMemoryVectors", ()),
-    "in_step": ("log.sqlite_distilled", "SqliteInStep", ()),
-    "distil_batches": ("log.sqlite_distil_batches", "SqliteDistilBatches", ("_log",)),
-    "rationales": ("log.sqlite_rationale", "SqliteRationales", ()),
-    "commands": ("log.sqlite_commands", "SqliteCommands", ()),
-    "code_graph": ("log.sqlite_graph", "SqliteGraph", ()),
-    "spending": ("log.sqlite_spending", "SqliteSpending", ()),
-    "model_answers": ("log.sqlite_answers", "SqliteAnswers", ()),
-    "texts": ("store.sqlite_rewriting", "SqliteRewriting", ("_lexical", "purging")),
+    "quarantine": ("log.quarantine", "Quarantine", ("_writer",)),
+    "reviews": ("log.reviews", "Reviews", ()),
+    "kept": ("log.kept", "KeptMemories", ()),
+    "purging": ("log.purging", "Purging", ()),
+    "candidates": ("log.distilled", "Candidates", ()),
+    "memory_vectors": ("log.distilled", "MemoryVectors", ()),
+    "in_step": ("log.distilled", "InStep", ()),
+    "distil_batches": ("log.distil_batches", "DistilBatches", ("_log",)),
+    "rationales": ("log.rationales", "Rationales", ()),
+    "commands": ("log.commands", "Commands", ()),
+    "code_graph": ("log.code_graph", "CodeGraph", ()),
+    "spending": ("log.spending", "Spending", ()),
+    "model_answers": ("log.answers", "Answers", ()),
+    "texts": ("store.rewriting", "Rewritings", ("_lexical", "purging")),
 }
 """Parts that not every prompt needs: module, class, and what each is made with beside the database."""
 
 
 class SqliteStore:
-    """The parts of a store over one database; see `store.base.Store` for the contract."""
+    """The parts of a store over one database: the log, what is derived of it, and what is kept beside it."""
 
     quarantine: Quarantine
     reviews: Reviews
@@ -89,13 +78,13 @@ class SqliteStore:
     candidates: Candidates
     memory_vectors: MemoryVectors
     in_step: InStep
-    distil_batches: DistilBatchRows
-    rationales: RationaleRows
-    commands: CommandRows
+    distil_batches: DistilBatches
+    rationales: Rationales
+    commands: Commands
     code_graph: CodeGraph
     spending: Spending
     model_answers: Answers
-    texts: TextRows
+    texts: Rewritings
 
     def __init__(
         self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True, gate: Gate | None = None
@@ -119,10 +108,6 @@ class SqliteStore:
                 if is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older howcome's: make it writable once, to be migrated")
                 self._migrate(busy_ms)
-        if not is_read_only and os.path.isdir(former := os.path.join(folder, "index", FORMER_INDEX)):
-            from howcome.index.index_files import remove_index
-
-            remove_index(former)
         self._files = files_of(self.path)
         self._compose(self.database)
 
@@ -131,12 +116,12 @@ class SqliteStore:
         self._writer = BatchWriter(db)
         self.log: EventLog = (log := SqliteEventLog(db, self._writer))
         self.index: SearchIndex = (index := LexicalSearch(self.folder, log, lambda: self.is_current))
-        self.projects: Projects = SqliteProjects(db)
-        self.sessions: Sessions = SqliteSessions(db)
-        self.accounts: Accounts = SqliteAccounts(db)
-        self.injections: Injections = SqliteInjections(db)
-        self.memories: Memories = SqliteMemories(db)
-        self.memory_search: MemorySearch = SqliteMemorySearch(db)
+        self.projects = Projects(db)
+        self.sessions = Sessions(db)
+        self.accounts = Accounts(db)
+        self.injections = Injections(db)
+        self.memories = Memories(db)
+        self.memory_search = MemorySearch(db)
         self._log, self._lexical = log, index
 
     def __getattr__(self, name: str) -> object:
@@ -182,7 +167,7 @@ class SqliteStore:
         """
         from howcome.index.index_files import broken_files
 
-        index = self._lexical.lexical
+        index = self._lexical
         broken = [name for folder in index.folders for name in broken_files(folder)]
         if not broken:
             return []
@@ -207,7 +192,7 @@ class SqliteStore:
                 )
             _apply(self.connection, version, SCHEMA_VERSION)
             if not version and self.gate is not None:  # an older store says nothing: its texts are to be gated again
-                from howcome.store.sqlite_rewriting import RULES_VERSION
+                from howcome.store.rewriting import RULES_VERSION
 
                 self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
 
@@ -227,11 +212,7 @@ class SqliteStore:
 
 
 def create_database(path: str, version: int = SCHEMA_VERSION) -> None:
-    """Makes an empty database (0600) of a schema's version.
-
-    Raises:
-        StoreNewerError: this howcome does not know the version.
-    """
+    """Makes an empty database (0600) of a schema's version."""
     if version > SCHEMA_VERSION:
         raise StoreNewerError(f"it has schema {version}, this howcome knows {SCHEMA_VERSION}: upgrade howcome")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -250,7 +231,3 @@ def _apply(connection: apsw.Connection, version: int, wanted: int) -> None:
         (os.urandom(32), int(time.time() * 1000)),
     )
     connection.pragma("user_version", wanted)
-
-
-if TYPE_CHECKING:
-    _: type[Store] = SqliteStore

@@ -10,24 +10,20 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from typing import Any
 
 import apsw
 
 from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreDamagedError, StoreError
-from howcome.log.driver import driver_errors
-from howcome.log.gated import GatedConnection
+from howcome.log.driver import GatedConnection, driver_errors
 from howcome.log.place import database_path
 from howcome.log.replacing import replace_database
 from howcome.log.sqlite_reads import unpack
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
 KIND = "damaged"
 """The folder that damaged databases are kept in."""
@@ -95,9 +91,6 @@ def salvage(home: str) -> Salvaged | None:
     """Puts a new database with what can be read in the place of a damaged one; None when it is not damaged.
 
     It must fail two integrity checks, while nobody else has it open.
-
-    Args:
-        home: The store's folder.
 
     Raises:
         StoreError: it is locked, or cannot be told to be damaged; nothing was changed.

@@ -5,7 +5,6 @@ its bytes. The agents' objects (`clients/`) say what is put where, `engine` puts
 `install_record` keeps what was there before, and the rest knows one kind of file or entry each.
 """
 
-from howcome.wiring import former
 from howcome.wiring.agents import (
     agent_of,
     elsewhere,
@@ -26,7 +25,6 @@ __all__ = [
     "PartState",
     "agent_of",
     "elsewhere",
-    "former",
     "hook_command",
     "hook_interpreter",
     "howcome_home",

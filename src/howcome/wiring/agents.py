@@ -20,11 +20,7 @@ from howcome.wiring.toml_entries import TomlEntries
 
 
 def agent_of(owner: Owner) -> Client:
-    """The agent that something is wired for.
-
-    Raises:
-        UsageError: It is not known here.
-    """
+    """The agent that something is wired for."""
     client = client_of(owner.agent)
     if client is None:
         raise UsageError(f"{owner.agent}: this howcome knows no such agent")
@@ -32,11 +28,7 @@ def agent_of(owner: Owner) -> Client:
 
 
 def parts_of(owner: Owner) -> list[Part]:
-    """What wires an agent in a scope.
-
-    Raises:
-        UsageError: The agent cannot be wired in that scope.
-    """
+    """What wires an agent in a scope."""
     agent = agent_of(owner)
     if owner.scope not in agent.wiring.scopes:
         raise UsageError(

@@ -75,11 +75,7 @@ def replace_file(before: Snapshot, data: bytes) -> None:
 
 
 def remove_file(before: Snapshot) -> None:
-    """Remove the file that `before` describes (the target of a link, never the link).
-
-    Raises:
-        FileChangedError: The file is no longer what `before` says.
-    """
+    """Remove the file that `before` describes (the target of a link, never the link)."""
     _require_unchanged(before)
     os.unlink(before.target)
     with suppress(OSError):  # some file systems refuse it; it is gone

@@ -9,14 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from howcome.clients.registry import DEFAULT
-from howcome.clients.wiring import SERVER, Install, directory
+from howcome.clients.wiring import Install, directory
 
-SERVERS = (SERVER, "recollect")
-"""The name of the MCP server in every agent's settings, and the former one."""
-
-_LAUNCHER = "howcome/launch.py"
-_LAUNCHERS = (_LAUNCHER, "howcome/present/launch.py", "recollect/present/launch.py")
-"""Also where it was, and under the product's former name: such hooks and servers are ours, made to start this one."""
+LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
+"""By these parts of a command it is known as one of ours: where the script is, and where it was."""
 
 _ISOLATED = ["-I", "-S", "-E"]
 _HARMLESS = ["2>/dev/null", "||", "true"]
@@ -55,19 +51,19 @@ def howcome_home() -> Path:
 
 def is_hook(command: str, event: str | None = None) -> bool:
     """Whether a shell command has the shape of our hooks' (of one event's, or of any)."""
-    words = _shell_words(command) if any(launcher in command for launcher in _LAUNCHERS) else []
+    words = _shell_words(command) if any(launcher in command for launcher in LAUNCHERS) else []
     if words[-3:] != _HARMLESS:
         return False
     words = words[:-3]
     words = words[:-2] if words[-2:-1] == ["--agent"] else words
     is_event = bool(words) and event in (None, words[-1])
-    return is_event and words[-5:-2] == _ISOLATED and words[-2].endswith(_LAUNCHERS)
+    return is_event and words[-5:-2] == _ISOLATED and words[-2].endswith(LAUNCHERS)
 
 
 def is_server(words: Sequence[object]) -> bool:
     """Whether words are our MCP server's command line."""
     launcher = words[-2] if len(words) > 1 else ""
-    return isinstance(launcher, str) and launcher.endswith(_LAUNCHERS) and words[-1] == "mcp"
+    return isinstance(launcher, str) and launcher.endswith(LAUNCHERS) and words[-1] == "mcp"
 
 
 def hook_interpreter(command: str) -> str | None:

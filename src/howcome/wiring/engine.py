@@ -79,13 +79,6 @@ def install(
 ) -> list[FileReport]:
     """Put all parts in place, or only say what would be done; a second call finds nothing to do.
 
-    Args:
-        owner: For whom.
-        parts: Where and what.
-        state_dir: HOWCOME_HOME, for the records.
-        force: Replace files of ours that their user edited (a backup is kept).
-        dry_run: Write nothing.
-
     Raises:
         LifecycleError: A file cannot be edited safely; nothing was written to it, nor to those after it.
     """

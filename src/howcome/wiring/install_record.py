@@ -16,15 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from howcome.clients.registry import DEFAULT
-from howcome.clients.wiring import HOOK, Entry
+from howcome.clients.wiring import Entry
 from howcome.files import write_whole
 from howcome.wiring.atomic_files import PRIVATE_DIRECTORY, digest, read_snapshot
 
 RECORD_VERSION = 2
-_FIRST_VERSION = 1
-"""Records of howcome 0.1: hooks of Claude Code's user settings only, under the key of their folder."""
-
 
 State = Literal["ok", "missing", "edited", "outdated", "invalid", "foreign"]
 """How something of ours stands in a file. Edited: its user changed it, and it works; outdated: it does not start this
@@ -76,8 +72,6 @@ class Records:
     def load(self, path: Path) -> Record | None:
         """The record of a file, or None when there is none that this version can read."""
         record = self._read(self._path(path))
-        if record is None:  # one that an earlier version kept of the folder's only file
-            record = self._read(self._first_path(path))
         return record if record and _place(Path(record.path)) == _place(path) else None
 
     def all(self) -> list[Record]:
@@ -104,15 +98,12 @@ class Records:
             for owner, entries in record.owners.items()
         ]
         write_whole(str(self._path(Path(record.path))), json.dumps(fields, indent=2).encode())
-        with suppress(OSError):
-            self._drop_first(record, with_backup=True)  # it is all in the new record
 
     def forget(self, record: Record, now: bytes | None) -> Path | None:
         """Drop the record, and the backup too if the file holds the same bytes now; else say where it is."""
         backup, path = self.backup_of(record), Path(record.path)
         with suppress(OSError):  # a record left behind does no harm
             is_back = now == record.original
-            self._drop_first(record, with_backup=is_back)
             self._path(path).unlink(missing_ok=True)
             if backup and is_back:
                 backup.unlink(missing_ok=True)
@@ -124,19 +115,7 @@ class Records:
         """Where the original is kept, if there was one."""
         if not record.existed or record.original is None:
             return None
-        sha256 = digest(record.original)
-        path = self._backup(_key(Path(record.path)), sha256)
-        first = self._backup(self._first_path(Path(record.path)).stem, sha256)
-        return first if not path.exists() and first.exists() else path
-
-    def _drop_first(self, record: Record, *, with_backup: bool) -> None:
-        """Drop an earlier version's record of the same file, and its backup where that is kept elsewhere or back."""
-        path = self._first_path(Path(record.path))
-        first = self._read(path)
-        if first and _place(Path(first.path)) == _place(Path(record.path)):
-            path.unlink()
-            if with_backup and record.original is not None:
-                self._backup(path.stem, digest(record.original)).unlink(missing_ok=True)
+        return self._backup(_key(Path(record.path)), digest(record.original))
 
     def keep(self, path: Path, data: bytes) -> Path:
         """Keep bytes that are about to be overwritten at their user's wish; where they are."""
@@ -148,9 +127,6 @@ class Records:
     def _path(self, path: Path) -> Path:
         return self.directory / f"{_key(path)}.json"
 
-    def _first_path(self, path: Path) -> Path:
-        return self.directory / f"{_digest_of(Path(os.path.realpath(path.parent)))}.json"
-
     def _backup(self, key: str, sha256: str) -> Path:
         return self.directory / f"{key}-{sha256[:16]}.original"
 
@@ -159,9 +135,7 @@ class Records:
             fields = json.loads(read_snapshot(path).data or b"{}")
             version, sha256 = fields.pop("version"), fields.pop("original_sha256")
             original = self._original(path.stem, sha256)
-            if version == RECORD_VERSION:
-                return _decoded(fields, original)
-            return _of_first_version(fields, original) if version == _FIRST_VERSION else None
+            return _decoded(fields, original) if version == RECORD_VERSION else None
         except (ValueError, TypeError, KeyError, AttributeError, NotADirectoryError):
             return None
 
@@ -185,11 +159,7 @@ def _place(path: Path) -> Path:
 
 
 def _key(path: Path) -> str:
-    return _digest_of(_place(path))
-
-
-def _digest_of(path: Path) -> str:
-    return digest(os.fsencode(path))[:16]
+    return digest(os.fsencode(_place(path)))[:16]
 
 
 def _decoded(fields: dict[str, object], original: bytes | None) -> Record:
@@ -199,11 +169,3 @@ def _decoded(fields: dict[str, object], original: bytes | None) -> Record:
         owners[Owner(**owned)] = tuple(entries)
     lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     return Record(original=original, owners=owners, **{**fields, **lists})  # type: ignore[arg-type]  # as above
-
-
-def _of_first_version(fields: dict[str, object], original: bytes | None) -> Record:
-    commands = fields.pop("commands")
-    entries = tuple(Entry(HOOK, ("hooks",), {"type": "command", "command": command}) for command in commands)  # type: ignore[attr-defined]
-    fields |= {"path": fields.pop("settings"), "owners": {Owner(DEFAULT): entries}}
-    lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-    return Record(original=original, **{**fields, **lists})  # type: ignore[arg-type]  # a wrong shape raises

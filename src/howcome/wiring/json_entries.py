@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from json import JSONDecodeError
 
-from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, Entry
-from howcome.wiring.commands import SERVERS, is_hook, is_server
+from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER, SERVER_ENTRY, Entry
+from howcome.wiring.commands import is_hook, is_server
 from howcome.wiring.install_record import State
 from howcome.wiring.json_text import Container, Item, JsonText, value_at
 
@@ -44,7 +44,7 @@ class JsonEntries:
         _require_shape(json)
         json = JsonText(_with_braces(text), comments=self.comments) if json.is_blank else json
         kept = {entry.place for entry in wanted}
-        obsolete = [entry for entry in before if entry.place not in kept and not _is_of_first_version(entry)]
+        obsolete = [entry for entry in before if entry.place not in kept]
         json = self._cut(json, obsolete, before, there_before)
         for entry in wanted:
             json = self._with_entry(json, entry, [*before, *wanted])
@@ -101,7 +101,7 @@ class JsonEntries:
             return
         events = {entry.path[-1] for entry in entries if entry.kind == HOOK}
         if events:
-            yield from self._our_handlers(json, events | ({""} if "hooks" in events else set()), known)
+            yield from self._our_handlers(json, events, known)
         for entry in entries:
             if entry.kind in (SERVER_ENTRY, ALLOWED):
                 yield from _by_path(json, entry, known)
@@ -111,7 +111,7 @@ class JsonEntries:
         if hooks is None:
             return
         for in_events, event in json.entries(hooks, dict):
-            if event.key not in events and "" not in events:
+            if event.key not in events:
                 continue
             outer = ((json.root, hooks), (in_events, event))
             for groups, group in json.entries(event, list):
@@ -250,7 +250,7 @@ def _is_our_handler(event: str, handler: object, known: Sequence[Entry]) -> bool
     if not isinstance(handler, dict):
         return False
     if handler.get("type") == "mcp_tool":
-        return handler.get("server") in SERVERS and handler.get("tool") == "hook"
+        return handler.get("server") == SERVER and handler.get("tool") == "hook"
     command = handler.get("command")
     if not isinstance(command, str) or handler.get("type", "command") != "command":
         return False
@@ -273,11 +273,6 @@ def _with_braces(text: str) -> str:
     """An object below what comments there are."""
     notes = text if text.strip() else ""
     return notes + ("\n" if notes and not notes.endswith("\n") else "") + "{}\n"
-
-
-def _is_of_first_version(entry: Entry) -> bool:
-    """Whether an entry is of a record that did not say which event it was for."""
-    return entry.kind == HOOK and len(entry.path) == 1
 
 
 # ---------------------------------------------------------------- refresh

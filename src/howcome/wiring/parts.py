@@ -5,36 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, TABLE, Entry
 from howcome.wiring.atomic_files import decoded, digest
-from howcome.wiring.install_record import Record, State
+from howcome.wiring.install_record import Record
 from howcome.wiring.json_entries import JsonEntries
+from howcome.wiring.toml_entries import TomlEntries
 
 KINDS = {HOOK: "hooks", SERVER_ENTRY: "MCP server", TABLE: "MCP server", ALLOWED: "permissions", NEEDED: "version"}
 """How each kind of entry is called to a user."""
 
 
-class Format(Protocol):
-    """How entries are read and written in one kind of file."""
-
-    def values(self, text: str) -> dict[str, object]:
-        """The file's values; raises a ValueError that names the place when the text is not valid."""
-
-    def merged(
-        self, text: str, wanted: Sequence[Entry], before: Sequence[Entry], there_before: Mapping[str, object]
-    ) -> str:
-        """The text with the wanted entries, each once."""
-
-    def stripped(self, text: str, ours: Sequence[Entry], there_before: Mapping[str, object]) -> str:
-        """The text without our entries."""
-
-    def has_hook(self, text: str, ours: Sequence[Entry]) -> bool:
-        """Whether a hook of ours is in the text."""
-
-    def state(self, text: str, entry: Entry, before: Sequence[Entry]) -> tuple[State, str]:
-        """How an entry stands there, and why."""
+Format = JsonEntries | TomlEntries
+"""How entries are read and written in one kind of file."""
 
 
 @dataclass(frozen=True)

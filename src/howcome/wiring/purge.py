@@ -71,11 +71,7 @@ def plan_purge(home: Path, *, for_others: bool = False) -> Purge:
 
 
 def require_deletable(plan: Purge) -> None:
-    """Refuse, before anything is done, to delete where nothing can be deleted.
-
-    Raises:
-        LifecycleError: A folder may not be written; it is named.
-    """
+    """Refuse, before anything is done, to delete where nothing can be deleted."""
     for folder in dict.fromkeys(os.path.dirname(path) for path in plan.files):
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise LifecycleError(
@@ -86,10 +82,6 @@ def require_deletable(plan: Purge) -> None:
 
 def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
     """Deletes what is planned and what comes meanwhile, folders as far as they are empty then.
-
-    Args:
-        plan: What was found.
-        wait_s: How long whoever works is waited for.
 
     Returns:
         The files that were deleted, as paths in the folder.
@@ -143,11 +135,7 @@ def _is_working(home: str) -> bool:
 
 
 def _require_gone(plan: Purge, problems: Mapping[str, str], number: int, *, is_over: bool) -> None:
-    """Nothing is said to be deleted that is there, or that somebody may be writing.
-
-    Raises:
-        LifecycleError: It says so.
-    """
+    """Nothing is said to be deleted that is there, or that somebody may be writing."""
     deleted = f"{counted(number, 'file')} of the memory {'was' if number == 1 else 'were'} deleted"
     left = plan.files
     stuck = [f"{path}: {problems[path]}" for path in left if path in problems]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-import pytest
-from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS, files, put, unwire, values, wire
+from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
 
 from howcome.wiring import Owner, install, parts_of
-from howcome.wiring.agents import inspect, recorded_owners
-from howcome.wiring.atomic_files import digest
+from howcome.wiring.agents import inspect
 
 
 def test_a_file_that_the_user_edited_stays(home: Path) -> None:
@@ -120,61 +117,3 @@ def test_inspect_without_a_record_looks_where_init_would_write(home: Path) -> No
     for record in (home / ".howcome" / "installs").iterdir():
         record.unlink()
     assert {found.state for found in inspect()} == {"ok"}
-
-
-# ---------------------------------------------------------------- installs of howcome 0.1
-
-
-def installed_by_the_first_version(home: Path, original: bytes | None) -> bytes:
-    """Hooks of an older howcome in the settings, with the record and backup that it kept; the file's bytes."""
-    put(home, {".claude/settings.json": original or b""})
-    commands = {event: f"/old/python -I -S -E /old/launch.py {event}" for event in EVENT_TIMEOUTS}
-    document = json.loads(original or b"{}")
-    for event, command in commands.items():
-        handler = {"type": "command", "command": command, "timeout": 9}
-        document.setdefault("hooks", {}).setdefault(event, []).append({"hooks": [handler]})
-    data = json.dumps(document, indent=2).encode()
-    key = digest(os.fsencode(os.path.realpath(home / ".claude")))[:16]
-    record = {
-        "settings": str(home / ".claude/settings.json"),
-        "existed": original is not None,
-        "mode": 0o644,
-        "written_sha256": [digest(data)],
-        "commands": sorted(commands.values()),
-        "created_directories": [],
-        "version": 1,
-        "original_sha256": None if original is None else digest(original),
-    }
-    files = {f".howcome/installs/{key}.json": json.dumps(record).encode(), ".claude/settings.json": data}
-    if original is not None:
-        files[f".howcome/installs/{key}-{digest(original)[:16]}.original"] = original
-    put(home, files)
-    return data
-
-
-@pytest.mark.parametrize(
-    "original", [b'{"model":"opus" , "hooks": {"Stop": []}}', None], ids=["with a file", "without"]
-)
-@pytest.mark.parametrize("refreshed", [True, False])
-def test_an_install_of_the_first_version_is_known(home: Path, original: bytes | None, *, refreshed: bool) -> None:
-    """Its commands are refreshed in place, and its backup is what uninstall restores; no old record stays."""
-    installed_by_the_first_version(home, original)
-    assert recorded_owners() == [Owner("claude-code")]
-    if refreshed:
-        wire("claude-code")
-        text = (home / ".claude/settings.json").read_text()
-        assert "/old/" not in text
-        assert text.count('"type": "command"') == len(EVENT_TIMEOUTS)
-        assert {found.state for found in inspect()} <= {"ok", "edited"}
-    unwire("claude-code")
-    kept = {} if original is None else {".claude/settings.json": original}
-    assert {name: data for name, data in files(home).items() if data is not None} == kept
-    assert not (home / ".howcome" / "installs").exists()
-
-
-def test_an_install_of_the_first_version_that_others_changed_is_cut(home: Path) -> None:
-    """Only its hooks go from a file that somebody else wrote since."""
-    data = installed_by_the_first_version(home, b"{}")
-    (home / ".claude/settings.json").write_bytes(json.dumps({**json.loads(data), "theirs": 1}).encode())
-    unwire("claude-code")
-    assert values(home / ".claude/settings.json") == {"theirs": 1}

@@ -1,0 +1,89 @@
+"""The ledger of commands: what failed in which way, and what then worked."""
+
+from __future__ import annotations
+
+import json
+
+from howcome.domain import events
+from howcome.domain.commands import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from howcome.domain.stored import Scope
+    from howcome.log.database import Database
+
+BEFORE = 60
+"""Calls and results before a new one that are looked at again: what failed there may be mended now."""
+
+NEWEST = 50
+_KINDS = tuple(events.KINDS.index(kind) for kind in (events.TOOL_CALL, events.TOOL_RESULT))
+_NEW = f"SELECT id, session_id FROM events WHERE id > ? AND id <= ? AND kind IN {_KINDS} ORDER BY id"  # noqa: S608 - numbers
+_BEFORE = (
+    f"SELECT id FROM events WHERE session_id = ?1 AND id <= ?2 AND kind IN {_KINDS}"  # noqa: S608 - numbers
+    f" ORDER BY order_ms DESC, id DESC LIMIT {BEFORE}"
+)
+_PUT = (
+    "INSERT INTO commands (call_id, form, exact, alike, fixed_by, fix) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET exact = excluded.exact, alike = excluded.alike,"
+    " fixed_by = coalesce(excluded.fixed_by, fixed_by),"
+    " fix = coalesce(excluded.fix, fix)"
+)
+_WITHIN = " JOIN events e ON e.id = c.call_id WHERE e.project_id = ?1 AND e.order_ms < coalesce(?2, 1 << 62)"
+_FAILED = (
+    "SELECT c.call_id, c.form, c.exact, c.alike,"  # noqa: S608 - fixed text
+    " CASE WHEN f.order_ms < coalesce(?2, 1 << 62) THEN c.fixed_by END, c.fix"
+    " FROM (SELECT * FROM commands WHERE exact IN (SELECT value FROM json_each(?3))"
+    " UNION SELECT * FROM commands WHERE alike IN (SELECT value FROM json_each(?3))"
+    " UNION SELECT * FROM commands WHERE form IN (SELECT value FROM json_each(?3)) AND exact IS NOT NULL) c"
+    f" LEFT JOIN events f ON f.id = c.fixed_by{_WITHIN} AND e.session_id NOT IN (SELECT value FROM json_each(?4))"
+    f" ORDER BY e.order_ms DESC, e.id DESC LIMIT {NEWEST}"
+)
+_WORKED = f"SELECT 1 FROM commands c{_WITHIN} AND c.form = ?3 AND c.exact IS NULL LIMIT 1"  # noqa: S608 - fixed text
+
+
+class Commands:
+    """Commands that ran, by numbers of their forms (`domain.commands.number`)."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def unread(self, limit: int) -> tuple[int, dict[int, list[int]]] | None:
+        """The next events that are not looked through, at most so many; None where there are none.
+
+        The last one's position, and by session the tool calls and results to look at, with those shortly before them.
+        """
+        mark = int((self._db.row("SELECT last_row FROM command_mark") or (0,))[0])
+        [(last,)] = self._db.rows(
+            "SELECT max(id) FROM (SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?)", (mark, limit)
+        )
+        sessions: dict[int, list[int]] = {}
+        for row, session in self._db.rows(_NEW, (mark, last or 0)):
+            sessions.setdefault(session, []).append(row)
+        for session, rows in sessions.items():
+            rows += [row for (row,) in self._db.rows(_BEFORE, (session, mark))]
+        return None if last is None else (last, sessions)
+
+    def record(self, runs: Sequence[Run], last_row: int) -> None:
+        """Keeps what ran, and that every event up to a position is looked through."""
+        with self._db.transaction():
+            self._db.executemany(
+                _PUT, [(run.call, run.form, run.exact, run.alike, run.fixed_by, run.fix) for run in runs]
+            )
+            self._db.execute(
+                "INSERT INTO command_mark VALUES (1, ?)"
+                " ON CONFLICT DO UPDATE SET last_row = max(last_row, excluded.last_row)",
+                (last_row,),
+            )
+
+    def failed(
+        self, scope: Scope, numbers: Collection[int], without: Collection[int], before_ms: int | None
+    ) -> list[Run]:
+        """A project's failures with one of some numbers (form, exact, alike), not of some sessions; newest first."""
+        values = (scope.project_id, before_ms, json.dumps([*numbers]), json.dumps([*without]))
+        return [Run(*row) for row in self._db.rows(_FAILED, values)]
+
+    def has_worked(self, scope: Scope, form: int, before_ms: int | None) -> bool:
+        """Whether a command has ever worked in a project."""
+        return self._db.row(_WORKED, (scope.project_id, before_ms, form)) is not None

@@ -1,0 +1,88 @@
+"""What becomes of memories: faded, contradicted, reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from howcome.domain.events import ORIGIN_USER
+from howcome.domain.memories import IMPORTED, Memory, Review
+from howcome.domain.stored import Scope
+from howcome.log.database import Database
+from howcome.log.memories import Memories
+from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_writing import MemoryWriter
+
+_REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
+
+
+class Reviews:
+    """Memories that fade, and pairs that may contradict each other."""
+
+    def __init__(self, db: Database) -> None:
+        self._db, self._memories, self._writer = db, Memories(db), MemoryWriter(db)
+
+    def fading(self, scope: Scope, max_reads: int) -> list[Memory]:
+        """Live memories of a scope, not pinned and read at most so often, those said longest ago first."""
+        where = "" if scope.is_everything else f" AND (project_id IS NULL OR {HOLDS.format('memories', '?2')})"
+        sql = (
+            f"SELECT id FROM memories WHERE {LIVE} AND pinned_ms IS NULL AND access_count <= ?1{where}"  # noqa: S608 - fixed text
+            " ORDER BY coalesce(said_ms, created_ms), id"
+        )
+        rows = [row for (row,) in self._db.rows(sql, (max_reads, *([] if scope.is_everything else [scope.project_id])))]
+        found = self._memories.by_row(rows)
+        return [found[row] for row in rows if row in found]
+
+    def waiting(self, scope: Scope, limit: int) -> list[Review]:
+        """Pairs of live memories of a scope that nobody settled, newest first; of imported ones the newer lives."""
+        older, newer = (" AND ".join(f"{name}.{part}" for part in LIVE.split(" AND ")) for name in ("o", "n"))
+        here = f"{HOLDS.format('n', '?2')} OR {HOLDS.format('o', '?2')}"
+        where = "" if scope.is_everything else f" AND (n.project_id IS NULL OR {here})"
+        sql = (
+            f"{_REVIEW} JOIN memories o ON o.id = r.older JOIN memories n ON n.id = r.newer"
+            f" WHERE r.settled_ms IS NULL AND {newer} AND ({older} OR r.reason = '{IMPORTED}'){where}"
+            " ORDER BY coalesce(n.said_ms, n.created_ms) DESC, r.id LIMIT ?1"
+        )
+        values = (limit, *([] if scope.is_everything else [scope.project_id]))
+        return [review for row in self._db.rows(sql, values) if (review := self._review(row))]
+
+    def get(self, row: int) -> Review | None:
+        """One pair, by its row id."""
+        found = self._db.row(f"{_REVIEW} WHERE r.id = ?", (row,))
+        return self._review(found) if found else None
+
+    def settle(self, row: int, now_ms: int) -> None:
+        """Somebody has looked at a pair."""
+        with self._db.transaction():
+            self._db.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, row))
+
+    def relate(self, taken: Iterable[tuple[int, int]], differing: Iterable[tuple[int, int, str]], now_ms: int) -> None:
+        """Of pairs of rows (older, newer) the newer takes the older's place; others are put up, with the reason."""
+        with self._db.transaction():
+            for older, newer in taken:
+                self._writer.take_place(older, newer)
+            for older, newer, reason in differing:
+                self._writer.put_up(older, newer, reason, now_ms)
+
+    def part(self, older: int, newer: int) -> None:
+        """What took the place of another gives it back."""
+        with self._db.transaction():
+            self._writer.change(older, "superseded_by = NULL")
+            self._writer.change(newer, "supersedes = NULL")
+
+    def accept(self, review: Review, now_ms: int, *, supersedes: bool) -> None:
+        """Makes an imported memory the user's, with its pin; with `supersedes` it takes the older one's place."""
+        older, newer = review.older, review.newer
+        with self._db.transaction():
+            pin = "pinned_ms = (SELECT pinned_ms FROM memory_reviews WHERE id = ?)"
+            self._writer.change(newer.row, f"origin = ?, {pin}", ORIGIN_NUMBERS[ORIGIN_USER], review.row)
+            if supersedes and older.row != newer.row and older.is_live:
+                self._writer.change(newer.row, "supersedes = ?", older.row)
+                self._writer.change(older.row, "superseded_by = ?", newer.row)
+            self._db.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, review.row))
+
+    def _review(self, row: tuple[int, int, int, str, int, int | None]) -> Review | None:
+        ident, older, newer, reason, found_ms, settled_ms = row
+        found = self._memories.by_row([older, newer])
+        if older not in found or newer not in found:
+            return None
+        return Review(ident, found[older], found[newer], reason, found_ms, settled_ms)
