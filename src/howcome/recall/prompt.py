@@ -174,20 +174,9 @@ def _in_bites(
     for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
         verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
     weighed = worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked)
-    fit = [
-        item.memory
-        for item in found.kept
-        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
-    ]
-    gone = {memory.row for memory in fit if standing(store, memory) == GONE}
-    for row in gone:
-        verdict.hold(-row, verdicts.GONE)
-    fit_rows = {memory.row for memory in fit} - gone
-    kept = [
-        Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
-        for item in found.kept
-        if item.memory.row in fit_rows
-    ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
+    most = min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit
+    kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
+    kept = kept[:most]
     rule = before.holds_prompt() if weighed or kept else ""
     if rule:
         for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
@@ -213,6 +202,26 @@ def _in_bites(
         answered.update(bite.rows)
         said.append(bite)
     return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
+
+
+def _fit(
+    store: Store, found: _Found, verdict: Verdict, *, is_asked: bool, is_beside: bool
+) -> tuple[list[Reminder], set[int]]:
+    """The memories that may be said, best first, and the rows of those whose files are gone."""
+    fit = [
+        item
+        for item in found.kept
+        if item.memory.row not in found.told and (is_asked or (is_beside and _is_telling(item)) or _is_sure(item))
+    ]
+    gone = {item.memory.row for item in fit if standing(store, item.memory) == GONE}
+    for row in gone:
+        verdict.hold(-row, verdicts.GONE)
+    said = [
+        Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
+        for item in fit
+        if item.memory.row not in gone
+    ]
+    return said, gone
 
 
 def _asked_once(store: Store, ranked: Sequence[Ranked]) -> list[Ranked]:
