@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from howcome.domain import bm25, events
 from howcome.domain.sources import COUNTERS, Batch, NewEvent, SourceState
-from howcome.domain.stored import EXCHANGES, FUZZY, NAMES, Hit, IndexRow, SessionSummary, StoredEvent, Turn, Weights
+from howcome.domain.stored import (
+    EXCHANGES,
+    FUZZY,
+    HOLDING,
+    NAMES,
+    Hit,
+    IndexRow,
+    SessionSummary,
+    StoredEvent,
+    Turn,
+    Weights,
+)
 from howcome.domain.text import STOP_WORDS, entities, with_extra_terms
 from howcome.errors import CursorMovedError
 from howcome.log.sqlite_reads import unpack
@@ -26,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from howcome.domain.stored import Filter, Scope
+    from howcome.domain.verdicts import KeptVerdict, PastVerdict
     from howcome.index.search_index import SearchIndex
     from howcome.log.event_log import Appended, EventLog
     from howcome.store.base import Store
@@ -337,10 +349,10 @@ class ToyIndex:
             said = event.search_text
             held = set(map(str.lower, entities(said)) if what == NAMES else self.analyze(said))
             held_worth = (worth for term, worth in weights.items() if _holds(held, term, is_fuzzy=what == FUZZY))
-            score = bm25.SATURATION * sum(held_worth)
+            score = (1.0 if what == HOLDING else bm25.SATURATION) * sum(held_worth)
             if not score or not all(held & set(group) for group in required):
                 continue
-            number = opening if what == EXCHANGES else row.position
+            number = opening if what in (EXCHANGES, HOLDING) else row.position
             if number not in hits or hits[number].score < score:
                 hits[number] = Hit(number, row.session, opening, max(event.ts_ms or 0, 0), score)
         return sorted(hits.values(), key=lambda hit: (-hit.score, hit.row))[:limit]
@@ -470,6 +482,10 @@ class ToySessions:
     def clients(self) -> list[str]:
         return sorted({client for _, client, _ in self._disk.sessions})
 
+    def steps(self, name: str, before_ms: int | None = None) -> int:
+        del name, before_ms
+        return 0
+
 
 class ToyAccounts:
     """How much there is."""
@@ -533,12 +549,31 @@ class ToyInjections:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
-    def record_events(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        del hook, now_ms
-        self._disk.injected += [(session, row) for row, _ in said]
+    def record(
+        self,
+        session: str,
+        hook: str,
+        now_ms: int,
+        events: Sequence[tuple[int, float]] = (),
+        memories: Sequence[tuple[int, float]] = (),
+        verdict: KeptVerdict | None = None,
+    ) -> None:
+        del hook, now_ms, memories, verdict
+        self._disk.injected += [(session, row) for row, _ in events]
 
-    def record_memories(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        pass
+    def verdicts(
+        self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int = -1
+    ) -> list[PastVerdict]:
+        del session, project_id, since_ms, limit
+        return []
+
+    def bites(self, session: str) -> tuple[int, dict[int, int]]:
+        del session
+        return 0, {}
+
+    def told_elsewhere(self, asked: bytes | None, session: str, since_ms: int) -> dict[int, int]:
+        del asked, session, since_ms
+        return {}
 
     def events_known(self, session: str) -> set[int]:
         copied = [self._disk.members.get(row, {}) for row in ToySessions(self._disk, ToyLog(self._disk)).named(session)]
@@ -546,6 +581,10 @@ class ToyInjections:
 
     def forget(self, session: str) -> None:
         self._disk.injected = [pair for pair in self._disk.injected if pair[0] != session]
+
+    def lost_before(self, session: str) -> int | None:
+        del session
+        return None
 
     def memories_known(self, session: str) -> set[int]:
         del session

@@ -19,6 +19,7 @@ from tests.mcp_server import INSTALLED, TYPED, McpServer
 from tests.processes import WITHOUT_OVERRIDE, ask, python, run
 from tests.warm import eventually
 
+from howcome.domain.text import tokens
 from howcome.present.render import HEADING, TAG
 from howcome.store.sqlite import SqliteStore
 
@@ -94,7 +95,9 @@ def test_a_search_is_an_index_and_its_ids_open_everything_else(server: McpServer
     """One line a hit with its cost; context, full text, the exchange and the way to it by its id."""
     hits = server.call("search_memory", query=QUESTION, limit=3)
     assert hits.text.startswith("3 hits")
-    assert len(re.findall(r"^ev-\w+ .* ~\d+ tok$", hits.text, re.MULTILINE)) == 3
+    lines = re.findall(r"^ev-\w+ \d{4}-\d\d-\d\d \.\d\d \w+ ~\d+ tok: .+$", hits.text, re.MULTILINE)
+    assert len(lines) == 3
+    assert all(tokens(line) <= 40 for line in lines)
     ident = found(server, QUESTION)
     around = server.call("get_context", id=ident, before=2, after=3)
     assert re.search(rf"^>{ident}", around.text, re.MULTILINE)
@@ -362,7 +365,8 @@ def test_hostile_text_cannot_leave_its_block(store_folder: Path, tmp_path: Path)
 def test_every_answer_is_bounded(store_folder: Path, tmp_path: Path) -> None:
     """Markup that grows fivefold when it is escaped, the largest limits, the longest wrong arguments."""
     claude = Claude("long")
-    records = [claude.user("windlass"), *(claude.text(f"windlass {n} " + "<&" * 60_000) for n in range(120))]
+    said = [(f"windlass {n}? " + "<&" * 90, f"windlass {n} " + "<&" * 60_000) for n in range(120)]
+    records = [record for asked, told in said for record in (claude.user(asked), claude.text(told))]
     ask("import", write(tmp_path / "long.jsonl", *records))
     with McpServer(cwd="/", environment={"CLAUDE_PROJECT_DIR": "/home/mara/harbour"}) as server:
         hits = server.call("search_memory", query="windlass", limit=100)

@@ -58,7 +58,7 @@ def test_a_memory_is_changed_by_its_id_not_by_a_letter_of_it(store_folder: Path,
             assert "write the whole id" in server.call("forget", id=beginning)
             assert "write the whole id" in server.call("update_memory", id=beginning, status="resolved")
         assert "is resolved now" in server.call("update_memory", id=ident[:12], status="resolved")
-        assert "  context  [resolved]  ~" in server.call("search_memory", query="gnomon")
+        assert " context [resolved] ~" in server.call("search_memory", query="gnomon")
         assert "is forgotten" in server.call("forget", id=ident)
 
 
@@ -97,7 +97,7 @@ def test_a_session_is_found_from_another_project_and_its_project_is_said(tmp_pat
     """As get_timeline and replay_session find it."""
     with McpServer(cwd=tmp_path) as server:
         hits = server.call("search_memory", query="redis", session="5f0c8a52")
-        assert "  /home/dev/tidepool  " in hits
+        assert " /home/dev/tidepool ~" in hits
         assert server.call("search_memory", query="redis").text.startswith("Nothing is stored of this project yet")
         assert server.call("search_memory", query="redis", session="5f0c8a52", limit=1).text.startswith("1 hit, ")
 

@@ -153,7 +153,7 @@ def test_vectors_of_another_model_are_not_compared(tmp_path: Path) -> None:
     """A new name begins anew, with other dimensions too; the old ones stay for who goes back."""
     with filled(tmp_path / "store", Synonyms()) as app:
         app.index.embed()
-    with opened(tmp_path / "store", Synonyms(dimensions=64, name="hashing-2")) as app:
+    with opened(tmp_path / "store", Synonyms(dimensions=128, name="hashing-2")) as app:
         assert "race" not in best(app, "thread safety")
         assert app.index.embed() == 6
         assert "race condition" in best(app, "thread safety")

@@ -126,6 +126,19 @@ def test_an_agent_supersedes_its_own_choice_and_not_a_persons(session: Session) 
     assert any(f"(contradicts {other[:12]})" in head for head in heads)
 
 
+def test_of_two_that_contradict_the_later_one_is_said_with_a_prompt(session: Session) -> None:
+    """Where both answer it, and the same party said them."""
+    told = [
+        session.app.memories.add(f"Tide tables are read {count} times an hour for the crane", project=session.folder)[0]
+        for count in (4, 9)
+    ]
+    assert session.app.memories.get(told[0].id).contradicts == [told[1].id]
+    found = session.app.search.recall(
+        "how often are tide tables read for the crane?", cwd=str(session.folder), session="new", recent=str
+    )
+    assert [one.memory.id for one in found if one.memory is not None] == [told[1].id]
+
+
 def test_wrong_and_never_again_is_one_call(session: Session) -> None:
     """No agent keeps it again, in other words either; a person may."""
     ident = kept(call(session, "remember", text="The tide poller waits 30s between reads"))

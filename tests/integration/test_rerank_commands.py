@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def test_the_explanation_accounts_for_what_the_reranker_changed(project: Path, j
     for hit in search(project, "--explain", QUESTION, **{**judge.settings, WEIGHT: "0.6"})["results"]:
         why = hit["explain"]
         assert why["tiers"]["rerank"] == {"score": float("tide" in hit["excerpt"]), "weight": 0.6}
-        changed = why["fused"] * why["adjustments"]["recency"] * why["adjustments"]["rerank"]
+        changed = why["fused"] * prod(why["adjustments"].values())
         assert changed == pytest.approx(hit["score"], abs=0.0005)
     done = run("search", "--explain", QUESTION, folder=project, environment={**os.environ, **judge.settings})
     assert done.returncode == 0, done.stderr

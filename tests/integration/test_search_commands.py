@@ -154,7 +154,7 @@ def test_a_resolved_memory_is_marked_in_a_list_of_answers() -> None:
     assert "resolved" not in says("search", "gnomon")
     run("update", ident, "--status", "resolved")
     assert ask("search", "gnomon")["results"][0]["status"] == "resolved"
-    assert "context  [resolved]" in says("search", "gnomon")
+    assert "  [resolved]  mem-" in says("search", "gnomon")
 
 
 def test_one_of_something_is_not_many(store_folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.processes import ask, run
 
-from howcome.retrieve.explain import is_one_edit
+from howcome.domain.text import is_one_edit
 from howcome.retrieve.memories import SPEAK_SHARE
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "claude-code"
@@ -53,8 +53,8 @@ def test_tiers_and_adjustments_make_the_score() -> None:
         for factor in why["adjustments"].values():
             changed *= factor
         assert changed == pytest.approx(hit["score"], abs=0.0005)
-        named = {"survival", "open", "level"} if hit["kind"] == "memory" else {"recency"}
-        assert set(why["adjustments"]) == named
+        named = {"survival", "open", "level"} if hit["kind"] == "memory" else {"recency", "answer"}
+        assert set(why["adjustments"]) - {"evidence"} <= named
         assert all(0 < factor <= 1.2 for factor in why["adjustments"].values())
         assert 0 <= why["strength"] <= 1
 
@@ -100,7 +100,7 @@ def test_sessions_are_explained_by_their_best_row() -> None:
 def test_people_read_it_under_each_hit() -> None:
     """Three lines at most, indented like the passage."""
     options = ("--all-projects", "-n", "2", "--type", "assistant_text", "--explain")
-    done = run("search", *options, "migraton flag redis whale")
+    done = run("search", *options, "migraton redis seen-set restart whale")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     why = [line for line in lines if line.startswith("    why: ")]

@@ -78,6 +78,32 @@ def test_it_reads_what_no_hook_saw_and_what_comes_later(transcripts: Path, store
     assert not (store_folder / "hook-errors.log").exists()
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_what_a_session_says_in_mid_turn_is_found_within_three_seconds(
+    transcripts: Path, store_folder: Path, *, is_new: bool
+) -> None:
+    """By another session's prompt, long before the next scan; whether the session was known before or not."""
+    claude = Claude("one")
+    path = write(transcripts / "one.jsonl", *claude.conversation(2))
+    with server(scan_every_s=600) as process:
+        eventually(lambda: events_in(store_folder) == 10 and lag_of(store_folder) == 0)
+        time.sleep(1.5)  # whatever follows its first scan
+        speaker = Claude("two", start=500) if is_new else claude
+        told = speaker.text("We chose NATS over Kafka to carry tide readings: it runs on the buoy itself.")
+        write(transcripts / "two.jsonl" if is_new else path, speaker.user("pick a broker"), told, append=not is_new)
+        started = time.monotonic()
+        asked = "what did we decide about Kafka and NATS for tide readings?"
+        fields = {"prompt": asked, "cwd": claude.cwd}
+
+        def is_said() -> bool:
+            done = hook("UserPromptSubmit", payload("UserPromptSubmit", transcripts / "b.jsonl", "b", **fields))
+            return b"runs on the buoy" in done.stdout
+
+        eventually(is_said, limit_s=10)
+        assert time.monotonic() - started < 3
+        assert end(process)
+
+
 def test_every_session_of_a_database_is_read(home: Path, store_folder: Path) -> None:
     """Not only the one that was spoken in last."""
     database = home / ".local" / "share" / "opencode" / "opencode.db"

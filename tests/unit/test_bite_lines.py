@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sessions import agent, session, user
 
+from howcome.domain.answering import cut
 from howcome.domain.stored import Reminder
-from howcome.recall.bites import MAX_BITE_CHARS, bite_lines, by_weight, cut, of_memory
+from howcome.recall.bites import MAX_BITE_CHARS, bite_lines, by_weight, of_memory
 
 NOON_MS = 1_773_921_600_000
 WEIGHTS = {"poller": 2.0, "gauge": 1.0}

@@ -11,6 +11,7 @@ import click
 from howcome.errors import UsageError
 from howcome.evaluate import redaction
 from howcome.evaluate.ablation import named
+from howcome.evaluate.answers import AnswerReport, measure_answers
 from howcome.evaluate.datasets import find_sets, kind_of, read_set
 from howcome.evaluate.figures import as_json
 from howcome.evaluate.measurement import Measurement, Plan
@@ -63,7 +64,8 @@ class RankingSpec(click.ParamType["Ranking"]):
 @click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
 @click.option("--notes", "with_notes", is_flag=True, help="Distil the sessions; measure memories by readers' notes.")
 @click.option("--speak", "with_speech", is_flag=True, help="Ask judged prompts as they were; grade what is said.")
-@click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes, --speak: keep what was imported.")
+@click.option("--questions", type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show.")
+@click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import.")
 @click.option("--only-read", is_flag=True, help="With --notes: leave out the sessions that nobody read.")
 @click.option("--sheet", type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers.")
 @click.option("--chunk", type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part.")
@@ -83,6 +85,7 @@ def evaluate(
     with_memories: bool,
     with_notes: bool,
     with_speech: bool,
+    questions: Path | None,
     keep: Path | None,
     only_read: bool,
     sheet: Path | None,
@@ -98,11 +101,13 @@ def evaluate(
     (conversations) or docs.jsonl (single passages); or with LongMemEval's longmemeval*.json; or with secrets.jsonl and
     clean.jsonl. Each .jsonl may be a .jsonl.gz. With --notes, and nothing else, it is a folder with transcripts/,
     notes.jsonl and perhaps traps.jsonl: what careful readers would note, and what looks so and is wrong. With --speak
-    it is one with transcripts/ and judged_prompts.jsonl: real prompts, and what of the past would help with each.
+    it is one with transcripts/ and judged_prompts.jsonl: real prompts, and what of the past would help with each. With
+    --questions it is one with transcripts/, and IN has questions with verbatim answers, or with none for nonsense.
 
     \b
     questions.jsonl  {"question": "why no redis?", "evidence_sessions": ["s1"]}
                      or "evidence_turns", "evidence" (passages), "answer"
+                     of --questions: "session", "quotes" ([]: nothing answers), "kind"
     sessions.jsonl   {"session": "s1", "ts": "2026-09-14 10:00", "turns":
                       [{"id": "t1", "role": "user", "text": "Redis?"}, …]}
     docs.jsonl       {"id": "d1", "text": "def port(): …"}
@@ -121,17 +126,23 @@ def evaluate(
       howcome eval data/sessions --notes --keep stores --sheet grading/one --chunk 60
       howcome eval data/sessions --notes --keep stores --grades grading/first.jsonl --grades grading/second.jsonl
       howcome eval data/sessions --speak --sheet lines.jsonl
+      howcome eval data/sessions --questions asked.jsonl
       howcome eval data/locomo --against trigram=0,strategy=rrf
     """
     if is_everywhere and not is_pooled:
         raise click.UsageError("--everywhere belongs to --pooled")
     of_notes = {"--keep": keep, "--only-read": only_read, "--sheet": sheet, "--chunk": chunk, "--grades": grades}
-    of_speech = ("--keep", "--sheet", "--grades") if with_speech else ()
+    of_speech = ("--keep", "--sheet", "--grades") if with_speech else ("--keep",) if questions else ()
     needing = [name for name, value in of_notes.items() if value and name not in of_speech]
     if needing and not with_notes:
         raise click.UsageError(f"{needing[0]} belongs to --notes")
     if into is not None and not _has_part(into, part):
         echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
+    if questions is not None:
+        if len(paths) > 1:
+            raise click.UsageError("--questions are of one set")
+        _say(measure_answers(paths[0], questions, _progress, keep=keep), into, part, to_json=to_json)
+        return
     if with_notes or with_speech:
         report = (
             measure_notes(paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades)
@@ -161,7 +172,7 @@ def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, par
         echo_text(as_json(configuration, figures))
 
 
-def _say(report: NoteReport | SpeakReport, into: Path | None, part: str, *, to_json: bool) -> None:
+def _say(report: NoteReport | SpeakReport | AnswerReport, into: Path | None, part: str, *, to_json: bool) -> None:
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())

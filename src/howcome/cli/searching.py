@@ -13,6 +13,7 @@ from howcome.cli.arguments import check_scope, clean_argument, open_to_read, sco
 from howcome.domain.events import RATIONALE, squeeze
 from howcome.domain.memories import RESOLVED, Memory
 from howcome.domain.stored import ID_PREFIX, Found, StoredEvent
+from howcome.domain.text import STOP_WORDS
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
@@ -20,6 +21,7 @@ from howcome.present.render import counted, json_line
 from howcome.present.screen import Row, day, local_time, show_rows
 from howcome.present.terminal import echo, echo_text
 from howcome.present.views import (
+    AGAINST,
     contradiction_of,
     event_view,
     hit_view,
@@ -123,14 +125,13 @@ def search(
                 explained=is_explained,
             )
             names = [name for name, value in narrowed.items() if value]
-            report, lines = _answers(app, question, names, is_everywhere=is_everywhere)
+            report, rows, notes = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:
-        report, lines = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [EMPTY]
+        report, rows, notes = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [], [EMPTY]
     if as_json:
         echo(json_line(report))
         return
-    for line in lines:
-        echo(line)
+    show_rows(rows, [word for word in asked.split() if word.lower() not in STOP_WORDS], notes)
 
 
 def _moment_ms(text: str | None, option: str) -> int | None:
@@ -139,22 +140,22 @@ def _moment_ms(text: str | None, option: str) -> int | None:
 
 def _answers(
     app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
-) -> tuple[dict[str, object], list[str]]:
-    """What a search gives programs, and people."""
+) -> tuple[dict[str, object], list[Row], list[str]]:
+    """What a search gives programs, and people: rows, and what else is to be said."""
     lag = app.index.within(INDEX_WAIT_S)
     started = time.perf_counter()
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
-    lines = _hits(found, is_everywhere=is_everywhere) or _nothing(app, question, narrowed, hints)
-    lines += [not_searchable(lag)] if lag else []
+    notes = [] if found else _nothing(app, question, narrowed, hints)
+    notes += [not_searchable(lag)] if lag else []
     report = {"results": [hit_view(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
-        report, lines = report | {"by_words_only": failed}, [*lines, f"Searched by words only: {failed}"]
+        report, notes = report | {"by_words_only": failed}, [*notes, f"Searched by words only: {failed}"]
     problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
     if problem:
-        return report | {"not_reranked": problem}, [*lines, f"Not reranked: {problem}."]
-    return report, lines
+        report, notes = report | {"not_reranked": problem}, [*notes, f"Not reranked: {problem}."]
+    return report, [_row(item, is_everywhere=is_everywhere) for item in found], notes
 
 
 def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:
@@ -177,21 +178,19 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
         return app.search.find(question, by_words=True), str(error)
 
 
-def _hits(found: Sequence[Found], *, is_everywhere: bool) -> list[str]:
-    """Two lines an answer: what it is, and what it says."""
-    lines = []
-    for item in found:
-        row = hit_view(item)
-        of_session = f"  session {str(row['session_id'])[:8]}" if row["session_id"] else ""
-        if item.memory is not None and item.memory.evidence:
-            of_session = f"  {item.memory.cited}"
-        where = f"  {row['project'] or 'everywhere'}" if is_everywhere else ""
-        done = "  [resolved]" if item.memory is not None and item.memory.status == RESOLVED else ""
-        done += f"  [{said}]" if item.memory is not None and (said := contradiction_of(row)) else ""
-        about = f"{row['id']}  {row['score']:.2f}  {str(row['ts'])[:16]}  {row['type']}{done}{of_session}{where}"
-        lines += [about, f"    {squeeze(item.passage, 220)}"]
-        lines += [f"    {line}" for line in _explanation_lines(item)]
-    return lines
+def _row(item: Found, *, is_everywhere: bool) -> Row:
+    """An answer: what it says; when, who, how sure and which; what was asked then, and why it is there."""
+    view, memory = hit_view(item), item.memory
+    marks = [f"session {str(view['session_id'])[:SHORT_SESSION]}"] if memory is None else []
+    marks += [f"kept: {', '.join(item.memories)}"] if item.memories else []
+    if memory is not None:
+        marks += ["[resolved]"] if memory.status == RESOLVED else []
+        marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []
+        marks += [memory.cited] if memory.evidence else []
+    where = [view["project"] or "everywhere"] if is_everywhere else []
+    about = (day(view["ts"], now_ms()), view["type"] or "", f"{item.score:.2f}", *marks, *where, item.id)
+    asked = [f"asked: {item.prompt}"] if item.prompt else []
+    return Row(item.passage, about, [*asked, *_explanation_lines(item)])
 
 
 @click.command(short_help="Show one event or memory with its whole text.")
@@ -245,6 +244,7 @@ def _show_event(app: App, event: StoredEvent) -> _Shown:
 
 def _show_memory(app: App, memory: Memory) -> _Shown:
     """A memory with its chain and its evidence; showing it counts as reading it."""
+    app.search.look([memory])
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
     borne_out = {ident: app.events.cited([ident]) for ident in memory.evidence}
@@ -258,6 +258,7 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
     more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
     more += [("also in", root) for root in memory.also]
     more += [("contradicts", ident) for ident in memory.contradicts]
+    more += [("its file", AGAINST[memory.standing])] if memory.standing in AGAINST else []
     more += [
         ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
         for ident, events in borne_out.items()

@@ -45,7 +45,7 @@ def known_transcripts(
         if agent in (None, client)
         for root in history.roots(home, environment)
         for path in history.transcripts(root)
-        for item in _entry(path, client)
+        for item in entries(path, client)
     ]
     return _in_order(found, newest_first=newest_first)
 
@@ -71,7 +71,7 @@ def named_transcripts(
         for name in _walk(real, agent) if os.path.isdir(real) else (real,):
             client = agent or sniff(name)
             if client:
-                found += _entry(name, client)
+                found += entries(name, client)
             elif strangers is not None:
                 strangers.append(name)
     return _in_order(found)
@@ -98,7 +98,8 @@ def _walk(root: str, client: str | None) -> Iterator[str]:
         yield from (path for path in paths if any(history.may_be(path) for history in wanted))
 
 
-def _entry(path: str, client: str) -> list[Found]:
+def entries(path: str, client: str) -> list[Found]:
+    """A transcript as it is now; none when it is gone."""
     try:
         status = history_of(client).status(path)
     except TranscriptError:  # gone between listing and looking, or nothing that is read

@@ -59,13 +59,15 @@ class Memory:
         gone_ms: When the file that it is from no longer said it.
         source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "" (of CLIENT the file).
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
+        standing: What has become of the files that it names (`recall/standing`), where somebody looked; else "".
         is_outside: Whether a file brought it and nobody has accepted it yet.
     """
 
     __slots__ = (
         "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_outside",
-        "key", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "status", "status_ms",
-        "subject", "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type", "wrong_ms",
+        "key", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "standing", "status",
+        "status_ms", "subject", "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type",
+        "wrong_ms",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
@@ -93,6 +95,7 @@ class Memory:
         self.supersedes_id = _id_of(values["supersedes_key"])
         self.superseded_by_id = _id_of(values["superseded_by_key"])
         self.evidence = list(evidence)
+        self.standing = ""
         self.is_outside = bool(values.get("is_outside"))
         others: list[str] = values.get("contradicts") or []  # type: ignore[assignment]
         self.also: list[str] = values.get("also") or []  # type: ignore[assignment]

@@ -25,6 +25,7 @@ MAX_FOUND = 32
 MAX_ERROR_CHARS = 200
 MAX_PATH_CHARS = 300
 MAX_EXCLUDED_WORDS = 6
+MAX_QUOTING_CHARS = 300
 MAX_EXCLUSIONS = 8
 
 _ASKING = frozenset(
@@ -97,11 +98,13 @@ _SOURCES = {
     "call": r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d",
     "place": r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b",
     "excluding": _EXCLUDING,
+    "phrase": r"(?<!\w)[\"“„]([^\"“”„\n]{2,120})[\"”“](?!\w)",
     "word": r"[\w'’./-]+|[,;:?!()\n—]",  # noqa: RUF001 - an apostrophe as people type it
     "sentence": r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?",
     "logged": r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|>|\$ |at \S+ ?\(|File \"|Traceback "
     r"|[+-]{1,3} |@@ ).*$",
 }
+_MARKS = dict.fromkeys(map(ord, "*`"))
 _patterns: dict[str, re.Pattern[str]] = {}
 
 
@@ -208,6 +211,23 @@ def _without(text: str, cuts: list[tuple[int, int]]) -> str:
         parts.append(text[place:start])
         place = end
     return " ".join([*parts, text[place:]]).strip()
+
+
+# -- what has to stand there as it is ----------------------------------------------------------------------------------
+def phrases_in(text: str) -> list[str]:
+    """What stands between double quotes in a short question, as `plain_words` has it; of a long one nothing does.
+
+    Who pastes a log or a program quotes nothing.
+    """
+    if len(text) > MAX_QUOTING_CHARS or not any(mark in text for mark in '"“„'):
+        return []
+    found = (plain_words(quoted) for quoted in _pattern("phrase").findall(text))
+    return [phrase for phrase in found if phrase]
+
+
+def plain_words(text: str) -> str:
+    """A text as phrases are looked for in it: in lower case, without marks of emphasis and code, blanks as one."""
+    return " ".join(text.translate(_MARKS).lower().split())
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

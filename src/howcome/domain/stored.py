@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from howcome.domain.explanation import Explanation
     from howcome.domain.memories import Memory
 
-EVENTS, EXCHANGES, NAMES, FUZZY = SEARCHES = ("events", "exchanges", "names", "fuzzy")
+EVENTS, EXCHANGES, NAMES, FUZZY, HOLDING = SEARCHES = ("events", "exchanges", "names", "fuzzy", "holding")
 """What is searched: events whose window holds the terms; exchanges that hold them; events that mention names (lower
-case); events with a word one edit away from a term."""
+case); events with a word one edit away from a term; exchanges again, scored by the weights that they hold alone."""
 
 ID_PREFIX = "ev-"
 ID_HEX_CHARS = 12
@@ -161,10 +161,14 @@ class Found:
     """One answer of a search: an event or a memory, its score (0 to 1), what each tier gave it, and what to show.
 
     `strength` and `adjustments` (what the fused score was multiplied with, by name) say how the score came about;
-    `explanation` is there where one was asked for (`Question.explained`).
+    `explanation` is there where one was asked for (`Question.explained`). A row that stands for an exchange has that
+    exchange's prompt (row and beginning of its words), and the ids of the memories that were learnt from it.
     """
 
-    __slots__ = ("adjustments", "event", "explanation", "memory", "passage", "score", "strength", "tiers")
+    __slots__ = (
+        "adjustments", "event", "exchange", "explanation", "memories", "memory", "passage", "prompt", "score",
+        "strength", "tiers",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -178,6 +182,8 @@ class Found:
         adjustments: Mapping[str, float] | None = None,
     ) -> None:
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
+        self.exchange, self.prompt = 0, ""
+        self.memories: list[str] = []
         self.strength, self.adjustments = strength, adjustments or {}
         self.explanation: Explanation | None = None
 

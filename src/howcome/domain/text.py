@@ -249,3 +249,15 @@ def _boundary_near(text: str, start: int, mark: int, limit: int) -> int:
             return start - len(window) + place + len(end)
     space = text.find(" ", start, min(mark, start + 40))
     return space + 1 if space >= 0 else start
+
+
+def is_one_edit(one: str, other: str) -> bool:
+    """Whether two words differ by one letter that is missing, added, changed or swapped with its neighbour."""
+    if abs(len(one) - len(other)) > 1 or one == other:
+        return False
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    rest, others = one[start:], other[start:]
+    is_swap = len(rest) >= 2 and rest[:2] == others[:2][::-1] and rest[2:] == others[2:]
+    return is_swap or rest[1:] == others or rest == others[1:] or rest[1:] == others[1:]

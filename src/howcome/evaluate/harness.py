@@ -230,7 +230,7 @@ def _questions(
 def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
     measured = Measured(asked)
     started, worked = time.perf_counter(), time.process_time()
-    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms))
+    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
     measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
     measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
     passages = [item.event for item in found if item.event is not None]

@@ -22,7 +22,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from howcome.domain import bm25, events
-from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, NAMES, Hit, Weights
+from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, HOLDING, NAMES, Hit, Weights
 from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.index.binding import guarded
@@ -206,7 +206,7 @@ class LexicalIndex:
         required: Sequence[Sequence[str]] = (),
     ) -> list[Hit]:
         """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
-        name = EXCHANGES if what == EXCHANGES else EVENTS
+        name = EXCHANGES if what in (EXCHANGES, HOLDING) else EVENTS
         opened = self._searcher(name)
         if opened is None or not weights:
             return []
@@ -233,6 +233,8 @@ class LexicalIndex:
                 Query.boost_query(Query.fuzzy_term_query(opened[0], "text", term, distance=1), weight)
                 for term, weight in weights.items()
             ]
+        if what == HOLDING:
+            return [_held(opened[0], term, weight) for term, weight in weights.items()]
         if what == EXCHANGES:
             total = self._total(EXCHANGES)
             said = weighted(opened, "said", weights, 1.0, total)
@@ -293,6 +295,12 @@ def weighted(
             boost = factor * weight / bm25.idf(min(frequency, total), total)
             queries.append(Query.boost_query(Query.term_query(schema, field, term, "freq"), boost))
     return queries
+
+
+def _held(schema: tantivy.Schema, term: str, weight: float) -> Query:
+    """A term of an exchange, said or done: its weight, however often it stands there."""
+    fields = [(Occur.Should, Query.term_query(schema, field, term, "basic")) for field in SCHEMAS[EXCHANGES]]
+    return Query.const_score_query(Query.boolean_query(fields), weight)
 
 
 def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:

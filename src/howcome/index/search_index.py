@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from howcome.domain.stored import Filter, Hit, Scope, Weights
 
-Search: TypeAlias = Literal["events", "exchanges", "names", "fuzzy"]
+Search: TypeAlias = Literal["events", "exchanges", "names", "fuzzy", "holding"]
 """One of `domain.stored.SEARCHES`."""
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-EXACT_ROWS = 20_000
+EXACT_ROWS, LEVEL_ROWS, IMAGINED_ROWS = 20_000, 2000, 100
 """Up to so many rows are all compared exactly: at most 4 ms."""
 
 RESCORED = 2000
@@ -130,6 +130,22 @@ class VectorIndex:
         best = _best(cosines, limit)
         places = best if chosen is None else chosen[best]
         return _hits(snapshot, places, snapshot.with_what_follows(unit, places, cosines[best], wanted.before_ms))
+
+    @_explained
+    def level(self, query: FloatVector, wanted: Filter) -> float:
+        """The mean cosine of what a filter lets through, by at most LEVEL_ROWS of them and some imagined ones of none.
+
+        Raises:
+            IndexDamagedError: the index cannot be used.
+            StoreError: the query has not as many dimensions as the vectors, or the index cannot be read now.
+        """
+        snapshot, unit = self._snapshot(), self._unit(query)
+        chosen = _chosen(snapshot.rows, wanted)
+        if unit is None or not snapshot.head.count or (chosen is not None and not len(chosen)):
+            return 0.0
+        places = np.arange(snapshot.head.count) if chosen is None else chosen
+        cosines = snapshot.cosines(unit, places[:: -(-len(places) // LEVEL_ROWS)])
+        return float(cosines.sum() / (len(cosines) + IMAGINED_ROWS))
 
     @_explained
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None = None) -> dict[int, float]:

@@ -7,6 +7,7 @@ is taken out again when the transcript is read: memory must not feed on its own 
 from __future__ import annotations
 
 from howcome.domain import events
+from howcome.domain.answering import cut as shorten
 from howcome.domain.events import squeeze
 from howcome.domain.memories import MemoryFilter, is_memory_id
 from howcome.domain.stored import Scope
@@ -14,12 +15,12 @@ from howcome.domain.text import tokens
 from howcome.errors import NotFoundError, ProviderError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
-from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, stored
+from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
 from howcome.present.views import (
     event_head,
     event_line,
     event_view,
-    hit_line,
+    hit_head,
     hit_view,
     memory_head,
     memory_view,
@@ -43,7 +44,9 @@ KINDS = events.STORED_KINDS
 ANSWER_CHARS = 30_000
 """7,500 tokens, as a block's text is counted once it is escaped: clients warn at 10,000."""
 
-LINE_CHARS = 200
+LINE_CHARS, HIT_CHARS = 200, 80
+"""Of a session its first prompt; of a hit, which is some 35 tokens with what stands in front of it."""
+
 SLACK = 4
 """What an entry's own line breaks and mark take."""
 
@@ -90,8 +93,7 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     is_named = project is not None or is_everywhere
     views = [hit_view(item) for item in found]
     lines = [
-        entry(hit_line(view, session.name, with_project=is_named), squeeze(view["excerpt"], LINE_CHARS))
-        for view in views
+        line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], HIT_CHARS)) for view in views
     ]
     head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
@@ -162,6 +164,7 @@ def _of(agent: str | None, told: Sequence[StoredEvent]) -> list[StoredEvent]:
 def _whole(app: App, ident: str, agent: str | None, offset: int, room: int) -> Rendered:
     if is_memory_id(ident):
         memory = _memory(app, ident, agent)
+        app.search.look([memory])
         if not offset:  # going on with a text is the same reading
             app.memories.count_access([memory])
         return _part(memory_head(memory_view(memory)), memory.id, memory.text, offset, room)

@@ -5,28 +5,35 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 
 from __future__ import annotations
 
-from howcome.domain.events import TOOL_CALL, TOOL_RESULT, cut, squeeze
+from howcome.domain.events import ASSISTANT_TEXT, TOOL_CALL, TOOL_RESULT, USER_PROMPT, cut, squeeze
 from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from howcome.domain.explanation import Explanation
     from howcome.domain.memories import Memory, Review
     from howcome.domain.stored import Found, Reminder, SessionSummary, StoredEvent
+    from howcome.recall.explained import Explained
+    from howcome.recall.receipt import Row
 
     View = dict[str, Any]
 
 EVIDENCE_CHARS = 4000
 """Of a longer event the beginning is shown: `howcome show` has all of it."""
 
+AGAINST = {"gone": "is gone", "changed": "has changed"}
+"""How a memory stands that is not as it was, in words."""
+
 MAX_PLACE_CHARS = 200
 MAX_FILE_CHARS = 80
-_SHORT_TIME = 16
+MAX_OWNER_CHARS = 24
+_SHORT_TIME, _DAY = 16, 10
+_WHO = {USER_PROMPT: "user", ASSISTANT_TEXT: "agent"}
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
@@ -61,6 +68,7 @@ def memory_view(memory: Memory) -> View:
         "said_at": iso_time(memory.said_ms), "pinned": memory.pinned_ms is not None,
         "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
         "subject": memory.subject, "is_wrong": memory.wrong_ms is not None, "contradicts": memory.contradicts,
+        "standing": memory.standing,
     }  # fmt: skip
 
 
@@ -79,11 +87,15 @@ def review_view(pair: Review) -> View:
 
 
 def hit_view(item: Found) -> View:
-    """An answer to a question: an event, or a memory (of no session); `excerpt` is the part that answers."""
+    """An answer to a question: an event, or a memory (of no session); `excerpt` is the part that answers.
+
+    An event stands for its exchange: `prompt` is what opened that ('' where it is the event itself), `memories` are the
+    ids of those that were learnt from it.
+    """
     if item.memory is not None:
         of = {"kind": "memory", "session_id": None, "tokens": tokens(item.memory.text), **memory_view(item.memory)}
     elif item.event is not None:
-        of = {"kind": "event", **event_view(item.event)}
+        of = {"kind": "event", **event_view(item.event), "prompt": item.prompt, "memories": item.memories}
     else:
         of = {"kind": "event", "id": item.id, "ts": None, "type": None, "session_id": None, "project": None}
     tiers = {name: round(score, 4) for name, score in item.tiers.items()}
@@ -105,6 +117,35 @@ def explanation_view(why: Explanation) -> View:
             for met in why.terms
         ],
     }  # fmt: skip
+
+
+def verdict_view(one: Explained) -> View:
+    """What became of a prompt, or of a session's begin: what was said (rule ""), and what held the rest back."""
+    verdict, prompt = one.verdict, one.prompt
+    return {
+        "session_id": verdict.session, "ts": iso_time(verdict.asked_ms), "hook": verdict.hook,
+        "prompt_id": None if prompt is None else prompt.id, "prompt": None if prompt is None else prompt.excerpt,
+        "lines": verdict.lines, "tokens": verdict.tokens, "rule": verdict.rule,
+        "considered": [
+            {
+                "id": None if found is None else found.id, "chance": chance, "rule": rule,
+                "summary": None if found is None else found.summary,
+            }
+            for found, chance, rule in one.candidates
+        ],
+    }  # fmt: skip
+
+
+def receipt_view(rows: Mapping[str, Row]) -> list[View]:
+    """What was injected, by the way it came: how often, lines, tokens, and what of it was used."""
+    return [
+        {
+            "way": way, "times": row.times, "lines": row.lines, "tokens": row.tokens, "used": row.used,
+            "opened": row.opened, "reused": row.reused, "named": row.named,
+        }
+        for way, row in sorted(rows.items())
+        if row.times
+    ]  # fmt: skip
 
 
 def reminder_view(reminder: Reminder) -> View:
@@ -163,8 +204,10 @@ def source_of(view: View) -> str:
 
 
 def contradiction_of(view: View) -> str:
-    """That a memory and other live ones contradict each other, until somebody settles it; '' when none do."""
-    return f"contradicts {', '.join(view['contradicts'])}" if view["contradicts"] else ""
+    """What speaks against a memory: live ones, until somebody settles it, and what became of its files; or ''."""
+    found = [f"contradicts {', '.join(view['contradicts'])}"] if view["contradicts"] else []
+    found += [f"its file {AGAINST[view['standing']]}"] if view["standing"] in AGAINST else []
+    return ", ".join(found)
 
 
 def memory_line(view: View) -> str:
@@ -188,18 +231,21 @@ def memory_marks(view: View) -> list[str]:
     return [where, *marks]
 
 
-def hit_line(view: View, running: str, *, with_project: bool) -> str:
-    """What stands above a hit's excerpt; `running` is the session that asks."""
-    where = f"  {', '.join([view['project'] or 'every project', *view.get('also', ())])}" if with_project else ""
+def hit_head(view: View, running: str, *, with_project: bool) -> str:
+    """What stands in front of a hit's words in an index of hits; `running` is the session that asks."""
+    where = f" {', '.join([view['project'] or 'every project', *view.get('also', ())])}" if with_project else ""
     if view["kind"] == "memory":
-        done = "  [resolved]" if view["status"] == RESOLVED else ""
-        done += "  [from outside]" if view["is_outside"] else ""
-        done += f"  [{contradiction}]" if (contradiction := contradiction_of(view)) else ""
-        about = f"{view['type']}{done}" + (f"  {view['cited']}" if view["evidence"] else "")
+        marks = [view["status"]] if view["status"] == RESOLVED else []
+        marks += ["from outside"] if view["is_outside"] else []
+        marks += [contradiction] if (contradiction := contradiction_of(view)) else []
+        about = f" [{', '.join(marks)}]" if marks else ""
+        about += f" of {squeeze(view['agent'], MAX_OWNER_CHARS)}" if view["agent"] else ""
     else:
-        session = view["session_id"] or ""
-        about = f"{view['type']}  {'this session' if session == running else f'session {session[:8]}'}"
-    return f"{view['id']}  {short_time(view['ts'])}  {about}{where}  ~{view.get('tokens', 0)} tok"
+        about = " (this session)" if view["session_id"] == running else ""
+    kind = _WHO.get(view["type"], view["type"])
+    score = f"{view['score']:.2f}".removeprefix("0")
+    day, cost = (view["ts"] or "undated")[:_DAY], view.get("tokens", 0)
+    return f"{view['id']} {day} {score} {kind}{about}{where} ~{cost} tok: "
 
 
 def evidence_lines(evidence: Sequence[View]) -> list[str]:

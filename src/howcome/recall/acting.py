@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 
+from howcome.domain.answering import cut
 from howcome.domain.commands import (
     MASK,
     failure_of,
@@ -22,7 +23,7 @@ from howcome.domain.events import EDITORS, ORIGIN_USER, PUSHED_ORIGINS, SHELLS
 from howcome.domain.memories import HAND, OPEN, MemoryFilter
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.times import iso_day
-from howcome.recall.bites import cut, of_memory
+from howcome.recall.bites import of_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ of lists come last.
 
 from __future__ import annotations
 
-from howcome.domain import words
+from howcome.domain import verdicts, words
+from howcome.domain.answering import cut, passing, share_of
 from howcome.domain.candidates import words_and_outcome
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.stored import Reminder
@@ -33,16 +34,11 @@ MIN_SHARE = 0.12
 """A sentence that has less of the weight of the prompt's terms is about something else."""
 
 MIN_CHARS = 20
-TELLING_TERMS = 12
-"""A long prompt is asked by its heaviest terms: so many say what it is about."""
-
 NAME_WEIGHT, MAX_NAMES, FINAL = 0.15, 3, 0.15
-NARRATION, QUESTION, HEAD, FRAGMENT = 0.5, 0.3, 0.2, 0.3
-"""What a sentence gains that has names or is of the agent's last words, and loses that tells what is done next, asks,
-introduces a list, or is a scrap of fewer than MIN_WORDS. Of 52 exchanges that readers found helpful the first sentence
-holds the words that helped in 14, the first three in 20 (`benchmarks/gate.py`)."""
+"""What a sentence gains that has names or is of the agent's last words; `domain/answering` has what others lose. Of 52
+exchanges that readers found helpful the first sentence holds the words that helped in 14, the first three in 20
+(`benchmarks/gate.py`)."""
 
-MIN_WORDS, MAX_WORD_CHARS = 6, 30
 MAX_TYPED_CHARS = 1500
 """What is longer was not typed: a plan or a paste, whose items say nothing by themselves."""
 
@@ -104,17 +100,17 @@ class Bites:
             self._weights |= dict.fromkeys(entities(situation.recent()), 1.0)
         self._said: set[str] = set()
 
-    def of(self, item: Ranked, known: set[int], chance: float) -> Reminder | None:
-        """The bite of an exchange; None where nobody needs it: it was said, or says what the prompt says."""
+    def of(self, item: Ranked, known: set[int], chance: float) -> Reminder | str:
+        """The bite of an exchange; else the rule that holds it back: it was said, or says what the prompt says."""
         turns = self._turns(item)
         if any(turn.row in known for turn in turns):
-            return None
+            return verdicts.TOLD
         for turn, sentence in by_weight(turns, self._weights):
             if sentence.casefold() not in self._said and self._is_about_it(sentence) and self._is_new(sentence):
                 self._said.add(sentence.casefold())
                 told = self._with_place(sentence, item.candidate.exchange, turn.project)
                 return Reminder(turn, chance, [(turn.origin, told)], [one.row for one in turns])
-        return None
+        return verdicts.SAME
 
     def _with_place(self, sentence: str, exchange: int, project: str) -> str:
         """A sentence with the files that its exchange changed, those first that the prompt names: what fits whole."""
@@ -176,18 +172,10 @@ def is_telling(text: str) -> bool:
     return "`" in text or any(coined_names(text)) or words.has(text, "reasons")
 
 
-def share_of(said: str, weights: Mapping[str, float]) -> float:
-    """How much of the weight of a prompt's terms a text in lower case has, from 0 to 1."""
-    full = sum(sorted(weights.values(), reverse=True)[:TELLING_TERMS]) or 1.0
-    return min(1.0, sum(weight for term, weight in weights.items() if term in said) / full)
-
-
 def _weight(sentence: str, weights: Mapping[str, float]) -> float:
     said = sentence.lower()
     names = len(set(coined_names(sentence))) + sentence.count("`") // 2
-    passing = NARRATION * words.opens(said, "narrates") + QUESTION * ("?" in said) + HEAD * said.endswith(":")
-    passing += FRAGMENT * (len(said.split()) < MIN_WORDS)
-    return share_of(said, weights) + NAME_WEIGHT * min(MAX_NAMES, names) - passing
+    return share_of(said, weights) + NAME_WEIGHT * min(MAX_NAMES, names) - passing(said)
 
 
 def of_memory(text: str) -> str:
@@ -197,13 +185,3 @@ def of_memory(text: str) -> str:
         asked, mark, answer = text.partition("”: ")
         return said or (answer if mark and asked.startswith(("Asked “", "After “")) else text)
     return f"“{cut(said, max(QUOTED_CHARS, MEMORY_CHARS - len(then)))}” {then}"
-
-
-def cut(text: str, limit_chars: int) -> str:
-    """A text on one line within a limit, cut at a word."""
-    text = " ".join(text.split())
-    if len(text) <= limit_chars:
-        return text
-    kept = text[: limit_chars - 1]
-    blank = kept.rfind(" ", len(kept) - MAX_WORD_CHARS)
-    return (kept[:blank] if blank > 0 else kept).rstrip(",;:—- ") + "…"

@@ -6,8 +6,7 @@ from howcome.domain import events
 from howcome.domain.stored import Reminder
 from howcome.domain.text import best_passage
 from howcome.retrieve.memories import before_evidence, not_crowding
-from howcome.retrieve.question import PASSAGE_CHARS
-from howcome.retrieve.search import MAX_QUESTION_CHARS
+from howcome.retrieve.search import MAX_QUESTION_CHARS, PASSAGE_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,14 +7,18 @@ is nothing to who begins something else: there an empty briefing is right. The s
 
 from __future__ import annotations
 
+from itertools import islice
+
 from howcome.domain import words
+from howcome.domain.answering import cut
 from howcome.domain.candidates import failed_and_worked, users_words
 from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import by_weight, cut, of_memory
+from howcome.recall.bites import by_weight, of_memory
+from howcome.recall.standing import GONE, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,13 +101,13 @@ class Briefing:
     def open_ends(self) -> list[Reminder]:
         """What is open, and how the last sessions ended: what is answered where nothing but that is asked."""
         recent = [one for one in self._found if one.type == "context"]
-        kept = sorted(recent, key=lambda one: (-_said_ms(one), one.key))[: LIMITS["context"]]
+        kept = self._still_there(_newest(recent), "context")
         lines = _lines(kept) + self._ended("")[1][:1]
         return [reminder for _, reminder in lines if reminder is not None]
 
     def _sections(self, branch: str) -> Iterator[tuple[str, list[Line]]]:
         found = (one for one in self._found if one.type != "failure" and self._is_rule(one))
-        rules = sorted(found, key=self._rule_order)[: LIMITS["rules"]]
+        rules = self._still_there(sorted(found, key=self._rule_order), "rules")
         taken = {one.row for one in rules}
         yield "rules", _lines(rules, users_words)
         kept = [one for one in self._found if one.row not in taken and self._is_recent(one)]
@@ -114,7 +118,11 @@ class Briefing:
         yield "ended" if branch else "elsewhere", ended if is_task else []
         for name in ("context", "decision"):
             said = [one for one in kept if one.type == name and self._is_of(one, branch, is_task=is_task)]
-            yield name, _lines(_newest(said)[: LIMITS[name]])
+            yield name, _lines(self._still_there(_newest(said), name))
+
+    def _still_there(self, ordered: Iterable[Memory], name: str) -> list[Memory]:
+        """The first of a section whose files are not gone."""
+        return list(islice((one for one in ordered if standing(self._store, one) != GONE), LIMITS[name]))
 
     def _ended(self, branch: str) -> tuple[int, list[Line]]:
         """How many of the last sessions were on a branch ("": on any), and how the last ones of them ended."""

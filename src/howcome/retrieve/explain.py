@@ -9,6 +9,7 @@ import re
 
 from howcome.domain import events
 from howcome.domain.explanation import BEFORE, EXCHANGE, HERE, Explanation, TermMatch
+from howcome.domain.text import is_one_edit
 from howcome.retrieve import reading
 
 TYPE_CHECKING = False
@@ -84,15 +85,3 @@ def _widened(term: str, similar: Sequence[str], places: Mapping[str, set[str]]) 
     return [near for near in similar if near in standing] or sorted(
         other for other in standing if is_one_edit(term, other)
     )[:MAX_SIMILAR]
-
-
-def is_one_edit(one: str, other: str) -> bool:
-    """Whether two words differ by one letter that is missing, added, changed or swapped with its neighbour."""
-    if abs(len(one) - len(other)) > 1 or one == other:
-        return False
-    start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
-        start += 1
-    rest, others = one[start:], other[start:]
-    is_swap = len(rest) >= 2 and rest[:2] == others[:2][::-1] and rest[2:] == others[2:]
-    return is_swap or rest[1:] == others or rest == others[1:] or rest[1:] == others[1:]

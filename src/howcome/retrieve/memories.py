@@ -52,6 +52,11 @@ DISTILLED_SHARE = 3
 is found, and a distilled memory is a way to it. What somebody here keeps by hand is not counted."""
 
 
+DISTILLED_WORTH = 0.3
+"""What was learnt from an exchange that is no answer itself counts so much of itself beside events: WORDS_SCALE is for
+one sentence that somebody chose to keep (docs/evaluation.md, "Rows")."""
+
+
 class RankedMemory:
     """A memory with its score (0 to 1, for the order) and its strength (0 to 1: is it about the question at all).
 
@@ -65,12 +70,17 @@ class RankedMemory:
         self.strength = 0.0
 
 
+def is_distilled(memory: Memory) -> bool:
+    """Whether nobody here kept it by hand."""
+    return memory.source != HAND or memory.origin not in PUSHED_ORIGINS
+
+
 def not_crowding(memories: Sequence[RankedMemory], events: int, limit: int) -> list[RankedMemory]:
     """The memories that leave room for events, of which there are so many: best first, as they are given."""
     room = max(1, limit // DISTILLED_SHARE, limit - events)
     kept = []
     for item in memories:
-        if item.memory.source != HAND or item.memory.origin not in PUSHED_ORIGINS:
+        if is_distilled(item.memory):
             room -= 1
             if room < 0:
                 continue

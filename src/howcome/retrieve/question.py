@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
+from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.stored import Filter, Found
 from howcome.domain.text import best_passage
 from howcome.errors import UsageError
+from howcome.retrieve.exchanges import ROW_CHARS, Exchanges
 from howcome.retrieve.memories import (
+    DISTILLED_WORTH,
     TIER,
     before_evidence,
+    is_distilled,
     not_crowding,
     put_likely_evidence_first,
     search_memories,
@@ -18,23 +22,22 @@ from howcome.retrieve.ranking import SHIPPED
 from howcome.retrieve.rationales import rationale_answers
 from howcome.retrieve.reading import session_by_id
 from howcome.retrieve.search import Searcher
+from howcome.retrieve.sureness import is_answered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from howcome.domain.stored import Scope, StoredEvent
+    from howcome.domain.stored import Scope
     from howcome.retrieve.memories import RankedMemory
     from howcome.retrieve.outside import Outside
     from howcome.retrieve.ranking import Ranking
     from howcome.retrieve.rerank import Reranking
-    from howcome.retrieve.situation import Candidate, Ranked, Situation
+    from howcome.retrieve.situation import Situation
     from howcome.store.base import Store, Vectors
 
-PASSAGE_CHARS = 600
-PROMPT_CHARS = 200
-OVERFETCH = 3
-"""Rows asked for an answer: those that only stand beside the words of another one are left out."""
+OVERFETCH, QUOTED_OVERFETCH = 5, 20
+"""Rows asked for an answer: an exchange has several, and not everyone that holds the words of a phrase holds it."""
 
 MAX_CONCEPTS = 8
 TYPES = (*events.SEARCHED_KINDS, events.RATIONALE, *memories.TYPES)
@@ -48,7 +51,8 @@ class Question:
         concepts: One text, or several that must all be in an answer's exchange (each with all its words).
         scope: Whose events and memories may answer.
         limit: At most so many answers.
-        by_session: Sessions are ranked, not passages; memories have none.
+        by_session: Sessions are ranked, not exchanges; memories have none.
+        by_row: Every row is an answer by itself: for measuring.
         types: Only these (of TYPES).
         session: Only this session (any unique beginning of its id, see `reading.session_by_id`; memories are of none).
         agent: Only this agent's: a client (claude-code, codex, …), a subagent's id, or the owner of memories.
@@ -58,7 +62,7 @@ class Question:
     """
 
     __slots__ = (
-        "agent", "before_ms", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms",
+        "agent", "before_ms", "by_row", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms",
         "subsystem", "types",
     )  # fmt: skip
 
@@ -69,6 +73,7 @@ class Question:
         *,
         limit: int = 10,
         by_session: bool = False,
+        by_row: bool = False,
         types: Sequence[str] = (),
         session: str | None = None,
         agent: str | None = None,
@@ -89,7 +94,8 @@ class Question:
         unknown = [name for name in types if name not in TYPES]
         if unknown:
             raise UsageError(f"{unknown[0]!r} is no type; choose {', '.join(TYPES)}")
-        self.scope, self.limit, self.by_session, self.types = scope, limit, by_session, tuple(types)
+        self.scope, self.limit, self.types = scope, limit, tuple(types)
+        self.by_session, self.by_row = by_session, by_row
         self.session = None if session is None else clean_text(session)
         self.agent = None if agent is None else clean_text(agent)
         self.subsystem = None if subsystem is None else clean_text(subsystem)
@@ -106,7 +112,7 @@ def answer(
     outside: Outside | None = None,
     reranking: Reranking | None = None,
 ) -> list[Found]:
-    """The best answers, best first.
+    """The best answers, best first; none where nothing is about the question.
 
     Raises:
         NotFoundError: there is no such session, or several.
@@ -114,26 +120,25 @@ def answer(
     ranking = ranking or SHIPPED
     searcher = Searcher(store, ranking, vectors, outside)
     wanted = _filter(store, question)
-    asks_events = wanted.sessions != () and (not question.types or bool(wanted.kinds))
-    asks_memories = not question.by_session and question.session is None and wanted.memory_types != []
     text = "\n".join(question.concepts)
     situation = searcher.situation(
         text, wanted, group_by_session=question.by_session, with_tools=not question.by_session
     )
-    required = [store.index.analyze(concept) for concept in question.concepts] if len(question.concepts) > 1 else []
-    required = [group for group in required if group]
+    groups = [store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in(text))]
+    required = [group for group in groups if group]
     now_ms = question.before_ms or now_ms
     limit = question.limit if reranking is None else reranking.breadth(question.limit)
     found: list[Found] = []
-    if asks_events:
-        more = 1 if question.by_session else OVERFETCH
-        ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
-        found += _Events(store, situation.terms, ranked, limit).answers(by_session=question.by_session)
+    if wanted.sessions != () and (not question.types or wanted.kinds):
+        found += _events(store, searcher, situation, question, limit=limit, now_ms=now_ms, required=required)
     if events.RATIONALE in question.types and wanted.sessions != ():
         found += rationale_answers(store, searcher, situation, limit=limit, now_ms=now_ms, required=required)
-    if asks_memories:
+    if not question.by_session and question.session is None and wanted.memory_types != []:
         kept = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required, vectors=vectors)
         found = _memories(store, situation, limit, kept, found) + found  # first where both score the same
+    is_judged = not (question.by_row or question.by_session or required)  # who ranks sessions wants them ranked
+    if is_judged and not is_answered(store, situation, found, vectors, now_ms):
+        return []
     found = sorted(found, key=lambda item: -item.score)[:limit]
     if reranking is not None:
         found = reranking.reordered(text, found)[: question.limit]
@@ -142,6 +147,33 @@ def answer(
 
         explain(store, situation, found, reranking.weights(ranking.weights) if reranking else ranking.weights)
     return found
+
+
+def _several(concepts: Sequence[str]) -> Sequence[str]:
+    return concepts if len(concepts) > 1 else ()
+
+
+def _events(
+    store: Store,
+    searcher: Searcher,
+    situation: Situation,
+    question: Question,
+    *,
+    limit: int,
+    now_ms: int,
+    required: Sequence[Sequence[str]],
+) -> list[Found]:
+    """What was said and done that answers: one row an exchange or a session, or each row by itself."""
+    more = QUOTED_OVERFETCH if phrases_in(situation.asked) else 1 if question.by_session else OVERFETCH
+    ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
+    if not question.by_row:
+        return Exchanges(store, situation).answers(ranked, limit)
+    told = store.log.turns(item.candidate.row for item in ranked[:limit])
+    return [
+        Found(item.score, item.tiers, event.excerpt, event=event, strength=item.strength)
+        for item in ranked[:limit]
+        if (event := told.get(item.candidate.row)) is not None
+    ]
 
 
 def _filter(store: Store, question: Question) -> Filter:
@@ -175,92 +207,44 @@ def _filter(store: Store, question: Question) -> Filter:
     )
 
 
-class _Events:
-    """Ranked rows as answers, each with the passage that shows why.
-
-    A row may be found by what stands before it in its window, or by its exchange. Of an exchange such rows come once,
-    and show the prompt that opened it; rows that hold the words themselves all come.
-    """
-
-    def __init__(self, store: Store, terms: Sequence[str], ranked: Sequence[Ranked], limit: int) -> None:
-        self._store, self._terms, self._ranked, self._limit = store, set(terms), ranked, limit
-        self._known: dict[int, StoredEvent] = {}
-
-    def answers(self, *, by_session: bool) -> list[Found]:
-        """The rows that are told apart by something, best first, at most the limit."""
-        found: list[Found] = []
-        seen: set[int] = set()
-        for place, item in enumerate(self._ranked):
-            if len(found) == self._limit:
-                break
-            if place % self._limit == 0:
-                self._read([other.candidate for other in self._ranked[place : place + self._limit]])
-            event, exchange = self._known.get(item.candidate.row), item.candidate.exchange
-            if event is None:
-                continue
-            passage = self._passage(event)
-            if not self._holds(passage):
-                if exchange in seen and not by_session:
-                    continue
-                passage = self._after_prompt(event, exchange, passage)
-            seen.add(exchange)
-            found.append(
-                Found(
-                    item.score, item.tiers, passage, event=event, strength=item.strength, adjustments=item.adjustments
-                )
-            )
-        return found
-
-    def _read(self, candidates: Sequence[Candidate]) -> None:
-        """Rows and the prompts that opened their exchanges; whole texts only of turns: a tool's result may be long."""
-        wanted = {row for candidate in candidates for row in (candidate.row, candidate.exchange)} - set(self._known)
-        self._known |= self._store.log.turns(wanted)
-
-    def _passage(self, event: StoredEvent) -> str:
-        if event.kind not in events.TURN_KINDS:
-            return event.excerpt
-        return best_passage(event.text or event.excerpt, self._terms, PASSAGE_CHARS)
-
-    def _holds(self, passage: str) -> bool:
-        words = passage.casefold()
-        return any(term in words for term in self._terms)
-
-    def _after_prompt(self, event: StoredEvent, exchange: int, passage: str) -> str:
-        opening = self._known.get(exchange)
-        if opening is None or opening.row == event.row or opening.project != event.project:
-            return passage
-        prompt = best_passage(opening.text or opening.excerpt, self._terms, PROMPT_CHARS)
-        return f"{prompt} → {passage}"[:PASSAGE_CHARS]
-
-
 def _memories(
     store: Store, situation: Situation, limit: int, ranked: Sequence[RankedMemory], events_found: Sequence[Found]
 ) -> list[Found]:
-    """Memories beside events: before those that they cite, and few enough to leave room for the others.
+    """Memories beside events, few enough to leave room for these.
 
-    Of what one cites that comes first whose session answers the question best.
+    What was kept by hand stands before what it cites. What was learnt from an exchange that answers is that exchange's
+    row; from another one it counts DISTILLED_WORTH. Of what a memory cites that comes first whose session answers best.
     """
-
-    def shown(item: RankedMemory) -> str:
-        return best_passage(item.memory.text, set(situation.terms), PASSAGE_CHARS)
-
+    phrases, terms = phrases_in(situation.asked), set(situation.terms)
+    ranked = [item for item in ranked if all(phrase in plain_words(item.memory.text) for phrase in phrases)]
+    apart: list[RankedMemory] = []
+    for item in ranked:
+        taught = set(_taught_by(store, item)) if events_found else set()
+        row = next((row for row in events_found if row.exchange in taught), None)
+        if row is None:
+            apart.append(item)
+        else:
+            row.memories.append(item.memory.id)
     scores = {item.id: item.score for item in events_found}
     told = dict.fromkeys(item.event.session for item in events_found if item.event is not None)
     sessions = {session: rank for rank, session in enumerate(told)}
     found = []
-    for item in not_crowding(ranked, len(events_found), limit):
+    for item in not_crowding(apart, len(events_found), limit):
         score, factors = before_evidence(item.memory, item.score, scores), item.adjustments
         put_likely_evidence_first(store, item.memory, sessions)
         if score > item.score > 0:
             factors = {**factors, "evidence": score / item.score}
+        if events_found and is_distilled(item.memory):
+            score, factors = score * DISTILLED_WORTH, {**factors, "distilled": DISTILLED_WORTH}
+        passage = best_passage(item.memory.text, terms, ROW_CHARS)
         found.append(
-            Found(
-                score,
-                {TIER: item.value},
-                shown(item),
-                memory=item.memory,
-                strength=item.strength,
-                adjustments=factors,
-            )
+            Found(score, {TIER: item.value}, passage, memory=item.memory, strength=item.strength, adjustments=factors)
         )
     return found
+
+
+def _taught_by(store: Store, item: RankedMemory) -> Iterator[int]:
+    """The exchanges (the rows of their prompts) that a distilled memory was learnt from; of others none."""
+    for ident in item.memory.evidence if is_distilled(item.memory) else ():
+        for event in store.log.find(ident, 1):
+            yield store.log.opening(event.row) or event.row

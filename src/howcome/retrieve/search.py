@@ -26,7 +26,7 @@ MAX_TERMS = 48
 """Of a long prompt (a plan, a stack trace) the most telling terms are asked: below 24 quality falls, above 48 only
 the time grows."""
 
-MAX_QUESTION_CHARS = 8000
+MAX_QUESTION_CHARS, PASSAGE_CHARS = 8000, 600
 BREADTH = 200
 """Windows asked for, and half as many exchanges: fewer lose .2 (at 100) to .4 points of nDCG@10 (at 50)."""
 

@@ -45,6 +45,19 @@ class EmbeddedTurns:
         except IndexDamagedError:  # `doctor` says so, and the worker's next pass makes it anew
             return []
 
+    def nearest(self, text: str, wanted: Filter) -> float:
+        """How far the nearest turn's cosine stands above the mean of all that are wanted; 0 where there are none.
+
+        Raises:
+            ProviderError: the text cannot be embedded.
+            StoreError: the index cannot be read now.
+        """
+        best = self.near(text, wanted, 1)
+        try:
+            return best[0].score - self._rows.level(self._vector(text), wanted) if best else 0.0
+        except IndexDamagedError:
+            return 0.0
+
     def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
         """The same cosine for some rows, those that have a vector.
 

@@ -33,6 +33,10 @@ class VectorRows(Protocol):
         """The rows nearest to a vector, best first; a hit's score is the cosine."""
         ...
 
+    def level(self, query: FloatVector, wanted: Filter) -> float:
+        """The mean cosine of the rows that are wanted, or of enough of them."""
+        ...
+
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
         """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
         ...
@@ -68,6 +72,10 @@ class Vectors(Protocol):
 
     def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
         """The turns nearest to a text, best first; a hit's score is the cosine."""
+        ...
+
+    def nearest(self, text: str, wanted: Filter) -> float:
+        """How far the nearest turn's cosine stands above the mean of all that are wanted."""
         ...
 
     def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:

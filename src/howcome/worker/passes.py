@@ -16,6 +16,7 @@ from howcome.errors import ProviderError, SettingsError, StoreMissingError, Tran
 from howcome.log.place import database_path
 from howcome.present.shared_embedder import SharedEmbedder
 from howcome.providers.embed import model_name
+from howcome.worker.active import Active
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class CatchUp:
         self._in_step: Seen = {}
         self._file: tuple[int, int] | None = None
         self._seen = (0, "")
+        self._active = Active()
         self._rows = 0
         self._stuck: tuple[int, int] | None = None
         self._read_bytes = 0
@@ -101,6 +103,7 @@ class CatchUp:
                 if current is not self._settings:  # another embedder, perhaps: one that failed is no reason to wait
                     self._settings, self._embed_due_s = current, 0.0
         found = known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True)
+        self._active.found(found, time.time_ns())
         try:
             is_whole = self._catch_up(found, create=create)
         except StoreMissingError:  # taken away since it was looked for
@@ -109,6 +112,23 @@ class CatchUp:
             self._read_bytes = 0
             _give_memory_back()
         return is_whole
+
+    def follow(self) -> None:
+        """Reads what sessions have said since, and makes it searchable: between scans, every second.
+
+        Raises:
+            HowcomeError: as for `scan`.
+            OSError: the file system failed.
+        """
+        grown = self._active.grown(self._is_due) if self._file is not None else []
+        if not grown or self._store_file() != self._file:
+            return
+        with (
+            suppress(StoreMissingError),
+            open_app(self._settings, busy_ms=BUSY_MS, create=False, opener=self._embedder.get) as app,
+        ):
+            if app.health.holds(*self._seen) and all(self._read(app, item) for item in grown) and self._index(app):
+                self._seen = app.health.position()
 
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
         with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:

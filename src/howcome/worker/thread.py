@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from howcome.present.shared_embedder import SharedEmbedder
     from howcome.settings import Settings
+    from howcome.worker.passes import CatchUp
 
 LOCK_NAME = "worker.lock"
 TAKE_OVER_S = 2.0
@@ -35,7 +36,8 @@ SCAN_EVERY_S = 30.0
 MAX_PAUSE_S = 600.0
 FIRST_PAUSE_S = 2.0
 LOOK_EVERY_S = 1.0
-"""How soon a pause ends when the store is taken away: whoever deletes it waits for the lock."""
+"""How soon a pause ends when the store is taken away (whoever deletes it waits for the lock), and how often sessions
+are listened to: what is unread twice is read, so that others hear it within three seconds."""
 
 SWITCH_S = 0.001
 """How long one thread keeps the interpreter while another wants it: the default of 5 ms, once for each of a recall's
@@ -124,17 +126,18 @@ class Worker:
                 done = guarded("worker", lambda: catch_up.scan(create=not self._had_store), home, self._told)
                 self._had_store = self._had_store or catch_up.has_opened
                 pause_s = self._scan_every_s if done else min(MAX_PAUSE_S, pause_s * 2)
-                self._pause(pause_s)
+                self._pause(pause_s, catch_up)
         finally:
             embedder.is_host = False
             server.stop()
 
-    def _pause(self, seconds: float) -> None:
-        """Rests; not longer than there is a store."""
+    def _pause(self, seconds: float, catch_up: CatchUp) -> None:
+        """Rests, but reads what sessions say meanwhile; not longer than there is a store."""
         end = time.monotonic() + seconds
         while (left_s := end - time.monotonic()) > 0 and self._patience.rest(min(LOOK_EVERY_S, left_s)):
             if self._is_gone():
                 return
+            guarded("worker", catch_up.follow, self._settings.home, self._told)
 
 
 def take_lock(home: str) -> int | None:

@@ -1,0 +1,65 @@
+"""Which sentences of several texts answer a question: those with most of its weight that are no passing remark."""
+
+from __future__ import annotations
+
+from howcome.domain import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeVar
+
+    _Of = TypeVar("_Of")
+
+TELLING_TERMS = 12
+"""A long question is asked by its heaviest terms: so many say what it is about."""
+
+NARRATION, QUESTION, HEAD, FRAGMENT = 0.5, 0.3, 0.2, 0.3
+"""What a sentence loses that tells what is done next, asks, heads a list, or is a scrap of fewer than MIN_WORDS."""
+
+MIN_WORDS, MAX_WORD_CHARS = 6, 30
+BETWEEN = " … "
+
+
+def share_of(said: str, weights: Mapping[str, float]) -> float:
+    """How much of the weight of a question's terms a text in lower case has, from 0 to 1."""
+    full = sum(sorted(weights.values(), reverse=True)[:TELLING_TERMS]) or 1.0
+    return min(1.0, sum(weight for term, weight in weights.items() if term in said) / full)
+
+
+def passing(said: str) -> float:
+    """How little a sentence in lower case says by itself."""
+    worth = NARRATION * words.opens(said, "narrates") + QUESTION * ("?" in said) + HEAD * said.endswith(":")
+    return worth + FRAGMENT * (len(said.split()) < MIN_WORDS)
+
+
+def best_first(told: Iterable[tuple[_Of, str]], weights: Mapping[str, float]) -> list[tuple[float, _Of, str]]:
+    """Sentences, each once, those first that answer a question best, each with what it is of.
+
+    What is more of a passing remark than of an answer is left out, but for the best one.
+    """
+    once = {text.lower(): (whose, text) for whose, text in reversed(list(told))}
+    worth = [(share_of(said, weights) - passing(said), *one) for said, one in reversed(once.items())]
+    ordered = sorted(worth, key=lambda one: -one[0])
+    return ordered[:1] + [one for one in ordered[1:] if one[0] >= 0]
+
+
+def filled(sentences: Iterable[str], width_chars: int, each_chars: int) -> str:
+    """As many sentences as there is room for, in their order, each cut at so many characters."""
+    text = ""
+    for sentence in sentences:
+        room = width_chars - len(text) - len(BETWEEN) * bool(text)
+        if room < MAX_WORD_CHARS:
+            break
+        text += BETWEEN * bool(text) + cut(sentence, min(room, each_chars))
+    return text
+
+
+def cut(text: str, limit_chars: int) -> str:
+    """A text on one line within a limit, cut at a word."""
+    text = " ".join(text.split())
+    if len(text) <= limit_chars:
+        return text
+    kept = text[: limit_chars - 1]
+    blank = kept.rfind(" ", len(kept) - MAX_WORD_CHARS)
+    return (kept[:blank] if blank > 0 else kept).rstrip(",;:—- ") + "…"

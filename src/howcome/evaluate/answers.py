@@ -1,0 +1,150 @@
+"""Questions about the past, by what a search shows of them: does the answer stand in its rows, nothing for nonsense.
+
+A row of the questions' file is `{"question": …, "session": …, "quotes": […], "kind": …}`: any of the quotes answers.
+One without quotes is a question that nothing answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howcome.domain.answering import cut
+from howcome.domain.query import plain_words
+from howcome.domain.stored import Scope
+from howcome.errors import UsageError
+from howcome.evaluate.datasets import Row, read_rows
+from howcome.evaluate.harness import Pool, throwaway_home
+from howcome.evaluate.note_run import import_set
+from howcome.evaluate.notes import Share, stems
+from howcome.retrieve.question import Question
+
+if TYPE_CHECKING:
+    from howcome.app import App
+    from howcome.domain.stored import Found
+
+    Progress = Callable[[str], None]
+
+SHOWN, QUOTE_SHARE = 3, 0.7
+"""The rows that somebody looks at; a row that shows so many of a quote's stems shows the answer."""
+
+LATER_MS = 21 * 24 * 3600 * 1000
+"""Questions are asked three weeks after the newest event."""
+
+INDEX_CHARS = 80
+"""Of a row an agent's index of hits shows so much."""
+
+
+@dataclass
+class Answered:
+    """Of the questions of one kind: by name of a figure, whether it holds for each."""
+
+    held: dict[str, list[bool]] = field(default_factory=dict)
+
+    def add(self, **figures: bool) -> None:
+        """One question's."""
+        for name, value in figures.items():
+            self.held.setdefault(name, []).append(value)
+
+    def shares(self) -> dict[str, Share]:
+        """By name of a figure, of how many questions it holds."""
+        return {name: Share(sum(values), len(values)) for name, values in self.held.items()}
+
+
+@dataclass(frozen=True)
+class AnswerReport:
+    """What was measured, by kind of question."""
+
+    kinds: Mapping[str, Answered]
+    void: str = ""
+
+    def as_json(self) -> str:
+        """For programs."""
+        found = {
+            kind: {name: {"share": round(share.value, 4), "of": share.of} for name, share in one.shares().items()}
+            for kind, one in self.kinds.items()
+        }
+        return json.dumps({"answers": found}, ensure_ascii=False)
+
+    def as_markdown(self) -> str:
+        """For people: a table, a row a kind."""
+        names = list(dict.fromkeys(name for one in self.kinds.values() for name in one.held))
+        heads = " | ".join(name.replace("_", " ") for name in names)
+        rows = [f"| questions | {heads} |", "|---" * (len(names) + 1) + "|"]
+        for kind, one in self.kinds.items():
+            shares = one.shares()
+            cells = [f"{shares[name].value:.2f}" if name in shares else "" for name in names]
+            rows.append(f"| {kind} ({next(iter(shares.values())).of}) | {' | '.join(cells)} |")
+        return "\n".join(rows)
+
+
+def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: Path | None = None) -> AnswerReport:
+    """Asks the questions of a file of a set, in a store that holds it, distilled, and embedded where a model is.
+
+    Args:
+        folder: The set, with transcripts/.
+        questions: The file.
+        progress: Is told what is done.
+        keep: Where the imported store stays for the next run.
+
+    Raises:
+        UsageError: the set or the file cannot be read.
+    """
+    if not (folder / "transcripts").is_dir():
+        raise UsageError(f"{folder}: no transcripts/ here")
+    rows = list(read_rows(questions, "question"))
+    with throwaway_home() as home:
+        import_set(folder, None, home, keep, progress)
+        pool = Pool(home)
+        progress(f"{folder.name}: distilling")
+        pool.distil()
+        with pool.open(f"/{folder.name}/{folder.name}") as app:
+            app.index.finish()
+            progress(f"{folder.name}: embedding what was said")
+            app.index.embed()
+            return AnswerReport(_asked(app, rows))
+
+
+def _asked(app: App, rows: Sequence[Row]) -> dict[str, Answered]:
+    now_ms, kinds = app.events.last_ms() + LATER_MS, dict[str, Answered]()
+    for row in rows:
+        named = row.get("quotes")
+        quotes = [str(quote) for quote in named] if isinstance(named, list) else []
+        found = app.search.find(Question(str(row["question"]), Scope.everything(), before_ms=now_ms))
+        kind = kinds.setdefault(str(row.get("kind") or ("asked" if quotes else "nonsense")), Answered())
+        if quotes:
+            kind.add(**_figures(app, found[:SHOWN], quotes, str(row.get("session") or "")))
+        else:
+            kind.add(nothing_found=not found)
+    return kinds
+
+
+def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: str) -> dict[str, bool]:
+    wanted = [stems(quote) for quote in quotes]
+
+    def shows(text: str) -> bool:
+        shown = stems(text)
+        return any(len(stem & shown) >= QUOTE_SHARE * len(stem) for stem in wanted)
+
+    phrases = [plain_words(quote) for quote in quotes]
+    told = [shows(f"{item.passage}\n{item.prompt}") for item in found]
+    brief = [shows(cut(item.passage, INDEX_CHARS)) for item in found]
+    right = [_is_right(app, item, phrases, session) for item in found]
+    return {
+        "answer_in_first_row": any(told[:1]), "in_three": any(told), "first_row_right": any(right[:1]),
+        "right_in_three": any(right), "index_line_in_three": any(brief),
+    }  # fmt: skip
+
+
+def _is_right(app: App, item: Found, phrases: Sequence[str], session: str) -> bool:
+    """Whether a row is of an exchange in which the answer was said."""
+    events = [item.event] if item.event is not None else app.events.cited(item.memory.evidence if item.memory else [])
+    for event in events:
+        if event.session.startswith(session):
+            said = [plain_words(one.text or "") for one in app.events.with_texts(app.events.exchange_of(event))]
+            if any(phrase in text for phrase in phrases for text in said):
+                return True
+    return False

@@ -1,0 +1,131 @@
+"""One row an exchange: the sentences of it that answer the question, best first, and the prompt that opened it."""
+
+from __future__ import annotations
+
+from howcome.domain import events
+from howcome.domain.answering import FRAGMENT, best_first, cut, filled, share_of
+from howcome.domain.query import phrases_in, plain_words
+from howcome.domain.sentences import sentences
+from howcome.domain.stored import Found
+from howcome.domain.text import best_passage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from howcome.domain.stored import Filter, StoredEvent
+    from howcome.retrieve.situation import Ranked, Situation
+    from howcome.store.base import Store
+
+ROW_CHARS, SENTENCE_CHARS, PROMPT_CHARS = 320, 240, 100
+"""Of an exchange that answers, 320 characters of its sentences hold the words that answer in .65 to .85 of 40 questions
+(each project, each way of asking), 240 in .47 to .70, 160 in .30 to .60 (docs/evaluation.md, "Rows")."""
+
+TURNS, READ_TURNS = 60, 12
+"""Of an exchange the last so many turns of the agent are looked at, and those read that hold most of the question."""
+
+READ_AHEAD = 10
+"""So many exchanges more than are wanted are read: what they say decides the order with."""
+
+ANSWER_WEIGHT = 0.5
+"""What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
+
+
+class Exchanges:
+    """Ranked rows as answers, one an exchange (by session: one a session).
+
+    What is quoted in the question has to stand in the exchange as it is.
+    """
+
+    def __init__(self, store: Store, situation: Situation) -> None:
+        self._store, self._situation = store, situation
+        self._weights = {term: situation.weights.windows[term] for term in situation.terms}
+        self._phrases = phrases_in(situation.asked)
+
+    def answers(self, ranked: Sequence[Ranked], limit: int) -> list[Found]:
+        """The best answers, best first, at most so many."""
+        by_session = self._situation.group_by_session
+        firsts: dict[int, Ranked] = {}
+        for item in ranked:
+            firsts.setdefault(item.candidate.session_id if by_session else item.candidate.exchange, item)
+        found: list[Found] = []
+        for item in firsts.values():
+            if len(found) == limit + (0 if by_session else READ_AHEAD):
+                break
+            row = self._row(item)
+            found += [row] if row is not None else []
+        return found if by_session else sorted(found, key=lambda row: -row.score)[:limit]
+
+    def _row(self, item: Ranked) -> Found | None:
+        """An exchange as a row; None where nothing of it is wanted, or a quoted phrase is not there."""
+        turns = self._turns(item)
+        if not turns or not self._holds_phrases(turns):
+            return None
+        told = self._told(turns)
+        event = told[0][0]
+        text = filled([sentence for _, sentence in told], ROW_CHARS, SENTENCE_CHARS)
+        factor = 1.0
+        if not self._situation.group_by_session:
+            factor = (1 + ANSWER_WEIGHT * share_of(text.lower(), self._weights)) / (1 + ANSWER_WEIGHT)
+        row = Found(
+            item.score * factor,
+            item.tiers,
+            text,
+            event=event,
+            strength=item.strength,
+            adjustments={**item.adjustments, "answer": factor} if factor != 1.0 else item.adjustments,
+        )
+        row.exchange, row.prompt = item.candidate.exchange, self._prompt(item, event)
+        return row
+
+    def _turns(self, item: Ranked) -> list[StoredEvent]:
+        """What was found, first, and the turns of its exchange that are wanted, too."""
+        log, rows = self._store.log, {item.candidate.row, item.candidate.exchange}
+        found = log.turns(rows)
+        event = found.pop(item.candidate.row, None)
+        if event is None:
+            return []
+        others = {turn.row: turn for turn in log.answers(item.candidate.exchange, TURNS)} | found
+        others.pop(event.row, None)
+        wanted = self._situation.wanted
+        kept = [turn for turn in others.values() if turn.project == event.project and _is_wanted(turn, wanted)]
+        return [event, *sorted(kept, key=lambda turn: (turn.order_ms, turn.row))]
+
+    def _told(self, turns: Sequence[StoredEvent]) -> list[tuple[StoredEvent, str]]:
+        """What is said in the turns that hold most of the question, best first, with who said it.
+
+        What was found itself may be no prose (code, a table, what a tool printed): then a passage of it as it stands.
+        """
+        found = turns[0]
+        told = best_first(self._sentences(turns), self._weights)
+        passage = best_passage(found.text or found.excerpt, set(self._weights), SENTENCE_CHARS)
+        is_best = not told or share_of(passage.lower(), self._weights) - FRAGMENT > told[0][0]
+        return [*([(found, passage)] if is_best else []), *((turn, text) for _, turn, text in told)]
+
+    def _sentences(self, turns: Sequence[StoredEvent]) -> Iterator[tuple[StoredEvent, str]]:
+        said = {turn.row: (turn.text or turn.excerpt) for turn in turns if turn.kind in events.TURN_KINDS}
+        shares = {row: share_of(text.lower(), self._weights) for row, text in said.items()}
+        telling = sorted((turn for turn in turns if turn.row in said), key=lambda turn: -shares[turn.row])
+        for turn in telling[:READ_TURNS]:
+            for sentence in sentences(said[turn.row], is_typed=turn.kind == events.USER_PROMPT):
+                yield turn, sentence.text
+
+    def _holds_phrases(self, turns: Sequence[StoredEvent]) -> bool:
+        said = " ".join(plain_words(turn.text or turn.excerpt) for turn in turns) if self._phrases else ""
+        return all(phrase in said for phrase in self._phrases)
+
+    def _prompt(self, item: Ranked, event: StoredEvent) -> str:
+        """The beginning of the prompt that opened the exchange, where the row is not that prompt itself."""
+        if event.row == item.candidate.exchange:
+            return ""
+        opening = self._store.log.events([item.candidate.exchange]).get(item.candidate.exchange)
+        is_prompt = opening is not None and opening.kind == events.USER_PROMPT and opening.project == event.project
+        return cut(opening.excerpt, PROMPT_CHARS) if opening is not None and is_prompt else ""
+
+
+def _is_wanted(turn: StoredEvent, wanted: Filter) -> bool:
+    """Whether a turn of a wanted exchange may be shown for it: of the kinds, the time and the subagent asked for."""
+    moment = turn.ts_ms or 0
+    is_in_time = (wanted.before_ms is None or moment < wanted.before_ms) and moment >= (wanted.since_ms or 0)
+    is_of_kind = wanted.kinds is None or turn.kind in wanted.kinds
+    return is_in_time and is_of_kind and wanted.agent_id in (None, turn.agent_id)

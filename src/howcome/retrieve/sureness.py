@@ -1,0 +1,70 @@
+"""Whether anything answers a question at all: a question that nothing answers finds nothing."""
+
+from __future__ import annotations
+
+from howcome.domain.answering import TELLING_TERMS
+from howcome.domain.query import spans_in
+from howcome.domain.text import is_one_edit
+from howcome.retrieve.situation import MAX_EMBEDDED_CHARS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from howcome.domain.stored import Found
+    from howcome.retrieve.situation import Situation
+    from howcome.store.base import Store, Vectors
+
+LEAST_SHARE, LEAST_TIMED_SHARE = 0.45, 0.3
+"""How much of the weight of a question's telling terms one exchange, or one memory, has to hold. Of 80 questions that
+have an answer 77 reach .45, of 80 that have none 6; one that names a time says less by its words (docs/evaluation.md,
+"Rows")."""
+
+LEAST_MEANING = 0.45
+"""Or how far the nearest turn's cosine has to stand above what this question's cosines are as a rule (MiniLM: 72 of the
+80, and 1 of the others)."""
+
+FEW_TERMS, MIN_SLIP_CHARS = 2, 5
+"""In so short a question a word that nobody wrote counts as the one that it may be a slip of."""
+
+
+def is_answered(
+    store: Store, situation: Situation, found: Sequence[Found], vectors: Vectors | None, now_ms: int
+) -> bool:
+    """Whether what was found is about the question, by its words or, where there are vectors, by what it means.
+
+    What is written without blanks is asked by pairs of letters, most of which stand in no answer: it is not judged.
+    """
+    weights = {term: situation.weights.windows[term] for term in situation.terms}
+    telling = dict(sorted(weights.items(), key=lambda one: -one[1])[:TELLING_TERMS])
+    if 2 * sum(map(str.isascii, telling)) < len(telling):
+        return True
+    is_timed = bool(spans_in(situation.text, now_ms, is_asked=True))
+    least = (LEAST_TIMED_SHARE if is_timed else LEAST_SHARE) * sum(telling.values())
+    held = store.index.search("holding", telling, situation.wanted, 1)
+    if held and held[0].score >= least:
+        return True
+    unknown = [term for term in telling if term not in situation.weights.known and len(term) >= MIN_SLIP_CHARS]
+    unknown = unknown if len(telling) <= FEW_TERMS else []
+    if any(_held(store.index.analyze(_text(item)), telling, unknown) >= least for item in found):
+        return True
+    asked = situation.asked[:MAX_EMBEDDED_CHARS]
+    return vectors is not None and vectors.nearest(asked, situation.wanted) >= LEAST_MEANING
+
+
+def _text(item: Found) -> str:
+    """What an answer says: a memory, what a tool printed, a turn. No exchange may hold it."""
+    if item.memory is not None:
+        return item.memory.text
+    return f"{item.passage}\n{item.event.excerpt}" if item.event is not None else item.passage
+
+
+def _held(terms: Iterable[str], telling: Mapping[str, float], unknown: Iterable[str]) -> float:
+    """The weight of the question's terms that a text has, and of those that were slips, or beginnings, of its words."""
+    said = set(terms)
+    slips = (term for term in unknown if any(_is_meant(term, other) for other in said if other[:1] == term[:1]))
+    return sum(telling[term] for term in {*(said & telling.keys()), *slips})
+
+
+def _is_meant(term: str, other: str) -> bool:
+    return other.startswith(term) or term[: max(MIN_SLIP_CHARS, len(other))] == other or is_one_edit(term, other)
