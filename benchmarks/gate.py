@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howcome.app import App
-from howcome.evaluate.datasets import read_rows
+from howcome.evaluate.datasets import milliseconds_of, read_rows
 from howcome.evaluate.harness import Pool
 from howcome.evaluate.note_run import import_set
 from howcome.evaluate.notes import stems
-from howcome.evaluate.speak import QUOTE_SHARE, SAME_MINUTE_MS, SAME_MS, milliseconds_of, prompts_of, speak_sets
+from howcome.evaluate.speak import QUOTE_SHARE, SAME_MINUTE_MS, SAME_MS, prompts_of, speak_sets
 from howcome.recall.bites import ANSWERS, by_weight
 from howcome.recall.gate import HOUR_MS, MAX_HOURS, first_of_exchanges
 from howcome.recall.prompt import pushed

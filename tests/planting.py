@@ -150,8 +150,8 @@ def by_hand(folder: Path) -> None:
                 kept, _ = app.memories.add(text, project=f"/home/mara/{line}", agent=as_owner(line))
             if number % 20 == 0:
                 app.memories.update(kept.id, text=f"{name} is not\n{line}", agent=as_owner(line))
-            app.store.injections.record_events(f"s {line}", "UserPromptSubmit", [(1, 0.5)], now_ms)
-            app.store.injections.record_memories(f"s {line}", "UserPromptSubmit", [(kept.row, 0.5)], now_ms)
+            app.store.injections.record(f"s {line}", "UserPromptSubmit", now_ms, [(1, 0.5)])
+            app.store.injections.record(f"s {line}", "UserPromptSubmit", now_ms, (), [(kept.row, 0.5)])
             app.store.model_answers.pause(f"s {line}", now_ms, 2**50, f"refused: {line}")
             app.store.model_answers.keep(str(number).encode(), {"files": [line], line: line}, 0, now_ms)
             row, _ = app.store.spending.reserve(Call("classify", line, line, 1), Caps(10**6, 10**9), now_ms)

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.plugin import plugin_files
 from tests.structure import Figure, figures
 
 from howcome import __version__
 from howcome.cli.main import cli
+from howcome.cli.manual import manual
 from howcome.cli.reference import reference
 from howcome.clients.registry import client_of, names
 from howcome.hooks.handlers import HANDLERS
@@ -261,6 +263,27 @@ def test_the_reference_is_current_and_whole() -> None:
     for name, command in commands().items():
         assert f"\n### howcome {name}\n" in page
         assert f"howcome {name}" in (command.help or "") + (command.epilog or ""), f"{name} shows no example"
+
+
+def test_the_manual_page_is_current_and_whole() -> None:
+    """docs/howcome.1 is what the code generates: every setting, command and option; no line is a macro by chance."""
+    page = ROOT.joinpath("docs", "howcome.1").read_text(encoding="utf-8")
+    assert page == manual()
+    words = page.replace("\\-", "-")
+    assert all(f"\\fB{field.variable}\\fR" in words for field in FIELDS)
+    for name, command in commands().items():
+        assert f"\n.SS howcome {name} " in words
+        assert all(one.opts[-1] in words for one in command.params if isinstance(one, click.Option))
+    macros = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
+    assert macros == {'.\\"', ".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".nf", ".fi"}
+
+
+def test_the_plugin_is_current() -> None:
+    """`plugin/` is what the code generates: hooks as `init` wires them, texts with the plugin's names of tools."""
+    for name, text in plugin_files().items():
+        assert ROOT.joinpath(name).read_text(encoding="utf-8") == text, f"{name}: python -m tests.plugin"
+    commands = {path.name for path in ROOT.glob("plugin/commands/*")}
+    assert commands == {path.name for path in ROOT.glob("src/howcome/clients/assets/commands/*.md")}
 
 
 def test_every_command_that_reports_has_json() -> None:

@@ -111,8 +111,8 @@ def make(home: Path, paths: list[Path]) -> None:
             "INSERT INTO rationales VALUES (1, ?, ?, ?, 0, 1, 1, 1, 'rules', ?, ?)",
             (b"r", session, project, TOKEN, f"asked for {KEY_ID}"),
         )  # fmt: skip
-        store.injections.record_events(SESSION, "UserPromptSubmit", [(1, 0.5)], 1)
-        store.injections.record_memories(SESSION, "UserPromptSubmit", [(memory.row, 0.5)], 1)
+        store.injections.record(SESSION, "UserPromptSubmit", 1, [(1, 0.5)])
+        store.injections.record(SESSION, "UserPromptSubmit", 1, (), [(memory.row, 0.5)])
         store.model_answers.pause(f"model {TOKEN}", 1, 2**50, f"refused: {KEY_ID}")
         store.model_answers.keep(b"a", {"files": [TOKEN]}, 0, 1)
         app.index.catch_up()

@@ -66,9 +66,10 @@ _LANGUAGE_MODEL = (
 )
 BITES, CONTEXT, OFF = "bites", "context", "off"
 INJECT = (BITES, CONTEXT, OFF)
+_LESS_FIRST: tuple[object, ...] = (OFF, BITES, CONTEXT)
 _INJECT = (
     "What a prompt may get: `bites` (at most three dated sentences), `context` (whole excerpts), or `off`; in the"
-    " environment for one session."
+    " environment for one session, in a repository's `.howcome.toml` for it (where it can only be less)."
 )
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
@@ -87,8 +88,10 @@ FIELDS = (
     Field("inject", BITES, _INJECT, choices=INJECT),
     Field("briefing_tokens", 600, "Tokens that the briefing of a new session may have at most; 0: none.", 0, 2000),
     Field("recall_limit", 3, "Sentences, or excerpts, that a prompt may get at most.", 0, 10),
+    Field("session_bites", 25, "Sentences that a session may get at most, until its window is compacted.", 0, 1000),
     Field("recall_chars", 4000, "Characters that a prompt may get at most, of excerpts.", 1000, 9000),
     Field("recall_threshold", 0.15, "Strength (0 to 1) below which a prompt gets nothing.", 0, 1),
+    Field("receipt_line", default=False, help_text="A line for you after each turn that was told something."),
     Field(
         "prompt_deadline_ms", 1200, "A hook of a prompt or a tool ends by then, with or without an answer.", 50, 20000
     ),
@@ -135,8 +138,10 @@ class Settings:
     inject: str
     briefing_tokens: int
     recall_limit: int
+    session_bites: int
     recall_chars: int
     recall_threshold: float
+    receipt_line: bool
     prompt_deadline_ms: int
     ingest_deadline_ms: int
     start_deadline_ms: int
@@ -175,6 +180,16 @@ class Settings:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"settings are read once: {name} cannot be removed")
+
+
+def narrowed(settings: Settings, said: Mapping[str, object] | None) -> Settings:
+    """Settings with what a repository's own file says of them: it may take away (`inject`), never give.
+
+    What cannot be understood (None: the file cannot be read) takes away all of it.
+    """
+    wish = OFF if said is None else said.get("inject", settings.inject)
+    least = min(wish if wish in _LESS_FIRST else OFF, settings.inject, key=_LESS_FIRST.index)
+    return settings if least == settings.inject else Settings({**vars(settings), "inject": least})
 
 
 def home_folder(environment: Mapping[str, str]) -> str:

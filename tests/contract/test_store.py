@@ -329,9 +329,9 @@ def test_what_was_said_to_a_session_is_remembered(open_store: Callable[[], Store
     """Per session, also for the next process."""
     store = open_store()
     rows = Transcript(store).say(*TEXTS)
-    store.injections.record_events("s1", "UserPromptSubmit", [(rows[0], 0.5), (rows[1], 0.4)], START_MS)
-    store.injections.record_events("s1", "UserPromptSubmit", [(rows[2], 0.5)], START_MS)
-    store.injections.record_events("s2", "UserPromptSubmit", [], START_MS)
+    store.injections.record("s1", "UserPromptSubmit", START_MS, [(rows[0], 0.5), (rows[1], 0.4)])
+    store.injections.record("s1", "UserPromptSubmit", START_MS, [(rows[2], 0.5)])
+    store.injections.record("s2", "UserPromptSubmit", START_MS, [])
     assert open_store().injections.events_known("s1") == set(rows[:3])
     assert store.injections.events_known("s2") == store.injections.events_known("") == set()
     assert store.accounts.counts()["injections"] == 3

@@ -187,7 +187,7 @@ def test_what_somebody_touched_stays(store: Store, hand: Memories, act: str) -> 
     if act == "read":
         store.memories.record_access([memory.row], START_MS)
     elif act == "told":
-        store.injections.record_memories("s", "UserPromptSubmit", [(memory.row, 0.5)], START_MS)
+        store.injections.record("s", "UserPromptSubmit", START_MS, (), [(memory.row, 0.5)])
     elif act == "pin":
         hand.pin(memory.id)
     else:

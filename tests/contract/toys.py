@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from howcome.domain.stored import Filter, Scope
+    from howcome.domain.verdicts import KeptVerdict, PastVerdict
     from howcome.index.search_index import SearchIndex
     from howcome.log.event_log import Appended, EventLog
     from howcome.store.base import Store
@@ -481,6 +482,10 @@ class ToySessions:
     def clients(self) -> list[str]:
         return sorted({client for _, client, _ in self._disk.sessions})
 
+    def steps(self, name: str, before_ms: int | None = None) -> int:
+        del name, before_ms
+        return 0
+
 
 class ToyAccounts:
     """How much there is."""
@@ -544,12 +549,31 @@ class ToyInjections:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
-    def record_events(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        del hook, now_ms
-        self._disk.injected += [(session, row) for row, _ in said]
+    def record(
+        self,
+        session: str,
+        hook: str,
+        now_ms: int,
+        events: Sequence[tuple[int, float]] = (),
+        memories: Sequence[tuple[int, float]] = (),
+        verdict: KeptVerdict | None = None,
+    ) -> None:
+        del hook, now_ms, memories, verdict
+        self._disk.injected += [(session, row) for row, _ in events]
 
-    def record_memories(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        pass
+    def verdicts(
+        self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int = -1
+    ) -> list[PastVerdict]:
+        del session, project_id, since_ms, limit
+        return []
+
+    def bites(self, session: str) -> tuple[int, dict[int, int]]:
+        del session
+        return 0, {}
+
+    def told_elsewhere(self, asked: bytes | None, session: str, since_ms: int) -> dict[int, int]:
+        del asked, session, since_ms
+        return {}
 
     def events_known(self, session: str) -> set[int]:
         copied = [self._disk.members.get(row, {}) for row in ToySessions(self._disk, ToyLog(self._disk)).named(session)]

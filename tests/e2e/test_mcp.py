@@ -89,7 +89,7 @@ def planted(desk: Desk) -> dict[str, Any]:
 def test_the_model_is_told_of_the_tools_and_how_to_use_them(ready: Desk) -> None:
     """The instructions whole and once; every tool by name; the schemas of two where the client defers the others."""
     body = ask_with(ready, [say("ok")]).bodies("main")[0]
-    for words in ("Search it BEFORE you", "An empty answer means that nothing is known"):
+    for words in ("Search it BEFORE you", "trust the code and say so"):
         assert len(where(body, words)) == 1, words
     loaded = {one["name"].removeprefix(PREFIX) for one in body["tools"] if one["name"].startswith(PREFIX)}
     assert loaded == (LOADED if ready.version == WITH_MCP_HOOKS else {*TOOLS, "hook"})

@@ -224,7 +224,7 @@ while time.monotonic() < end:
         store = SqliteStore(sys.argv[1], busy_ms=20_000, create=False)
     except StoreLockedError:
         continue
-    store.injections.record_events(f"session {opened}", "Stop", [(1, 0.5)], 1)
+    store.injections.record(f"session {opened}", "Stop", 1, [(1, 0.5)])
     assert store.connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
     store.close()
     opened += 1

@@ -36,9 +36,9 @@ def decided(tmp_path: Path, store_folder: Path) -> Path:  # noqa: ARG001 - where
     return folder / "running.jsonl"
 
 
-def said(path: Path, prompt: str, session: str = "new") -> str:
+def said(path: Path, prompt: str, session: str = "new", cwd: str = CWD) -> str:
     """What the hook adds to a prompt."""
-    fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": prompt, "cwd": CWD}
+    fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": prompt, "cwd": cwd}
     answer = answer_of(
         "UserPromptSubmit", hook("UserPromptSubmit", payload("UserPromptSubmit", path, session, **fields))
     )

@@ -507,6 +507,23 @@ def test_without_any_agent_the_remedy_is_init(tmp_path: Path) -> None:
     assert patient.problems() == []
 
 
+def test_a_plugin_is_enough_and_beside_init_it_is_named(patient: Patient) -> None:
+    """Alone it connects the agent; beside `init` the note says which of them acts, and what takes one out."""
+
+    def found() -> list[tuple[str, str]]:
+        findings = patient.examine()["findings"]
+        return [(one["level"], one["remedy"]) for one in findings if "its plugin" in one["what"]]
+
+    assert found() == []
+    patient.edit(patient.settings, lambda document: document.update(enabledPlugins={"howcome@howcome": True}))
+    assert found() == [("note", "claude plugin uninstall howcome@howcome  # or: howcome uninstall")]
+    patient.do("howcome uninstall --yes")
+    assert found() == [("ok", "")]
+    assert patient.problems() == []
+    patient.edit(patient.settings, lambda document: document.update(enabledPlugins={"howcome@howcome": False}))
+    assert [problem["remedy"] for problem in patient.problems()] == ["howcome init"]
+
+
 def test_every_agent_is_looked_at(patient: Patient) -> None:
     """Each install for itself, with the remedy for that one."""
     agents = " ".join(f"--agent {name}" for name in ("codex", "gemini", "cursor", "opencode", "copilot"))

@@ -110,7 +110,7 @@ with open_app(read_settings(os.environ)) as app:
         app.store.index.release()
         app.search.find(Question("why does crane fail", Scope.everything(), limit=5))
         app.search.recall("why does crane fail?", cwd=claude.cwd, session="other", recent=lambda: "")
-        app.store.injections.record_events("other", "UserPromptSubmit", [(1, 0.5)], 1)
+        app.store.injections.record("other", "UserPromptSubmit", 1, [(1, 0.5)])
         rounds += 1
 """
 

@@ -21,6 +21,7 @@ from tests.processes import ask
 from tests.warm import eventually
 
 from howcome.clients.records import without_own_blocks
+from howcome.domain.text import tokens
 from howcome.mcp.server import MAX_LINE_BYTES, PROTOCOLS
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
@@ -63,6 +64,25 @@ def test_the_handshake_says_who_it_is_and_how_to_use_it(server: McpServer) -> No
     tools = server.request("tools/list")["result"]["tools"]
     for tool in tools:
         assert tool["name"] in first["instructions"] or tool["name"] in ("memory_status", "hook")
+
+
+def test_the_tools_cost_a_session_little(server: McpServer) -> None:
+    """Names, descriptions and schemas as compact JSON, and the instructions: characters divided by four."""
+    listed = server.request("tools/list")["result"]["tools"]
+    sent = [
+        {"name": one["name"], "description": one["description"], "input_schema": one["inputSchema"]} for one in listed
+    ]
+    schemas = sum(tokens(json.dumps(one, ensure_ascii=False, separators=(",", ":"))) for one in sent)
+    assert schemas + tokens(server.first["instructions"]) <= 1200
+
+
+def test_what_is_not_listed_is_taken(server: McpServer) -> None:
+    """Arguments that an answer names when they are needed."""
+    listed = {
+        one["name"]: one["inputSchema"].get("properties", {}) for one in server.request("tools/list")["result"]["tools"]
+    }
+    assert "agent_id" not in listed["memory_status"]
+    assert "Agent nobody" in server.call("memory_status", agent_id="nobody")
 
 
 @pytest.mark.usefixtures("store_folder")

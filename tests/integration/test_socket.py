@@ -56,8 +56,9 @@ def warm(past: Path, store_folder: Path) -> Iterator[subprocess.Popen[str]]:  # 
 
 LOADED = f"""
 import sys, os
+told = os.dup(2)  # a hook closes its own
 def report(code):
-    os.write(2, "\\n".join(sorted(sys.modules)).encode())
+    os.write(told, "\\n".join(sorted(sys.modules)).encode())
     os._real_exit(0)
 os._real_exit, os._exit = os._exit, report
 sys.argv = [{str(LAUNCH)!r}, "{EVENT}"]
@@ -404,6 +405,22 @@ def test_only_what_a_hook_has_taken_is_recorded(store_folder: Path) -> None:
         return said_to(store_folder, "gone") > 0
 
     eventually(is_recorded)
+
+
+@pytest.mark.usefixtures("warm")
+def test_silence_is_recorded_when_a_hook_has_taken_it(store_folder: Path) -> None:
+    """Once: a hook that lost patience does the work, and records it, itself."""
+    data = request(prompt("silent", "zwieback with marmalade, and how is it eaten?"))
+
+    def verdicts() -> int:
+        with closing(sqlite3.connect(store_folder / "howcome.db")) as connection:
+            [count] = connection.execute("SELECT count(*) FROM verdicts WHERE session = 'silent'").fetchone()
+            return int(count)
+
+    assert asked(store_folder, data) == asked(store_folder, data, ack=b"no") == b"0\n"
+    assert verdicts() == 0
+    asked(store_folder, data, ack=warm_client.ACK)
+    eventually(lambda: verdicts() == 1)
 
 
 ODD_REQUESTS: dict[str, bytes] = {

@@ -15,8 +15,8 @@ from tests import bert
 from tests.endpoint import serving
 from tests.hashing import HashingEmbedder
 
+from howcome.clients.projects import REPOSITORY_FILE
 from howcome.errors import ProviderError, SettingsError
-from howcome.ingest.exclusion import REPOSITORY_FILE
 from howcome.providers import minilm_places
 from howcome.providers.embed import embedding_status, open_embedder
 from howcome.providers.minilm_cache import build, built_models

@@ -37,7 +37,7 @@ class Health:
         Raises:
             StoreError: it cannot be written.
         """
-        self._store.injections.record_events("", "", [], 0)
+        self._store.injections.record("", "", 0)
 
     def read_some(self) -> dict[str, int]:
         """Reads some of each kind of rows; the counts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from howcome.app.clock import now_ms
+from howcome.domain.verdicts import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +12,11 @@ if TYPE_CHECKING:
     from howcome.app.models import Models
     from howcome.app.projects import Projects
     from howcome.domain.memories import Memory
-    from howcome.domain.stored import Found, Reminder
+    from howcome.domain.stored import Found, Reminder, Scope
+    from howcome.domain.verdicts import PastVerdict
     from howcome.recall.acting import Ledger, Mended
+    from howcome.recall.explained import Explained
+    from howcome.recall.receipt import Row
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
@@ -60,7 +64,13 @@ class Searching:
     def recall(
         self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str], then_ms: int | None = None
     ) -> list[Reminder]:
-        """What earlier sessions of this project, and memories, say about a prompt; see `recall.prompt`.
+        """What `judged` says about a prompt, alone."""
+        return self.judged(prompt, cwd=cwd, session=session, recent=recent, then_ms=then_ms).said
+
+    def judged(
+        self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str], then_ms: int | None = None
+    ) -> Verdict:
+        """What earlier sessions of this project, and memories, say about a prompt, and what held the rest back.
 
         `then_ms`: as it was at that moment (UTC milliseconds), by what had been said before it; None: now.
         """
@@ -121,8 +131,41 @@ class Searching:
 
         forget_said(self._store, session)
 
-    def record_said(self, session: str, hook: str, said: Sequence[Reminder]) -> None:
-        """Remembers what was injected; losing this must not lose the answer."""
+    def verdicts(
+        self, *, session: str | None = None, scope: Scope | None = None, since_ms: int = 0, limit: int = -1
+    ) -> list[PastVerdict]:
+        """What became of the prompts of a session (the client's id) and of a scope, the newest first."""
+        if scope is not None and not scope.is_everything and scope.project_id is None:
+            return []
+        project = None if scope is None else scope.project_id
+        return self._store.injections.verdicts(session=session, project_id=project, since_ms=since_ms, limit=limit)
+
+    def explained(self, verdicts: Iterable[PastVerdict]) -> list[Explained]:
+        """Verdicts with their prompts and what was considered."""
+        from howcome.recall.explained import explained
+
+        return explained(self._store, verdicts)
+
+    def session_told(self, text: str) -> str:
+        """The client's id of the session that is, or begins, so; also of one that is not read yet."""
+        from howcome.retrieve.reading import session_by_id
+
+        return text if self.verdicts(session=text, limit=1) else session_by_id(self._store, text)[1]
+
+    def receipt(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
+        """What was injected, and how often it was used; see `recall.receipt`."""
+        from howcome.recall.receipt import receipt
+
+        return receipt(self._store, verdicts)
+
+    def begun(self, cwd: str) -> Verdict:
+        """Where nobody asked, but something is said in a folder."""
+        return Verdict(self._projects.scope_of(cwd).project_id)
+
+    def record_said(
+        self, session: str, hook: str, said: Sequence[Reminder], verdict: Verdict | None = None, tokens: int = 0
+    ) -> None:
+        """Remembers what was injected, how many tokens, and why no more; losing this must not lose the answer."""
         from howcome.recall.prompt import record_said
 
-        record_said(self._store, session, hook, said, now_ms())
+        record_said(self._store, session, hook, said, now_ms(), verdict or Verdict(), tokens)

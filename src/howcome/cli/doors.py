@@ -25,7 +25,8 @@ def hook(event: str, agent: str) -> None:
 
 
 @click.command(short_help="Serve an agent's tools over MCP (stdio).")
-def mcp() -> None:
+@click.option("--silent", is_flag=True, help="Offer nothing: another server of the same agent does.")
+def mcp(*, silent: bool) -> None:
     """Serve memory to an agent over the Model Context Protocol, on standard input and output.
 
     `howcome init` writes this into the agent's settings; it ends with the agent. While it runs, one server of the
@@ -37,4 +38,4 @@ def mcp() -> None:
     """
     from howcome.mcp.server import main as serve
 
-    sys.exit(serve())
+    sys.exit(serve(["--silent"] if silent else []))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -13,7 +13,8 @@ import click
 from howcome.app import App, open_app
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
-from howcome.clients.registry import histories
+from howcome.clients.registry import clients, histories
+from howcome.doctor.base import in_units
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
@@ -102,6 +103,14 @@ def histories_here() -> dict[str, list[Found]]:
     for one in known_transcripts(os.path.expanduser("~"), os.environ):
         found.setdefault(one.client, []).append(one)
     return found
+
+
+def announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> None:
+    """Say what will be read: also what agents wrote that are not connected."""
+    for client in clients():
+        if found := histories.get(client.name):
+            size = in_units(sum(one.size_bytes for one in found))
+            echo(f"  {'history, read':<17} {client.title}: {counted(len(found), 'transcript')}, {size}", err=err)
 
 
 def _retrying(paths: Collection[str] | None) -> Callable[[App, Report], None]:

@@ -13,7 +13,7 @@ import click
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.cli.importing import histories_here, print_import_report, read_found
+from howcome.cli.importing import announce_histories, histories_here, print_import_report, read_found
 from howcome.cli.offering import completion, offer_model, question_that_finds
 from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.discover import Found
@@ -107,7 +107,7 @@ def init(
     planned = _install(owners, home, force=force, dry_run=True)
     histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
-    _announce_histories(histories, err=as_json)
+    announce_histories(histories, err=as_json)
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
@@ -330,14 +330,6 @@ def _announce(
         echo("  nothing to do", err=err)
     if home is not None:
         echo(f"  {'memory':<17} {_shown(home)}", err=err)
-
-
-def _announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> None:
-    """Say what will be read: also what agents wrote that are not connected."""
-    for client in clients():
-        if found := histories.get(client.name):
-            size = in_units(sum(one.size_bytes for one in found))
-            echo(f"  {'history, read':<17} {client.title}: {counted(len(found), 'transcript')}, {size}", err=err)
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import io
+from itertools import takewhile
 
 import click
 
@@ -23,6 +24,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Read transcripts": {"import": "importing", "observe": "observing", "projects": "projects"},
     "Find and read": {"search": "searching", "show": "searching", "timeline": "searching", "rationale": "rationale",
         "blame": "lines", "history": "lines"},
+    "What was said": {"why": "why", "receipt": "receipt"},
     "Memories": {
         "distil": "distilling", "learnt": "learnt", "memories": "memories",
         "remember": "remembering", "update": "remembering", "forget": "remembering", "restore": "remembering",
@@ -40,7 +42,14 @@ SECTIONS: dict[str, dict[str, str]] = {
 _ALIKE = 0.75
 """From here on a word by itself, or before options and ids, is taken for a mistyped command."""
 
+WHY, LAST = "why", "last"
 _NO_WORD = ("-", "mem-", "ev-")
+
+
+def is_of_why(args: list[str]) -> bool:
+    """Whether what follows `why` names a prompt or a session, or nothing: what is no id is asked."""
+    words = list(takewhile(lambda arg: not arg.startswith("-"), args))
+    return not words or (len(words) == 1 and (words[0] == LAST or any(map(str.isdigit, words[0]))))
 
 
 class Sections(click.Group):
@@ -55,6 +64,8 @@ class Sections(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of the first word; a file is asked about; words that begin with neither are searched for."""
         word = args[0]
+        if word == WHY and not is_of_why(args[1:]):
+            return "search", self.get_command(ctx, "search"), args
         names = self.list_commands(ctx)
         if word in names or word.startswith("-"):
             return super().resolve_command(ctx, args)

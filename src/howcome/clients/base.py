@@ -204,6 +204,10 @@ class Wiring(ABC):
         """The settings files that count in a folder, where `off_switch` is looked for."""
         return []
 
+    def plugin_in(self, settings: Mapping[str, object]) -> str:
+        """The command that takes out our plugin, which these settings switch on; '' where they do not."""
+        return ""
+
     def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
         """When a transcript last notes that a hook with `command` in its own ran, in UTC ms; 0: it does not."""
         return 0

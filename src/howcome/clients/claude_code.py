@@ -13,6 +13,7 @@ from howcome.clients.hook import (
     ABOUT_TO,
     CAPTURE,
     CATCH_UP,
+    END_TURN,
     FAILED,
     FLUSH,
     INGEST,
@@ -20,6 +21,7 @@ from howcome.clients.hook import (
     RECALL,
     START,
     Hook,
+    as_message,
     as_text,
 )
 
@@ -38,7 +40,7 @@ HOOKS = {
     "PreToolUse": Hook(ABOUT_TO, PROMPT, timeout=5, matcher="Bash|Edit|Write|MultiEdit|NotebookEdit", is_wired=False),
     "PostToolUseFailure": Hook(FAILED, PROMPT, timeout=5, matcher="Bash"),
     "PreCompact": Hook(FLUSH, INGEST, timeout=20, shape=as_text),
-    "Stop": Hook(CAPTURE, INGEST, timeout=20),
+    "Stop": Hook(END_TURN, INGEST, timeout=20, shape=as_message),  # context would make the model go on
     "SubagentStop": Hook(CAPTURE, INGEST, timeout=20),
     "SessionEnd": Hook(CAPTURE, START, timeout=20),  # without one in the settings, all SessionEnd hooks share 1.5 s
 }
@@ -158,6 +160,11 @@ class _Wiring(Wiring):
         own = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
         local = (os.path.join(folder, ".claude", name) for name in ("settings.json", "settings.local.json"))
         return list(dict.fromkeys((MANAGED_SETTINGS, os.path.join(own, "settings.json"), *local)))
+
+    def plugin_in(self, settings: Mapping[str, object]) -> str:
+        switches = settings.get("enabledPlugins")
+        ours = [name for name, is_on in switches.items() if is_on is True] if isinstance(switches, dict) else []
+        return next((f"claude plugin uninstall {name}" for name in ours if name.startswith("howcome@")), "")
 
     def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
         """The client notes which Stop hooks it ran: so no hook has to write down that it was there."""

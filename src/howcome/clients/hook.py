@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     Shape = Callable[[str, str], str]
     """An event and what is to be said → what the hook writes."""
 
-RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH, ABOUT_TO, FAILED = (
+RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH, ABOUT_TO, FAILED, END_TURN = (
     "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool", "flush", "about_to", "failed",
+    "end_turn",
 )  # fmt: skip
 """Who answers an event, by their names in `hooks/handlers`."""
 
@@ -84,6 +85,11 @@ def always_json(event: str, context: str) -> str:
 def as_text(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature
     """The context as it stands, where an event's plain output is read."""
     return context
+
+
+def as_message(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature
+    """A line for the person at the screen, which no model sees; nothing for nothing."""
+    return as_json({"systemMessage": context}) if context else ""
 
 
 def nothing(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature

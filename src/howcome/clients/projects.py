@@ -10,10 +10,17 @@ from __future__ import annotations
 import os
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _WORKTREE_FOLDER = re.compile(
     r"^(?P<root>(?:[A-Z]:)?/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$"
 )
 _SIBLING_WORKTREES = re.compile(r"^(?P<root>(?:[A-Z]:)?/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
+REPOSITORY_FILE = ".howcome.toml"
+"""A repository's own file: it may only narrow (`capture = false`, `inject = "off"`), never point anywhere."""
+
 MAX_PATH_CHARS = 4096
 _HOME_FOLDER = re.compile(r"^(?:[A-Z]:)?/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
 """Nobody's repository: an agent's worktrees in there are of many."""
@@ -115,6 +122,20 @@ def top_of(folder: str) -> str | None:
         if folder == (folder := os.path.dirname(folder)):
             return None
     return folder
+
+
+def own_settings(root: str) -> Mapping[str, object] | None:
+    """What a repository's own file says; {} where there is none, None where it cannot be read."""
+    path = os.path.join(root, REPOSITORY_FILE)
+    if not os.path.isfile(path):
+        return {}
+    import tomllib
+
+    try:
+        with open(path, "rb") as stream:
+            return tomllib.load(stream)
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def branch_of(cwd: str) -> str:

@@ -16,7 +16,7 @@ from howcome.doctor.activity import last_hook_ms
 from howcome.doctor.base import Finding, Level, Machine, counted, edit
 from howcome.doctor.programs import client_version, numbers
 from howcome.doctor.storage import QUIET_S, unread_transcripts
-from howcome.doctor.wiring import disabling_files, read_wirings, remedy_of
+from howcome.doctor.wiring import disabling_files, enabled_plugins, read_wirings, remedy_of
 from howcome.present.render import iso_time
 from howcome.wiring.engine import PartState, inspect
 
@@ -32,13 +32,23 @@ _ENTRIES = (*_ESSENTIAL, "permissions", "version")
 """Parts that are entries in a file of the user's; the others are files of ours."""
 
 
-def check_connections(_: Machine) -> list[Finding]:
-    """Every part of every install is there, as this install would write it."""
+def check_connections(machine: Machine) -> list[Finding]:
+    """Every part of every install is there, as this install would write it; a plugin is not there beside one."""
     owners = lifecycle.recorded_owners() or [wiring.owner for wiring in read_wirings() if wiring.is_connected]
-    if owners:
-        return [finding for owner in owners for finding in _check_owner(owner)]
+    wired = {owner.agent for owner in owners if owner.scope == "user"}
+    plugins = enabled_plugins(machine, os.getcwd()).items()
+    by_plugin = [_check_plugin(agent, command, is_silent=agent in wired) for agent, command in plugins]
+    if owners or by_plugin:
+        return [finding for owner in owners for finding in _check_owner(owner)] + by_plugin
     invalid = [finding for finding in _check_owner(lifecycle.Owner(DEFAULT)) if "cannot be read" in finding.what]
     return invalid or [Finding("error", "agents", "no agent is connected to its memory", "howcome init")]
+
+
+def _check_plugin(agent: str, command: str, *, is_silent: bool) -> Finding:
+    if not is_silent:
+        return Finding("ok", "agents", f"{agent}: connected by its plugin")
+    what = f"{agent}: its plugin is there beside what `howcome init` wired: that acts, and the plugin is silent"
+    return Finding("note", "agents", what, f"{command}  # or: howcome uninstall")
 
 
 def _check_owner(owner: lifecycle.Owner) -> list[Finding]:

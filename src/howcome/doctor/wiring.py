@@ -164,12 +164,27 @@ def disabling_files(machine: Machine, folder: str) -> list[tuple[str, str]]:
     ]
 
 
+def enabled_plugins(machine: Machine, folder: str) -> dict[str, str]:
+    """The agents that have howcome as a plugin in a folder, with the command that takes it out."""
+    return {
+        client.name: command
+        for client in clients()
+        for path in client.wiring.settings_in_effect(machine.user_home, machine.environment, folder)
+        if (command := client.wiring.plugin_in(_settings(path)))
+    }
+
+
 def says(path: str, setting: str) -> bool:
     """Whether a settings file says that something is true; not for one that cannot be read."""
+    return _settings(path).get(setting) is True
+
+
+def _settings(path: str) -> dict[str, object]:
+    """What a settings file says; nothing where it cannot be read."""
     try:
         with open(path, "rb") as stream:
             text = JsonText(decoded(stream.read())[1], comments=path.endswith(".jsonc")).plain
         values = json.loads(text)
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(values, dict) and values.get(setting) is True
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -16,6 +16,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from howcome.clients.records import parse_time_ms
@@ -253,3 +254,16 @@ def _haystack(row: Row) -> Corpus:
         for session, date, turns in zip(*columns, strict=True)  # type: ignore[call-overload]
     ]
     return _corpus(name, [asked], sessions)
+
+
+def milliseconds_of(moment: str) -> int:
+    """UTC milliseconds of a moment as ISO 8601 has it; one without a zone is UTC.
+
+    Raises:
+        UsageError: it is no such moment.
+    """
+    try:
+        found = datetime.fromisoformat(moment)
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    except ValueError as error:
+        raise UsageError(f"{moment!r} is no time: expected 2026-10-01T12:00:00Z") from error

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import find, read_rows
+from howcome.evaluate.datasets import find, milliseconds_of, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
 from howcome.evaluate.ledger import Replayed, joined, replay
@@ -393,16 +392,3 @@ def _grade_of(value: object, path: Path) -> int:
     if isinstance(value, int) and NOISE <= value <= HELPS:
         return value
     raise UsageError(f"{path}: {value!r} is no grade: expected 0, 1 or 2")
-
-
-def milliseconds_of(moment: str) -> int:
-    """UTC milliseconds of a moment as ISO 8601 has it; one without a zone is UTC.
-
-    Raises:
-        UsageError: it is no such moment.
-    """
-    try:
-        found = datetime.fromisoformat(moment)
-        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
-    except ValueError as error:
-        raise UsageError(f"{moment!r} is no time: expected 2026-10-01T12:00:00Z") from error

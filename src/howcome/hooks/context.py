@@ -6,6 +6,7 @@ import os
 
 from howcome.domain.memories import HAND
 from howcome.domain.stored import Reminder
+from howcome.domain.verdicts import PROMPT
 from howcome.present.render import (
     BITES_HEADING,
     BRIEFING_HEADING,
@@ -13,6 +14,7 @@ from howcome.present.render import (
     NOTICE_HEADING,
     Rendered,
     block,
+    counted,
     entry,
     joined,
     line,
@@ -25,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from howcome.domain.verdicts import PastVerdict
     from howcome.present.views import View
 
 _WHO = {"user": "user", "assistant": "agent"}
@@ -86,6 +89,15 @@ def render_briefing(lines: Sequence[tuple[str, Reminder | None]]) -> tuple[str, 
 def render_manifest(lines: Sequence[str]) -> str:
     """What a compacted window held; '' for nothing. It is said once, so its nonce may be another each time."""
     return block([line("", text) for text in lines], os.urandom(4).hex(), MANIFEST_HEADING) if lines else ""
+
+
+def receipt_line(verdicts: Sequence[PastVerdict]) -> str:
+    """What the last prompt of a session was told, and the session in all (newest first); '' where that was nothing."""
+    last = next((one for one in verdicts if one.hook == PROMPT), None)
+    if last is None or not last.lines:
+        return ""
+    told, whole = counted(last.lines, "line"), sum(one.tokens for one in verdicts)
+    return f"howcome: {told} with this prompt ({last.tokens} tokens), {whole} tokens in this session: howcome why"
 
 
 def _nonce(key: bytes) -> str:

@@ -10,9 +10,11 @@ import time
 
 from howcome.clients import hook
 from howcome.clients.hook import text_of
-from howcome.clients.projects import branch_of
+from howcome.clients.projects import branch_of, own_settings, project_root
 from howcome.clients.registry import DEFAULT, client_of
-from howcome.settings import BITES, OFF
+from howcome.domain.text import tokens
+from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT
+from howcome.settings import BITES, OFF, narrowed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from howcome.clients.base import Client
     from howcome.clients.hook import Payload
     from howcome.domain.stored import Reminder
+    from howcome.domain.verdicts import Verdict
     from howcome.present.shared_embedder import SharedEmbedder
     from howcome.settings import Settings
 
@@ -49,7 +52,7 @@ class Reply:
     A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
     """
 
-    __slots__ = ("_app", "_hook", "_said", "_session", "context", "text")
+    __slots__ = ("_app", "_hook", "_said", "_session", "_verdict", "context", "text")
 
     def __init__(
         self,
@@ -57,15 +60,16 @@ class Reply:
         app: App | None = None,
         session: str = "",
         said: Sequence[Reminder] = (),
-        hook: str = "UserPromptSubmit",
+        hook: str = PROMPT,
+        verdict: Verdict | None = None,
     ) -> None:
-        self.context, self.text = context, ""
+        self.context, self.text, self._verdict = context, "", verdict
         self._app, self._session, self._said, self._hook = app, session, list(said), hook
 
     def record(self) -> None:
-        """Remembers what was said, so that the session is not told twice."""
-        if self._app is not None and self._said:
-            self._app.search.record_said(self._session, self._hook, self._said)
+        """Remembers what was said, so that the session is not told twice; and what was not, with the reasons."""
+        if self._app is not None and self._verdict is not None:
+            self._app.search.record_said(self._session, self._hook, self._said, self._verdict, tokens(self.context))
 
     def close(self) -> None:
         """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
@@ -134,6 +138,7 @@ def prepare(
     heard = client.heard(event, payload) if client and served else None
     if client is None or served is None or heard is None:
         return Reply()
+    settings = narrowed(settings, own_settings(project_root(text_of(heard, "cwd"))))
     reply = HANDLERS[served.handler](Asked(client, heard, settings, deadline, embedder))
     reply.text = served.shape(event, reply.context)
     return reply
@@ -158,11 +163,12 @@ def recall(asked: Asked) -> Reply:
         is_read = history is not None and is_clients(path, settings.transcript_folders, asked.client.name)
         return history.recent_text(path) if history and is_read else ""
 
-    found = app.search.recall(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
+    verdict = app.search.judged(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
+    found = verdict.said
     is_brief = settings.inject == BITES
     now_ms = time.time_ns() // 1_000_000
     context, said = render_bites(found, now_ms) if is_brief else render_context(found, settings.recall_chars)
-    return Reply(context if said else "", app, session, said)
+    return Reply(context if said else "", app, session, said, verdict=verdict)
 
 
 def about_to(asked: Asked) -> Reply:
@@ -209,7 +215,8 @@ def _reminding(asked: Asked, app: App, found: Reminder | None) -> Reply:
     from howcome.hooks.context import render_reminder
 
     context, said = render_reminder(found)
-    return Reply(context, app, asked.text("session_id"), said, asked.text("hook_event_name"))
+    verdict = app.search.begun(asked.text("cwd"))
+    return Reply(context, app, asked.text("session_id"), said, asked.text("hook_event_name"), verdict)
 
 
 def _given(asked: Asked, name: str) -> str:
@@ -233,6 +240,20 @@ def capture(asked: Asked) -> Reply:
         end = asked.deadline - 0.1 * (asked.deadline - time.monotonic())
         _note_refused(app, asked, app.ingest.session(paths, end))
     return Reply()
+
+
+def end_turn(asked: Asked) -> Reply:
+    """A turn ends: what this session's transcripts hold that the store does not; and its receipt, if that is wanted."""
+    reply = capture(asked)
+    if not asked.settings.receipt_line:
+        return reply
+    from howcome.app import open_for_recall
+    from howcome.hooks.context import receipt_line
+
+    app = open_for_recall(asked.settings, asked.deadline)
+    if app is None:
+        return reply
+    return Reply(receipt_line(app.search.verdicts(session=asked.text("session_id"))), app)
 
 
 def _note_refused(app: App, asked: Asked, refused: int) -> None:
@@ -282,7 +303,7 @@ def begin(asked: Asked) -> Reply:
         return Reply()
     cwd = asked.text("cwd")
     context, said = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
-    return Reply(context, app, asked.text("session_id"), said, "SessionStart")
+    return Reply(context, app, asked.text("session_id"), said, BRIEFING, app.search.begun(cwd))
 
 
 def flush(asked: Asked) -> Reply:
@@ -303,7 +324,8 @@ def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     if is_new:
         app.search.forget_said(session)
     limit_tokens = MANIFEST_TOKENS if is_new else SUMMARISER_TOKENS
-    return Reply(render_manifest(app.learn.manifest(session, limit_tokens)), app)
+    context = render_manifest(app.learn.manifest(session, limit_tokens))
+    return Reply(context, app, session, (), MANIFEST, app.search.begun(asked.text("cwd")))
 
 
 def _with_time_to_index(asked: Asked) -> float:
@@ -339,6 +361,6 @@ def take_spool(asked: Asked) -> Reply:
 HANDLERS: dict[str, Handler] = {
     hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
     hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
-    hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed,
+    hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed, hook.END_TURN: end_turn,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

@@ -139,10 +139,10 @@ class WarmServer:
 
 
 def _send(connection: connection_type, answer: bytes, deadline: float) -> bool:
-    """Whether an answer was taken; one that says nothing is not waited for."""
+    """Whether an answer was taken."""
     warm_client.wait_until(connection, deadline)
     connection.sendall(b"%d\n%s" % (len(answer), answer))
-    return bool(answer) and connection.recv(1) == warm_client.ACK
+    return connection.recv(1) == warm_client.ACK
 
 
 def _read_request(connection: connection_type, deadline: float) -> tuple[str, str, dict[str, str], bytes] | None:

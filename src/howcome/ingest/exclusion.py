@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from howcome.clients.projects import fold_worktree, is_inside, is_repository, project_root
-
-REPOSITORY_FILE = ".howcome.toml"
-"""A repository's own file: it may only narrow (`capture = false`), never point anywhere."""
+from howcome.clients.projects import fold_worktree, is_inside, is_repository, own_settings, project_root
 
 
 class Places:
@@ -45,13 +42,7 @@ class Places:
         root = self.root_of(cwd)[0]
         if any(is_inside(os.path.normpath(cwd), path) or is_inside(root, path) for path in self._exclude):
             return True
-        path = os.path.join(root, REPOSITORY_FILE)
-        if self._fixed_root is not None or not os.path.isfile(path):
+        if self._fixed_root is not None:
             return False
-        import tomllib
-
-        try:
-            with open(path, "rb") as stream:
-                return tomllib.load(stream).get("capture") is False
-        except (OSError, ValueError, RecursionError):
-            return True  # somebody wanted to say something: store nothing until it can be read
+        said = own_settings(root)  # None: somebody wanted to say something: store nothing until it can be read
+        return said is None or said.get("capture") is False

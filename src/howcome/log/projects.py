@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 _DERIVED = ("code_edges", "code_files", "code_graphs", "unreconciled")
 """Tables whose rows of a project that is joined to another go: they are made anew."""
 
-_MOVED = ("sessions", "events", "project_paths", "candidates", "rationales", "distil_batches", "project_aliases")
+_MOVED = (
+    "sessions",
+    "events",
+    "project_paths",
+    "candidates",
+    "rationales",
+    "distil_batches",
+    "project_aliases",
+    "verdicts",
+)
 
 
 class Projects:

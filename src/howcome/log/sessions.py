@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
-from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, USER_PROMPT
+from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import SessionSummary
+from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
 from howcome.log.driver import Kept
 from howcome.log.memory_rows import EVENT_OF
 from howcome.log.sqlite_reads import one
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from howcome.domain.stored import Scope
+    from howcome.domain.verdicts import KeptVerdict
     from howcome.log.database import Database
 
 _PATH = "(replace(e.file, char(92), '/') || '/')"
@@ -27,6 +30,33 @@ _FILES_IN = (
     " ORDER BY e.session_id, e.order_ms, e.id"
 )
 """Prompts, and calls that name a file below a folder, in the order of their sessions."""
+
+_VERDICT = "project_id, asked, lines, tokens, rule, considered"
+_SAID = {"injections": "event_id", "memory_injections": "memory_id"}
+_TRIM = (
+    "DELETE FROM verdicts WHERE asked_ms < ?1 AND id <"
+    " (SELECT id FROM verdicts WHERE asked_ms >= ?1 ORDER BY id LIMIT 1)"
+)
+"""Takes away the oldest: the first one that is kept is found without reading others."""
+
+_LINES = "verdicts v JOIN json_each(v.considered) c ON c.value ->> 2 = ''"
+"""Each line that was said, with its verdict: `c.value ->> 0` is the row that it is from."""
+
+_LAST = "v.id > (SELECT max(id) FROM verdicts) - 2000"
+"""There is no index: of so many rows, those of some weeks, a scan takes 1 ms."""
+
+_BITES = (
+    f"SELECT e.session_id, count(*) FROM {_LINES} LEFT JOIN events e ON e.id = c.value ->> 0"  # noqa: S608 - fixed text
+    f" WHERE v.session = ?1 AND v.hook = ?2 AND v.lines AND {_LAST} AND v.id >"
+    " (SELECT coalesce(max(v.id), 0) FROM verdicts v"
+    f" WHERE v.session = ?1 AND v.hook = ?3 AND {_LAST}) GROUP BY 1"
+)
+_ELSEWHERE = (
+    f"SELECT c.value ->> 0, count(DISTINCT v.session) FROM {_LINES}"  # noqa: S608 - fixed text
+    f" WHERE v.asked = ?1 AND v.session != ?2 AND v.asked_ms >= ?3 AND v.lines AND {_LAST} GROUP BY 1"
+)
+
+DAY_MS = 24 * 3_600_000
 
 
 class Sessions:
@@ -67,6 +97,19 @@ class Sessions:
     def clients(self) -> list[str]:
         """The clients that sessions are of."""
         return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
+
+    def steps(self, name: str, before_ms: int | None = None) -> int:
+        """How many tools the agent of a session (the client's id) called since the last prompt (before a moment)."""
+        last = (
+            "SELECT max(order_ms) FROM events WHERE session_id = s.id AND kind = ?2 AND agent_id IS NULL AND {before}"
+        )
+        before = "(?3 IS NULL OR order_ms < ?3)"
+        found = self._db.rows(
+            "SELECT count(*) FROM sessions s JOIN events e ON e.session_id = s.id WHERE s.name = ?1 AND e.kind = ?4"  # noqa: S608 - fixed text
+            f" AND e.agent_id IS NULL AND {before} AND e.order_ms >= ({last.format(before=before)})",
+            (name, KINDS.index(USER_PROMPT), before_ms, KINDS.index(TOOL_CALL)),
+        )
+        return int(one(found))
 
     def of_event(self, row: int) -> int | None:
         """The row id of the session that an event, or a rationale, belongs to."""
@@ -185,13 +228,51 @@ class Injections:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def record_events(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which events (position, score) were said to a session."""
-        with self._db.transaction():
-            self._db.executemany(
-                "INSERT INTO injections (session, event_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",
-                [(session, row, Kept(hook), score, now_ms) for row, score in said],
-            )
+    def record(
+        self,
+        session: str,
+        hook: str,
+        now_ms: int,
+        events: Sequence[tuple[int, float]] = (),
+        memories: Sequence[tuple[int, float]] = (),
+        verdict: KeptVerdict | None = None,
+    ) -> None:
+        """Remembers which events and memories (row, score) were said to a session, and why no more, in one write."""
+        is_silent = not events and not memories
+        with self._db.without_waiting() if is_silent else nullcontext(), self._db.transaction():
+            for table, said in (("injections", events), ("memory_injections", memories)):
+                self._db.executemany(
+                    f"INSERT INTO {table} (session, {_SAID[table]}, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)",  # noqa: S608 - fixed names
+                    [(session, row, Kept(hook), score, now_ms) for row, score in said],
+                )
+            if verdict is not None:
+                what = Kept(json.dumps(verdict.considered, separators=(",", ":")))
+                self._db.execute(
+                    f"INSERT INTO verdicts (session, hook, asked_ms, {_VERDICT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - fixed names
+                    (session, Kept(hook), now_ms, verdict.project_id, verdict.asked, verdict.lines, verdict.tokens,
+                     Kept(verdict.rule), what),
+                )  # fmt: skip
+                self._db.execute(_TRIM, (now_ms - KEPT_DAYS * DAY_MS,))
+
+    def verdicts(
+        self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int = -1
+    ) -> list[PastVerdict]:
+        """The verdicts of a session (the client's id), of a project, or of all, the newest first."""
+        rows = self._db.rows(
+            f"SELECT id, session, hook, asked_ms, {_VERDICT} FROM verdicts WHERE (?1 IS NULL OR session = ?1)"  # noqa: S608 - fixed names
+            " AND (?2 IS NULL OR project_id = ?2) AND asked_ms >= ?3 ORDER BY id DESC LIMIT ?4",
+            (session, project_id, since_ms, limit),
+        )
+        return [PastVerdict(*row[:4], kept=(*row[4:-1], json.loads(row[-1]))) for row in rows]
+
+    def bites(self, session: str) -> tuple[int, dict[int, int]]:
+        """How many lines a session was told with prompts since its window is new, and of which sessions (rows)."""
+        found = self._db.rows(_BITES, (session, Kept(PROMPT), Kept(MANIFEST)))
+        return sum(lines for _, lines in found), {row: lines for row, lines in found if row is not None}
+
+    def told_elsewhere(self, asked: bytes | None, session: str, since_ms: int) -> dict[int, int]:
+        """What the same prompt was told in other sessions since then, and in how many."""
+        return dict(self._db.rows(_ELSEWHERE, (asked, session, since_ms)))
 
     def events_known(self, session: str) -> set[int]:
         """Rows that a session holds already: injected into it, or copied with the session that it is a fork of."""
@@ -201,12 +282,6 @@ class Injections:
             (session,),
         )
         return {row[0] for row in found}
-
-    def record_memories(self, session: str, hook: str, said: list[tuple[int, float]], now_ms: int) -> None:
-        """Remembers which memories (row id, score) were said to a session."""
-        with self._db.transaction():
-            sql = "INSERT INTO memory_injections (session, memory_id, hook, score, said_ms) VALUES (?, ?, ?, ?, ?)"
-            self._db.executemany(sql, [(session, row, Kept(hook), score, now_ms) for row, score in said])
 
     def forget(self, session: str) -> None:
         """Forgets what was said to a session, and remembers its last prompt but one as said: the window goes on there.

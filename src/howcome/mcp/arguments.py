@@ -13,9 +13,12 @@ MAX_TEXT_CHARS = 20_000
 
 
 class Parameter:
-    """One argument: its JSON type (`string`, `integer`, `boolean`, `strings`, `query`), and what it is for."""
+    """One argument: its JSON type (`string`, `integer`, `boolean`, `strings`, `query`), and what it is for.
 
-    __slots__ = ("choices", "help", "high", "is_required", "kind", "low", "name")
+    One that is not listed is taken all the same; choices that `help` names are not enumerated again.
+    """
+
+    __slots__ = ("choices", "help", "high", "is_listed", "is_required", "kind", "low", "name")
 
     def __init__(
         self,
@@ -27,18 +30,22 @@ class Parameter:
         low: int = 0,
         high: int = 1_000_000,
         choices: tuple[str, ...] = (),
+        is_listed: bool = True,
     ) -> None:
         self.name, self.kind, self.help, self.is_required = name, kind, help_text, is_required
+        self.is_listed = is_listed
         self.low, self.high, self.choices = low, high, choices
 
     def schema(self) -> dict[str, object]:
         """As JSON Schema."""
-        item: dict[str, object] = {"type": "string", "enum": list(self.choices)} if self.choices else {"type": "string"}
+        item: dict[str, object] = {"type": "string"}
+        if self.kind == "string" and any(choice not in self.help for choice in self.choices):
+            item["enum"] = list(self.choices)
         shapes: dict[str, dict[str, object]] = {
             "string": item,
             "strings": {"type": "array", "items": item},
             "query": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-            "integer": {"type": "integer", "minimum": self.low, "maximum": self.high},
+            "integer": {"type": "integer"},
             "boolean": {"type": "boolean"},
         }
         return shapes[self.kind] | {"description": self.help}

@@ -26,10 +26,14 @@ MAX_ERROR_CHARS = 2000
 
 
 class Session(Workplace):
-    """What one server serves; see `Workplace` for its arguments."""
+    """What one server serves; see `Workplace` for its arguments.
 
-    def __init__(self, environment: Mapping[str, str], folder: str) -> None:
+    A silent one stands beside another of the same client: it has no tools and no worker.
+    """
+
+    def __init__(self, environment: Mapping[str, str], folder: str, *, is_silent: bool = False) -> None:
         super().__init__(environment, folder)
+        self.is_silent = is_silent
         self._worker: Worker | None = None
 
     def __enter__(self) -> Session:  # noqa: PYI034 - `typing` costs 10 ms
@@ -43,7 +47,7 @@ class Session(Workplace):
 
     def start(self) -> None:
         """Starts the worker: once, never in the way of the first answer, and for no agent that howcome started."""
-        if self._worker is None and not self.environment.get(ACTIVE):
+        if self._worker is None and not self.is_silent and not self.environment.get(ACTIVE):
             guarded("mcp worker", self._start_worker)
 
     def _start_worker(self) -> None:
@@ -55,11 +59,11 @@ class Session(Workplace):
 
     def tools(self) -> list[dict[str, object]]:
         """Every tool as the protocol lists it."""
-        return [tool.listing() for tool in TOOLS.values()] + [HOOK]
+        return [] if self.is_silent else [tool.listing() for tool in TOOLS.values()] + [HOOK]
 
     def has_tool(self, name: str) -> bool:
         """Whether there is such a tool."""
-        return name in TOOLS or name == HOOK["name"]
+        return not self.is_silent and (name in TOOLS or name == HOOK["name"])
 
     def call(self, name: str, arguments: object) -> dict[str, object]:
         """What a tool answers: always text, marked as an error when it is one."""

@@ -12,9 +12,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import click
-
 from howcome.present.render import plain_line
+from howcome.present.terminal import echo, echo_page
 from howcome.present.views import memory_marks
 
 if TYPE_CHECKING:
@@ -44,17 +43,13 @@ class Row(NamedTuple):
 def show_rows(rows: Sequence[Row], words: Iterable[str] = (), notes: Sequence[str] = ()) -> None:
     """Prints rows, then notes. `words` stand out on a terminal."""
     if not sys.stdout.isatty():
-        for row in rows:
-            click.echo("\n".join(_plain(row)))
+        for line in (line for row in rows for line in _plain(row)):
+            echo(line)
         for note in notes:
-            click.echo(plain_line(note))
+            echo(note)
         return
-    size = shutil.get_terminal_size()
-    text = rendered(rows, words, notes, width=max(20, size.columns), is_colored=not os.environ.get("NO_COLOR"))
-    if text.count("\n") >= size.lines:
-        click.echo_via_pager(text, color=True)
-    else:
-        click.echo(text, nl=False, color=True)
+    width = max(20, shutil.get_terminal_size().columns)
+    echo_page(rendered(rows, words, notes, width=width, is_colored=not os.environ.get("NO_COLOR")))
 
 
 def rendered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 
@@ -69,6 +70,14 @@ def hush_libraries() -> None:
 def echo_text(text: str, *, err: bool = False) -> None:
     """Prints a text of several lines: the words of howcome itself, or a whole text that was asked for."""
     click.echo(plain(without_secrets(text) if err else text), err=err)
+
+
+def echo_page(text: str) -> None:
+    """Prints a text of `present/screen`, which may have colours; through a pager where it is longer than the screen."""
+    if text.count("\n") >= shutil.get_terminal_size().lines:
+        click.echo_via_pager(text, color=True)
+    else:
+        click.echo(text, nl=False, color=True)
 
 
 def echo_finding(level: str, color: str, text: str) -> None:

@@ -12,12 +12,14 @@ from howcome.present.render import iso_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from howcome.domain.explanation import Explanation
     from howcome.domain.memories import Memory, Review
     from howcome.domain.stored import Found, Reminder, SessionSummary, StoredEvent
+    from howcome.recall.explained import Explained
+    from howcome.recall.receipt import Row
 
     View = dict[str, Any]
 
@@ -115,6 +117,35 @@ def explanation_view(why: Explanation) -> View:
             for met in why.terms
         ],
     }  # fmt: skip
+
+
+def verdict_view(one: Explained) -> View:
+    """What became of a prompt, or of a session's begin: what was said (rule ""), and what held the rest back."""
+    verdict, prompt = one.verdict, one.prompt
+    return {
+        "session_id": verdict.session, "ts": iso_time(verdict.asked_ms), "hook": verdict.hook,
+        "prompt_id": None if prompt is None else prompt.id, "prompt": None if prompt is None else prompt.excerpt,
+        "lines": verdict.lines, "tokens": verdict.tokens, "rule": verdict.rule,
+        "considered": [
+            {
+                "id": None if found is None else found.id, "chance": chance, "rule": rule,
+                "summary": None if found is None else found.summary,
+            }
+            for found, chance, rule in one.candidates
+        ],
+    }  # fmt: skip
+
+
+def receipt_view(rows: Mapping[str, Row]) -> list[View]:
+    """What was injected, by the way it came: how often, lines, tokens, and what of it was used."""
+    return [
+        {
+            "way": way, "times": row.times, "lines": row.lines, "tokens": row.tokens, "used": row.used,
+            "opened": row.opened, "reused": row.reused, "named": row.named,
+        }
+        for way, row in sorted(rows.items())
+        if row.times
+    ]  # fmt: skip
 
 
 def reminder_view(reminder: Reminder) -> View:

@@ -65,7 +65,7 @@ def ask(home: str, event: str, agent: str, payload: bytes, limit_s: float) -> by
             return None
         connection.sendall(_request(event, agent, payload))
         answer = _read_answer(connection, deadline)
-        if answer:
+        if answer is not None:
             connection.sendall(ACK)
     except (OSError, ValueError):  # nobody there, too late, gone in the middle, or not speaking this protocol
         return None

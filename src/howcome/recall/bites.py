@@ -6,7 +6,7 @@ of lists come last.
 
 from __future__ import annotations
 
-from howcome.domain import words
+from howcome.domain import verdicts, words
 from howcome.domain.answering import cut, passing, share_of
 from howcome.domain.candidates import words_and_outcome
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
@@ -100,17 +100,17 @@ class Bites:
             self._weights |= dict.fromkeys(entities(situation.recent()), 1.0)
         self._said: set[str] = set()
 
-    def of(self, item: Ranked, known: set[int], chance: float) -> Reminder | None:
-        """The bite of an exchange; None where nobody needs it: it was said, or says what the prompt says."""
+    def of(self, item: Ranked, known: set[int], chance: float) -> Reminder | str:
+        """The bite of an exchange; else the rule that holds it back: it was said, or says what the prompt says."""
         turns = self._turns(item)
         if any(turn.row in known for turn in turns):
-            return None
+            return verdicts.TOLD
         for turn, sentence in by_weight(turns, self._weights):
             if sentence.casefold() not in self._said and self._is_about_it(sentence) and self._is_new(sentence):
                 self._said.add(sentence.casefold())
                 told = self._with_place(sentence, item.candidate.exchange, turn.project)
                 return Reminder(turn, chance, [(turn.origin, told)], [one.row for one in turns])
-        return None
+        return verdicts.SAME
 
     def _with_place(self, sentence: str, exchange: int, project: str) -> str:
         """A sentence with the files that its exchange changed, those first that the prompt names: what fits whole."""

@@ -6,14 +6,24 @@ Only what a person or the agent said is ever pushed, and memories that were kept
 from __future__ import annotations
 
 from howcome.clients.decode import clean_text
-from howcome.domain import events
+from howcome.domain import events, verdicts
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
+from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.asking import asked_of_past, is_chore
 from howcome.recall.bites import Bites, fitting, is_telling, of_memory
 from howcome.recall.blocks import Blocks
-from howcome.recall.gate import ASKED_SHARE, MEMORIES_BESIDE, POINTING_TERMS, SURE_MEMORY, worth_saying
+from howcome.recall.gate import (
+    ASKED_SHARE,
+    MEMORIES_BESIDE,
+    POINTING_TERMS,
+    SURE_MEMORY,
+    chances,
+    first_of_exchanges,
+    worth_saying,
+)
+from howcome.recall.rules import Before
 from howcome.recall.standing import GONE, standing
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
@@ -52,38 +62,58 @@ def recall(
     recent: Callable[[], str],
     now_ms: int,
     vectors: Vectors | None = None,
-) -> list[Reminder]:
-    """The reminders worth giving with a prompt, best first.
+) -> Verdict:
+    """The reminders worth giving with a prompt, best first, with what was looked at and which rule held the rest back.
 
     Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it
     is what the words alone say. A question about the past is asked by what it is about.
     """
+    verdict = Verdict(wanted.scope.project_id, fingerprint(store, prompt))
     if settings.inject == OFF:
-        return []
+        return verdict.held(verdicts.OFF)
     prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
     if asked is not None:  # words that nobody here ever said are the question's own: they tell of no answer
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
     if asked is None and settings.inject == BITES and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
-        return []
+        return verdict.held(verdicts.CHORE)
     if asked == "" and settings.inject == BITES:
-        return fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
+        verdict.said = fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
+        return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     lost_ms = store.injections.lost_before(session)
     if lost_ms is not None and wanted.scope.project_id is not None:
         ranked = _with_lost(store, situation, ranked, session, lost_ms, now_ms)
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
+    for item in kept:
+        is_weak = item.strength < threshold
+        verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak else verdicts.OWN)
     kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session, lost_ms)]
     kept = _latest(kept)
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
     found.told = store.injections.memories_known(session)
+    for item in kept:
+        is_new = item in found.kept and item.memory.row not in found.told
+        verdict.hold(-item.memory.row, verdicts.UNLIKELY if is_new else verdicts.TOLD)
     if settings.inject == CONTEXT:
-        return _in_context(store, settings, found, session)
-    return _in_bites(store, settings, found, now_ms, is_asked=asked is not None)
+        verdict.said = _in_context(store, settings, found, session)
+    else:
+        before = Before(store, settings, prompt, session, wanted, is_asked=asked is not None)
+        verdict.said = _in_bites(store, settings, found, verdict, now_ms, before)
+    return verdict
+
+
+def fingerprint(store: Store, prompt: str) -> bytes:
+    """What tells a prompt from others without a word of it: a keyed hash of its words."""
+    from _blake2 import blake2b  # `hashlib` costs a hook 5 ms
+
+    said = " ".join(prompt[:MAX_QUESTION_CHARS].split()).casefold()
+    key = bytes(store.meta("key"))[:64]  # type: ignore[call-overload]
+    return blake2b(said.encode("utf-8", "replace"), key=key, digest_size=8).digest()
 
 
 def pushed(store: Store, scope: Scope, session: str, before_ms: int | None = None) -> Filter:
@@ -134,31 +164,64 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
     return [reminder for _, reminder in both][: settings.recall_limit]
 
 
-def _in_bites(store: Store, settings: Settings, found: _Found, now_ms: int, *, is_asked: bool) -> list[Reminder]:
+def _in_bites(
+    store: Store, settings: Settings, found: _Found, verdict: Verdict, now_ms: int, before: Before
+) -> list[Reminder]:
     """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
-    terms, threshold = len(found.situation.terms), settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
-    weighed = worth_saying(_asked_once(store, found.ranked), terms, threshold, now_ms, is_asked=is_asked)
-    fit = [
-        item.memory.row
-        for item in found.kept
-        if item.memory.row not in found.told and (is_asked or (weighed and _is_telling(item)) or _is_sure(item))
-    ]
-    gone = {item.memory.row for item in found.kept if item.memory.row in fit and standing(store, item.memory) == GONE}
-    said = [
-        Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
-        for item in found.kept
-        if item.memory.row in fit and item.memory.row not in gone
-    ][: min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit]
+    is_asked, terms = before.is_asked, len(found.situation.terms)
+    threshold = settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
+    ranked = _asked_once(store, found.ranked)
+    for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
+        verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
+    weighed = worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked)
+    most = min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit
+    kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
+    kept = kept[:most]
+    rule = before.holds_prompt() if weighed or kept else ""
+    if rule:
+        for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
+            verdict.hold(row, rule)
+        return verdict.held(rule).said
+    said: list[Reminder] = []
+    for reminder in kept:
+        if rule := before.holds(reminder, verdict.asked, now_ms):
+            verdict.hold(row_of(reminder), rule)
+        else:
+            verdict.gave(row_of(reminder), reminder)
+            said.append(reminder)
     answered = found.answered([*gone, *(row for item in said for row in item.rows)]) | found.known
     bites = Bites(store, found.situation, is_asked=is_asked)
     for chance, item in weighed:
-        if len(said) >= settings.recall_limit:
-            break
-        reminder = bites.of(item, answered, chance)
-        if reminder is not None:
-            answered.update(reminder.rows)
-            said.append(reminder)
+        bite = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
+        if not isinstance(bite, str):
+            bite = before.holds(bite, verdict.asked, now_ms, item.candidate.session_id) or bite
+        if isinstance(bite, str):
+            verdict.hold(item.candidate.row, bite)
+            continue
+        verdict.gave(item.candidate.row, bite)
+        answered.update(bite.rows)
+        said.append(bite)
     return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
+
+
+def _fit(
+    store: Store, found: _Found, verdict: Verdict, *, is_asked: bool, is_beside: bool
+) -> tuple[list[Reminder], set[int]]:
+    """The memories that may be said, best first, and the rows of those whose files are gone."""
+    fit = [
+        item
+        for item in found.kept
+        if item.memory.row not in found.told and (is_asked or (is_beside and _is_telling(item)) or _is_sure(item))
+    ]
+    gone = {item.memory.row for item in fit if standing(store, item.memory) == GONE}
+    for row in gone:
+        verdict.hold(-row, verdicts.GONE)
+    said = [
+        Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
+        for item in fit
+        if item.memory.row not in gone
+    ]
+    return said, gone
 
 
 def _asked_once(store: Store, ranked: Sequence[Ranked]) -> list[Ranked]:
@@ -230,17 +293,16 @@ def _is_pushed(store: Store, memory: Memory, session: str, lost_ms: int | None) 
     return memory.source == HAND or {told[event] for event in memory.evidence if event in told} != {session}
 
 
-def record_said(store: Store, session: str, hook: str, said: Sequence[Reminder], now_ms: int) -> None:
-    """Remembers what was injected; losing this must not lose the answer."""
+def record_said(
+    store: Store, session: str, hook: str, said: Sequence[Reminder], now_ms: int, verdict: Verdict, tokens: int
+) -> None:
+    """Remembers what was injected, and what held the rest back; losing this must not lose the answer."""
     if store.is_read_only:
         return
     rows = [(row, item.score) for item in said if item.memory is None for row in item.rows]
     kept = [(row, item.score) for item in said if item.memory is not None for row in item.rows]
     try:
-        if rows:
-            store.injections.record_events(session, hook, rows, now_ms)
-        if kept:
-            store.injections.record_memories(session, hook, kept, now_ms)
+        store.injections.record(session, hook, now_ms, rows, kept, verdict.kept(said, tokens))
     except StoreError:
         return
 

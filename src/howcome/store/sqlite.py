@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from howcome.log.spending import Spending
     from howcome.store.rewriting import Rewritings
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 BUSY_TIMEOUT_MS = 5000
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")

@@ -1,0 +1,102 @@
+"""`howcome why`: what was considered for a prompt, what was said, and which rule held the rest back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from howcome.app import App
+from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
+from howcome.domain.events import USER_PROMPT, squeeze
+from howcome.domain.stored import ID_PREFIX
+from howcome.domain.verdicts import RULES, PastVerdict
+from howcome.errors import NotFoundError, StoreMissingError
+from howcome.present.nothing_found import EMPTY
+from howcome.present.render import counted, json_line
+from howcome.present.terminal import echo
+from howcome.present.views import short_time, verdict_view
+
+if TYPE_CHECKING:
+    from howcome.present.views import View
+
+LAST = "last"
+NONE = "No prompts were answered here since howcome keeps note of it (30 days)."
+
+
+@click.command(short_help="Say why a prompt was told what it was told, and no more.")
+@click.argument("what", metavar="[PROMPT|SESSION|last]", required=False)
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="Prompts at most.")
+@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
+@click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def why(what: str | None, limit: int, *, project: str | None, all_projects: bool, as_json: bool) -> None:
+    """Say what was considered for a prompt, what was said, and which rule held the rest back.
+
+    PROMPT is the event of a prompt (ev-…, any unique beginning), SESSION the beginning of a session's id; without
+    either it is the last prompts of this folder's project, with `last` the last one. Beside each candidate stands the
+    chance (0 to 1) that it helps. It is kept for 30 days. Several words behind `why` are searched for.
+
+    \b
+    Examples:
+      howcome why
+      howcome why last
+      howcome why ev-3f9a
+      howcome why 6295e04b --json
+    """
+    check_scope(project, all_projects=all_projects)
+    rows: list[View] = []
+    nothing = NONE
+    try:
+        with open_to_read() as app:
+            if what is None or what == LAST:
+                scope = scope_of(app, project, all_projects=all_projects)
+                found = app.search.verdicts(scope=scope, limit=1 if what else limit)
+            else:
+                found = _named(app, clean_argument(what), limit)
+            rows = [verdict_view(one) for one in app.search.explained(found)]
+    except StoreMissingError:
+        if what not in (None, LAST):
+            raise
+        nothing = EMPTY
+    if as_json:
+        echo(json_line({"verdicts": rows}))
+        return
+    for line in _lines(rows) or [nothing]:
+        echo(line)
+
+
+def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
+    """The verdicts of a session, or the one of a prompt.
+
+    Raises:
+        NotFoundError: there is no such session or event, or that event is no prompt with a verdict.
+    """
+    if not what.startswith(ID_PREFIX) or app.events.is_session(what):
+        return app.search.verdicts(session=app.search.session_told(what), limit=limit)
+    event = app.events.by_id(what)
+    if event.kind != USER_PROMPT:
+        event = app.events.exchange_of(event)[0]
+    every = app.search.explained(app.search.verdicts(session=event.session))
+    found = [one.verdict for one in every if one.prompt is not None and one.prompt.row == event.row]
+    if not found:
+        raise NotFoundError(f"nothing is kept of {event.id}: it is older than 30 days, or no hook saw it")
+    return found
+
+
+def _lines(rows: list[View]) -> list[str]:
+    lines = []
+    for row in rows:
+        asked = f"“{squeeze(row['prompt'], 100)}”" if row["prompt"] else row["hook"]
+        head = f"{short_time(row['ts'])}  {row['prompt_id'] or ''}  session {row['session_id'][:8]}  {asked}"
+        said = f"{counted(row['lines'], 'line')}, {row['tokens']} tokens" if row["tokens"] else "nothing"
+        lines += [head, f"    said: {said}{_because(row['rule'])}"]
+        for one in row["considered"]:
+            fate = _because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
+            what = squeeze(one["summary"] or "gone", 80)
+            lines.append(f"    {one['chance']:.2f}  {one['id'] or 'gone'}  {fate}: {what}")
+    return lines
+
+
+def _because(rule: str) -> str:
+    return f"; {rule} ({RULES.get(rule, 'a rule of another version')})" if rule else ""

@@ -1,0 +1,88 @@
+"""Rules that hold back what the gate would let through, each with a name: of a prompt as a whole, and of one line.
+
+Who asks about the past is held back by none of them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from howcome.domain import verdicts
+from howcome.domain.text import entities
+from howcome.domain.verdicts import row_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.domain.stored import Filter, Reminder
+    from howcome.settings import Settings
+    from howcome.store.base import Store
+
+FOCUS_STEPS = 5
+"""So many tools called since the last prompt are a run of work. Of 240 graded prompts earlier words could help 4 of the
+50 that follow one and ask nothing, 46 of the 190 others; what was said with them helped none (docs/evaluation.md)."""
+
+STEERING_WORDS = 8
+"""A prompt of so few words, without a name, after work that is on the screen, is about that: earlier words could help 3
+of 29 such prompts of the same 240, and what was said helped none."""
+
+TOPIC_LINES = 2
+"""Of one earlier session so many lines are said to a session. Of 28 that came after two, readers saw three: none
+helped."""
+
+COOLDOWN_HOURS, COOLDOWN_SESSIONS = 24, 5
+"""What the same prompt was told in so many other sessions of the last hours, it is not told again: a script asks. Who
+asks again in a new window is told again. Of 2,301 prompts of two projects no repeated one got lines."""
+
+HOUR_MS = 3_600_000
+
+
+class Before:
+    """What a session was told and did before a prompt; read only where something would be said."""
+
+    def __init__(
+        self, store: Store, settings: Settings, prompt: str, session: str, wanted: Filter, *, is_asked: bool
+    ) -> None:
+        self._store, self._settings, self._session, self._before_ms = store, settings, session, wanted.before_ms
+        self.prompt, self.is_asked = prompt, is_asked
+
+    def holds_prompt(self) -> str:
+        """The first rule that holds everything back; ""."""
+        return "" if self.is_asked else next((name for name, is_held in PROMPT_RULES.items() if is_held(self)), "")
+
+    def holds(self, reminder: Reminder, asked: bytes | None, now_ms: int, session: int = 0) -> str:
+        """The first rule that holds back a line of a session (its row) for a prompt (its keyed hash); ""."""
+        if self.is_asked:
+            return ""
+        if self.bites[1].get(session, 0) >= TOPIC_LINES:
+            return verdicts.TOPIC
+        since_ms = now_ms - COOLDOWN_HOURS * HOUR_MS
+        told = self._store.injections.told_elsewhere(asked, self._session, since_ms)
+        return verdicts.COOLDOWN if told.get(row_of(reminder), 0) >= COOLDOWN_SESSIONS else ""
+
+    @cached_property
+    def steps(self) -> int:
+        """How many tools were called since the last prompt."""
+        return self._store.sessions.steps(self._session, self._before_ms)
+
+    @cached_property
+    def bites(self) -> tuple[int, dict[int, int]]:
+        """How many lines the session was told, and of which sessions."""
+        return self._store.injections.bites(self._session)
+
+    def is_in_focus(self) -> bool:
+        """A run of work goes on, and nothing is asked."""
+        return self.steps >= FOCUS_STEPS and "?" not in self.prompt
+
+    def is_steered(self) -> bool:
+        """A few words about what is on the screen."""
+        is_short = len(self.prompt.split()) <= STEERING_WORDS and "?" not in self.prompt
+        return is_short and self.steps > 0 and not entities(self.prompt)
+
+    def is_told_enough(self) -> bool:
+        """The session was told as many lines as it may be."""
+        return self.bites[0] >= self._settings.session_bites
+
+
+PROMPT_RULES = {
+    verdicts.FOCUS: Before.is_in_focus, verdicts.STEERING: Before.is_steered, verdicts.SESSION: Before.is_told_enough,
+}  # fmt: skip

@@ -1,0 +1,86 @@
+"""`howcome why` explains what a prompt was told, and what held the rest back; several words are still searched for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import Claude, write
+from tests.integration.test_bites import CWD, begun, decided, said
+from tests.processes import run
+
+__all__ = ["decided"]
+QUESTION = "What did we decide about the retry limit of the poller?"
+SESSION = "7f3a-new"
+HERE = ("--project", CWD)
+
+
+def whys(*words: str) -> list[dict[str, Any]]:
+    """What `howcome why` says to programs."""
+    done = run("why", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["verdicts"]
+    return found
+
+
+@pytest.fixture
+def told(decided: Path) -> Path:
+    """A session that asked twice, and whose transcript was read then."""
+    begun(decided, SESSION)
+    assert "five times" in said(decided, QUESTION, SESSION)
+    said(decided, QUESTION, SESSION)
+    talk = Claude(SESSION, cwd=CWD)
+    path = write(decided.parent / "new.jsonl", talk.user(QUESTION), talk.text("Five."))
+    assert run("import", str(path)).returncode == 0
+    return path
+
+
+def test_the_last_prompts_of_the_project_are_explained(told: Path) -> None:
+    """The newest first: what was said, and which rule held each back."""
+    assert told.exists()
+    again, first, briefing = whys(*HERE)
+    assert [again["hook"], briefing["hook"], briefing["prompt"]] == ["UserPromptSubmit", "SessionStart", None]
+    assert first["considered"][0]["rule"] == ""
+    assert first["considered"][0]["id"].startswith("ev-")
+    assert first["prompt"] == QUESTION
+    assert "already-told" in {one["rule"] for one in again["considered"]}
+    assert whys("last", *HERE) == [again]
+    assert whys("-n", "2", *HERE) == [again, first]
+    assert len(whys("--all-projects")) == 3
+    text = run("why", *HERE).stdout
+    assert "already-told (this session has it already" in text
+    assert "said: “" not in text
+    assert QUESTION in text
+
+
+def test_a_prompt_and_a_session_are_named_by_their_ids(told: Path) -> None:
+    """Also a session that is not read yet; what is no prompt is not found."""
+    assert told.exists()
+    first, *_ = [one for one in whys(*HERE) if one["lines"] and one["prompt"]]
+    assert whys(first["prompt_id"])[0]["prompt_id"] == first["prompt_id"]
+    assert whys("7f3a-n") == whys(*HERE)
+    said(told, QUESTION, "7f3a-unread")
+    assert [one["session_id"] for one in whys("7f3a-unread")] == ["7f3a-unread"]
+    assert run("why", "ev-0000").returncode == 1
+    assert run("why", "0000").returncode == 1
+    held = first["considered"][0]["id"]
+    assert "nothing is kept of" in run("why", held).stderr
+
+
+def test_several_words_are_searched_for(told: Path) -> None:
+    """And one that is no id."""
+    assert told.exists()
+    for words in (("why", "did", "we", "retry"), ("why", "poller")):
+        asked = json.loads(run(*words, *HERE, "--json").stdout)["results"]
+        searched = json.loads(run("search", *words, *HERE, "--json").stdout)["results"]
+        assert asked
+        assert [one["id"] for one in asked] == [one["id"] for one in searched]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_nothing_to_explain_is_said() -> None:
+    """An empty list, and what to do."""
+    assert whys() == []
+    assert "howcome init" in run("why").stdout
