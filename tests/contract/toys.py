@@ -582,10 +582,6 @@ class ToyInjections:
     def forget(self, session: str) -> None:
         self._disk.injected = [pair for pair in self._disk.injected if pair[0] != session]
 
-    def lost_before(self, session: str) -> int | None:
-        del session
-        return None
-
     def memories_known(self, session: str) -> set[int]:
         del session
         return set()

@@ -325,25 +325,3 @@ def test_what_names_nothing_and_gives_no_reason_is_said_only_to_who_asks(decided
     assert run("import", str(tmp_path / "plain")).returncode == 0
     assert said(decided, "print the ferry timetable in a larger font") == ""
     assert "ticket hut" in said(decided, "What did we say about the ferry timetable?")
-
-
-def test_a_compacted_window_is_told_what_it_said_itself_before(tmp_path: Path, store_folder: Path) -> None:  # noqa: ARG001
-    """What it lost, not what it goes on with; before the compaction nothing of its own."""
-    talk = Claude("own", cwd=CWD)
-    path = write(
-        tmp_path / "t" / "own.jsonl",
-        talk.user("let's talk about the retry limit of the poller"),
-        talk.text("We decided to retry a `TidePoller` request five times, because the buoy reboots for a minute."),
-        *(turn for at in range(12) for turn in talk.exchange(f"berth{at}")),
-        talk.user("and the queue between gauge and ingest?"),
-        talk.text("We chose NATS for the gauge queue instead of Kafka: it runs on the buoy itself."),
-        talk.user("go on"),
-        talk.text("Done."),
-    )
-    assert run("import", str(tmp_path / "t")).returncode == 0
-    lost, held = "What did we decide about the retry limit of the poller?", "What did we decide about the gauge queue?"
-    assert said(path, lost, "own") == ""
-    write(path, talk.compact_boundary(), talk.compact_summary("They talked about berths."), append=True)
-    assert begun(path, "own", source="compact")
-    assert "five times" in said(path, lost, "own")
-    assert "NATS" not in said(path, held, "own")

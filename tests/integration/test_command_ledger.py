@@ -248,6 +248,17 @@ def test_what_was_distilled_of_it_is_cited_and_may_be_called_wrong(told: Path) -
     assert told.is_dir()
 
 
+def test_what_the_briefing_said_is_said_again_where_it_fails_all_the_same(told: Path) -> None:
+    """A line among others at the start was not enough then; at the failure it is said once."""
+    assert run("distil").returncode == 0
+    store = SqliteStore(str(told))
+    [memory] = [one for one in store.memories.find("mem-", limit=9) if "--name-only" in one.text]
+    store.injections.record("now", "SessionStart", 1, (), [(memory.row, 1.0)])
+    store.close()
+    assert "then worked" in failing("tide diff 104 --stat", UNKNOWN)
+    assert failing("tide diff 104 --stat", UNKNOWN) == ""
+
+
 def test_the_ledger_is_made_again_from_the_events(told: Path) -> None:
     """It holds no word of its own: numbers and positions, and the same after it was lost."""
     store = SqliteStore(str(told))

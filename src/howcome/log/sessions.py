@@ -218,10 +218,6 @@ class Accounts:
         return int(one(self._db.rows("SELECT coalesce(max(ts_ms), 0) FROM events")))
 
 
-COMPACTED = "compacted"
-"""The hook of what a window goes on with that was made new; its time is when that was said first."""
-
-
 class Injections:
     """What was said to which session (the client's id)."""
 
@@ -284,30 +280,15 @@ class Injections:
         return {row[0] for row in found}
 
     def forget(self, session: str) -> None:
-        """Forgets what was said to a session, and remembers its last prompt but one as said: the window goes on there.
-
-        Of what was before, clients keep the last exchange or two verbatim.
-        """
+        """Forgets what was said to a session."""
         with self._db.transaction():
             self._db.execute("DELETE FROM injections WHERE session = ?", (session,))
             self._db.execute("DELETE FROM memory_injections WHERE session = ?", (session,))
-            self._db.execute(
-                "INSERT INTO injections (session, event_id, hook, score, said_ms) SELECT ?1, id, ?2, 0, order_ms"
-                " FROM events WHERE session_id IN (SELECT id FROM sessions WHERE name = ?1) AND kind = 0"
-                " ORDER BY order_ms DESC, id DESC LIMIT 1 OFFSET 1",
-                (session, Kept(COMPACTED)),
-            )
 
-    def lost_before(self, session: str) -> int | None:
-        """Of a session's own events its window has lost those before this time; None: none that anybody knows of."""
-        sql = "SELECT said_ms FROM injections WHERE session = ? AND hook = ? ORDER BY said_ms DESC LIMIT 1"
-        row = self._db.row(sql, (session, Kept(COMPACTED)))
-        return None if row is None else int(row[0])
-
-    def memories_known(self, session: str) -> set[int]:
-        """Rows of memories that were said to a session."""
-        sql = "SELECT memory_id FROM memory_injections WHERE session = ?"
-        return {row[0] for row in self._db.rows(sql, (session,))}
+    def memories_known(self, session: str, but_by: str = "") -> set[int]:
+        """Rows of memories that were said to a session, by any hook or by any but one."""
+        sql = "SELECT memory_id FROM memory_injections WHERE session = ? AND hook != ?"
+        return {row[0] for row in self._db.rows(sql, (session, Kept(but_by)))}
 
     def rehearse(self) -> None:
         """From now on nothing was said yet, and what is said is noted beside the database: in tables that end with it.

@@ -23,6 +23,7 @@ from howcome.domain.events import EDITORS, ORIGIN_USER, PUSHED_ORIGINS, SHELLS
 from howcome.domain.memories import HAND, OPEN, MemoryFilter
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.times import iso_day
+from howcome.domain.verdicts import BRIEFING
 from howcome.recall.bites import of_memory
 
 TYPE_CHECKING = False
@@ -70,7 +71,8 @@ class Ledger:
     def __init__(self, store: Store, scope: Scope, session: str, before_ms: int | None = None) -> None:
         self._store, self._scope, self._before_ms = store, scope, before_ms
         self._without = store.sessions.named(session)
-        self._known, self._told = store.injections.events_known(session), store.injections.memories_known(session)
+        self._known = store.injections.events_known(session)
+        self._told = store.injections.memories_known(session, BRIEFING)  # who fails all the same is told once more
 
     def after_failure(self, command: str, output: str) -> Mended | None:
         """The other command that worked where this one, or one with the same wrong word, failed in the same way."""

@@ -101,13 +101,13 @@ class Briefing:
     def open_ends(self) -> list[Reminder]:
         """What is open, and how the last sessions ended: what is answered where nothing but that is asked."""
         recent = [one for one in self._found if one.type == "context"]
-        kept = self._still_there(_newest(recent), "context")
+        kept = self._standing(_newest(recent), "context")
         lines = _lines(kept) + self._ended("")[1][:1]
         return [reminder for _, reminder in lines if reminder is not None]
 
     def _sections(self, branch: str) -> Iterator[tuple[str, list[Line]]]:
         found = (one for one in self._found if one.type != "failure" and self._is_rule(one))
-        rules = self._still_there(sorted(found, key=self._rule_order), "rules")
+        rules = self._standing(sorted(found, key=self._rule_order), "rules")
         taken = {one.row for one in rules}
         yield "rules", _lines(rules, users_words)
         kept = [one for one in self._found if one.row not in taken and self._is_recent(one)]
@@ -118,9 +118,9 @@ class Briefing:
         yield "ended" if branch else "elsewhere", ended if is_task else []
         for name in ("context", "decision"):
             said = [one for one in kept if one.type == name and self._is_of(one, branch, is_task=is_task)]
-            yield name, _lines(self._still_there(_newest(said), name))
+            yield name, _lines(self._standing(_newest(said), name))
 
-    def _still_there(self, ordered: Iterable[Memory], name: str) -> list[Memory]:
+    def _standing(self, ordered: Iterable[Memory], name: str) -> list[Memory]:
         """The first of a section whose files are not gone."""
         return list(islice((one for one in ordered if standing(self._store, one) != GONE), LIMITS[name]))
 

@@ -82,15 +82,12 @@ def recall(
         verdict.said = fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
         return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
-    lost_ms = store.injections.lost_before(session)
-    if lost_ms is not None and wanted.scope.project_id is not None:
-        ranked = _with_lost(store, situation, ranked, session, lost_ms, now_ms)
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
     for item in kept:
         is_weak = item.strength < threshold
         verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak else verdicts.OWN)
-    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session, lost_ms)]
+    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
     kept = _latest(kept)
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
@@ -280,15 +277,13 @@ def _said_at(memory: Memory) -> tuple[int, int]:
     return memory.said_ms or memory.created_ms, memory.row
 
 
-def _is_pushed(store: Store, memory: Memory, session: str, lost_ms: int | None) -> bool:
+def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
     """Only what somebody or the agent said (the index may know it by an older origin), and in another session.
 
-    What was distilled from this session alone stands in its window as it was said, until that has lost it.
+    What was distilled from this session alone stands in its window as it was said.
     """
     if memory.status != OPEN or memory.origin not in events.PUSHED_ORIGINS:
         return False
-    if lost_ms is not None and (memory.said_ms or memory.created_ms) < lost_ms:
-        return True
     told = store.sessions.of_memory(memory.row)
     return memory.source == HAND or {told[event] for event in memory.evidence if event in told} != {session}
 
@@ -326,23 +321,6 @@ def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms:
         except (ProviderError, StoreError):  # a store that fails fails again, and says so
             pass
     return Searcher(store).search(situation, limit=RECALL_BREADTH, now_ms=now_ms)
-
-
-def _with_lost(
-    store: Store, situation: Situation, ranked: Sequence[Ranked], session: str, lost_ms: int, now_ms: int
-) -> list[Ranked]:
-    """Rows of other sessions with those of this one that its window has lost, best first."""
-    before_ms = min(lost_ms, situation.wanted.before_ms or lost_ms)
-    own = Filter(
-        situation.wanted.scope,
-        before_ms=before_ms,
-        sessions=store.sessions.named(session),
-        origins=situation.wanted.origins,
-    )
-    searcher = Searcher(store)
-    asked = searcher.situation(situation.text, own, breadth=RECALL_BREADTH, recent=situation.recent)
-    found = searcher.search(asked, limit=RECALL_BREADTH, now_ms=now_ms)
-    return sorted([*ranked, *found], key=lambda item: -item.score)
 
 
 def _memories(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[RankedMemory]:
