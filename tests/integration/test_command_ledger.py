@@ -251,8 +251,9 @@ def test_what_was_distilled_of_it_is_cited_and_may_be_called_wrong(told: Path) -
 def test_what_the_briefing_said_is_said_again_where_it_fails_all_the_same(told: Path) -> None:
     """A line among others at the start was not enough then; at the failure it is said once."""
     assert run("distil").returncode == 0
+    [ident] = [one["id"] for one in ask("memories", "--all-projects")["memories"] if "--name-only" in one["text"]]
     store = SqliteStore(str(told))
-    [memory] = [one for one in store.memories.find("mem-", limit=9) if "--name-only" in one.text]
+    [memory] = store.memories.find(ident)
     store.injections.record("now", "SessionStart", 1, (), [(memory.row, 1.0)])
     store.close()
     assert "then worked" in failing("tide diff 104 --stat", UNKNOWN)
