@@ -116,7 +116,7 @@ def test_one_that_supersedes_nothing_is_accepted_too(app: App) -> None:
     assert pushed(app) == [FORGED]
     mine = app.memories.update(pairs["the sluice listens on port 7777"].newer.id, text=OWN, is_person=True)
     assert mine.origin == "user"
-    assert sorted(pushed(app)) == [FORGED, OWN]
+    assert pushed(app) == [OWN]  # of two that contradict each other the later one
     assert [(pair.reason, pair.newer.row) for pair in app.store.reviews.waiting(scope, 9)] == [("number", mine.row)]
 
 

@@ -63,7 +63,8 @@ def project(tmp_path: Path, store_folder: Path) -> Path:  # noqa: ARG001 - sets 
     root = tmp_path / "quay"
     root.mkdir()
     talk = Claude("earlier", cwd=str(root))
-    ask("import", write(tmp_path / "past.jsonl", talk.user("queue or table for readings?"), talk.text("A table.")))
+    first = (talk.user("queue or table for readings?"), talk.text("A table."))
+    ask("import", write(tmp_path / "past.jsonl", *first, talk.user("which table has readings?"), talk.text("Berths.")))
     return root
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
+from howcome.domain.answering import share_of
 from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.stored import Filter, Found
 from howcome.domain.text import best_passage
@@ -213,18 +214,20 @@ def _memories(
     """Memories beside events, few enough to leave room for these.
 
     What was kept by hand stands before what it cites. What was learnt from an exchange that answers is that exchange's
-    row; from another one it counts DISTILLED_WORTH. Of what a memory cites that comes first whose session answers best.
+    row, where that says as much of the question; else, and from another one, it counts DISTILLED_WORTH. Of what a
+    memory cites that comes first whose session answers best.
     """
     phrases, terms = phrases_in(situation.asked), set(situation.terms)
     ranked = [item for item in ranked if all(phrase in plain_words(item.memory.text) for phrase in phrases)]
     apart: list[RankedMemory] = []
+    weights = {term: situation.weights.windows[term] for term in situation.terms}
     for item in ranked:
         taught = set(_taught_by(store, item)) if events_found else set()
         row = next((row for row in events_found if row.exchange in taught), None)
-        if row is None:
-            apart.append(item)
-        else:
+        if row is not None:
             row.memories.append(item.memory.id)
+        if row is None or share_of(item.memory.text.lower(), weights) > share_of(row.passage.lower(), weights):
+            apart.append(item)
     scores = {item.id: item.score for item in events_found}
     told = dict.fromkeys(item.event.session for item in events_found if item.event is not None)
     sessions = {session: rank for rank, session in enumerate(told)}

@@ -41,6 +41,8 @@ def is_answered(
         return True
     is_timed = bool(spans_in(situation.text, now_ms, is_asked=True))
     least = (LEAST_TIMED_SHARE if is_timed else LEAST_SHARE) * sum(telling.values())
+    if len(telling) <= FEW_TERMS:  # one word of two is what a person remembers
+        least = min([least, *telling.values()])
     held = store.index.search("holding", telling, situation.wanted, 1)
     if held and held[0].score >= least:
         return True
