@@ -150,7 +150,8 @@ class Searching:
         """The client's id of the session that is, or begins, so; also of one that is not read yet."""
         from howcome.retrieve.reading import session_by_id
 
-        return text if self.verdicts(session=text, limit=1) else session_by_id(self._store, text)[1]
+        told = {one.session for one in self.verdicts() if one.session.startswith(text)}
+        return told.pop() if len(told) == 1 else session_by_id(self._store, text)[1]
 
     def receipt(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
         """What was injected, and how often it was used; see `recall.receipt`."""

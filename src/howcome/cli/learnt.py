@@ -25,6 +25,9 @@ _WHO = {"user": "the user", "assistant": "the agent", "tool": "a tool", "task": 
 _WRONG = (
     "Wrong, never again: `howcome forget --wrong ID`. Take it back: `howcome learnt --undo ID`, or --session, --since."
 )
+_NOTHING = (
+    "Nothing was learnt here lately: `howcome distil` looks for more, --all-projects lists that of every project."
+)
 
 
 @click.command(short_help="List what sessions taught, newest first; take it back.")
@@ -137,4 +140,4 @@ def _note(count: int, *, is_undone: bool) -> str:
     if is_undone:
         said = f"{counted(count, 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
         return said if count else "Nothing to take back."
-    return _WRONG if count else "Nothing was learnt here lately; `howcome distil` looks for more."
+    return _WRONG if count else _NOTHING

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from howcome.present.views import View
 
 LAST = "last"
-NONE = "No prompts were answered here since howcome keeps note of it (30 days)."
+NONE = "No prompts were answered in this project in the last 30 days; --all-projects shows every project's."
 
 
 @click.command(short_help="Say why a prompt was told what it was told, and no more.")
