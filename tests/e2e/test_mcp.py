@@ -113,9 +113,8 @@ def test_a_search_by_the_model_finds_what_was_decided_and_its_id_opens_the_rest(
     )  # fmt: skip
     answers = results(run)
     assert len(answers) == 9
-    for answer in answers[:7]:
-        assert REASON in answer
-        assert ident in answer
+    assert all(ident in answer for answer in answers[:7])
+    assert all(REASON in answer for answer in answers[2:7])  # a hit of a search is a line of 80 characters
     assert PROMPT in answers[4]
     assert session in answers[7]
     assert "(agents: claude-code)" in answers[8]
@@ -303,6 +302,6 @@ def test_of_the_servers_of_five_sessions_one_works(ready: Desk) -> None:
     assert len(working - {None}) == 1
     for run in runs:
         assert run.exit_code == 0, run.stderr
-        assert REASON in results(run)[0]
+        assert "TidalClock" in results(run)[0]
         assert run.notices() == []
     assert ready.left_after(GONE_S) == []

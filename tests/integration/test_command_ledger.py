@@ -260,6 +260,23 @@ def test_what_the_briefing_said_is_said_again_where_it_fails_all_the_same(told: 
     assert failing("tide diff 104 --stat", UNKNOWN) == ""
 
 
+def test_what_a_shell_expands_is_not_said(tmp_path: Path, store_folder: Path) -> None:
+    """The words that ran are not the ones that were typed."""
+    assert store_folder
+    kept(tmp_path, earlier(1, ("tide diff 88 --stat", UNKNOWN), ("tide diff $(tide last) --name-only", "")))
+    assert failing("tide diff 104 --stat", UNKNOWN) == ""
+
+
+def test_what_worked_in_another_project_is_not_said(tmp_path: Path, store_folder: Path) -> None:
+    """A session may go on in another folder."""
+    assert store_folder
+    records = earlier(1, ("tide diff 88 --stat", UNKNOWN), ("tide diff 88 --name-only", ""))
+    for record in records[3:]:
+        record["cwd"] = "/home/mara/elsewhere"
+    kept(tmp_path, records)
+    assert failing("tide diff 104 --stat", UNKNOWN) == ""
+
+
 def test_the_ledger_is_made_again_from_the_events(told: Path) -> None:
     """It holds no word of its own: numbers and positions, and the same after it was lost."""
     store = SqliteStore(str(told))

@@ -134,8 +134,8 @@ def working(folder: Path, calls: int) -> None:
     ("calls", "prompt", "rule"),
     [
         (0, TASK, ""), (4, TASK, ""), (5, TASK, verdicts.FOCUS), (5, f"{TASK}, ok?", ""), (5, QUESTION, ""),
-        (1, FEW_WORDS, verdicts.STEERING), (0, FEW_WORDS, ""),
-        (1, "make the retry limit of `TidePoller` six", ""),
+        (3, FEW_WORDS, verdicts.STEERING), (1, FEW_WORDS, ""), (0, FEW_WORDS, ""),
+        (3, "make the retry limit of `TidePoller` six", ""),
     ],
 )  # fmt: skip
 def test_work_that_goes_on_is_left_alone(calls: int, prompt: str, rule: str, decided: Path) -> None:

@@ -33,7 +33,7 @@ _PUT = (
 _WITHIN = " JOIN events e ON e.id = c.call_id WHERE e.project_id = ?1 AND e.order_ms < coalesce(?2, 1 << 62)"
 _FAILED = (
     "SELECT c.call_id, c.form, c.exact, c.alike,"  # noqa: S608 - fixed text
-    " CASE WHEN f.order_ms < coalesce(?2, 1 << 62) THEN c.fixed_by END, c.fix"
+    " CASE WHEN f.project_id = ?1 AND f.order_ms < coalesce(?2, 1 << 62) THEN c.fixed_by END, c.fix"
     " FROM (SELECT * FROM commands WHERE exact IN (SELECT value FROM json_each(?3))"
     " UNION SELECT * FROM commands WHERE alike IN (SELECT value FROM json_each(?3))"
     " UNION SELECT * FROM commands WHERE form IN (SELECT value FROM json_each(?3)) AND exact IS NOT NULL) c"

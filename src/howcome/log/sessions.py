@@ -295,6 +295,6 @@ class Injections:
 
         A temporary table hides the one of its name.
         """
-        for table in ("injections", "memory_injections"):
-            sql = f"CREATE TEMP TABLE {table} AS SELECT * FROM main.{table} WHERE 0"  # noqa: S608 - fixed names
-            self._db.execute(sql)
+        for table in ("injections", "memory_injections", "verdicts"):
+            [(made,)] = self._db.rows("SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", (table,))
+            self._db.execute(str(made).replace("CREATE TABLE", "CREATE TEMP TABLE", 1))

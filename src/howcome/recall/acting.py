@@ -42,6 +42,9 @@ MAX_FAILED_CHARS, MAX_FIX_CHARS = 60, 100
 WEIGHTY = ("decision", "failure", "pattern")
 FAILURE = "failure"
 NEWEST, MAX_MEMORIES, MAX_LINE_CHARS = 1000, 20, 160
+_EXPANDED = re.compile(r"[$`(*]")
+"""What a shell puts something else for: the words that ran are not the ones that were typed."""
+
 _PATH = re.compile(r"[\w.@~/-]+")
 
 SPINNING = 3
@@ -139,10 +142,12 @@ def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part] | None:
 
 
 def _part(event: StoredEvent | None, form: int | None) -> Part | None:
-    """What a call ran in a form, where the agent itself ran it."""
+    """What a call ran in a form, where the agent itself ran it and it can be said as it was typed."""
     if event is None or event.origin not in PUSHED_ORIGINS:
         return None
-    return next((part for part in parts_of(_command(event)) if form_number(part) == form), None)
+    line = _command(event)
+    found = next((part for part in parts_of(line) if form_number(part) == form), None)
+    return found if found is not None and str(found) in line and not _EXPANDED.search(str(found)) else None
 
 
 def _command(event: StoredEvent) -> str:
@@ -210,7 +215,7 @@ def of_file(store: Store, scope: Scope, session: str, path: str) -> Reminder | N
 
 def _names(store: Store, memory: Memory, path: str, name: str) -> bool:
     """Whether a memory names a file by its path, or by its name where it was kept by hand or learnt at that file."""
-    words = [word.strip(".") for word in _PATH.findall(memory.text.replace("\\", "/"))]
+    words = [word.rstrip(".") for word in _PATH.findall(memory.text.replace("\\", "/"))]
     if any(word != name and f"/{path}".endswith(f"/{word}") for word in words if word.endswith(name)):
         return True
     if name not in words:

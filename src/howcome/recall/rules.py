@@ -21,9 +21,10 @@ FOCUS_STEPS = 5
 """So many tools called since the last prompt are a run of work. Of 240 graded prompts earlier words could help 4 of the
 50 that follow one and ask nothing, 46 of the 190 others; what was said with them helped none (docs/evaluation.md)."""
 
-STEERING_WORDS = 8
+STEERING_WORDS, STEERING_STEPS = 8, 3
 """A prompt of so few words, without a name, after work that is on the screen, is about that: earlier words could help 3
-of 29 such prompts of the same 240, and what was said helped none."""
+of 29 such prompts of the same 240, and what was said helped none. After a look or two such a prompt points at what was
+looked at ("ok, let's do that"), and is answered."""
 
 TOPIC_LINES = 2
 """Of one earlier session so many lines are said to a session. Of 28 that came after two, readers saw three: none
@@ -76,7 +77,7 @@ class Before:
     def is_steered(self) -> bool:
         """A few words about what is on the screen."""
         is_short = len(self.prompt.split()) <= STEERING_WORDS and "?" not in self.prompt
-        return is_short and self.steps > 0 and not entities(self.prompt)
+        return is_short and self.steps >= STEERING_STEPS and not entities(self.prompt)
 
     def is_told_enough(self) -> bool:
         """The session was told as many lines as it may be."""
