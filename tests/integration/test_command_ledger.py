@@ -223,7 +223,7 @@ def test_failing_over_and_over_is_noticed_once(
     assert failing("tide test gauge", RED, folder=folder) == ""
     write(path, *talk.ran("tide test gauge 2>&1", RED), *talk.ran("ls"), append=True)
     said = failing("tide test gauge", RED, folder=folder)
-    assert "`tide test gauge` failed 3 times in the same way, and no file was changed in between." in said
+    assert "`tide test gauge` failed 3 times in the same way, with no edit in between." in said
     write(path, *talk.ran("tide test gauge", RED), append=True)
     assert failing("tide test gauge", RED, folder=folder) == ""
     write(path, *talk.edited("/x/gauge.py"), append=True)

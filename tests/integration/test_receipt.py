@@ -82,6 +82,17 @@ def test_a_turn_that_was_told_something_ends_with_a_line_if_that_is_wanted(
     assert ended() == ""
 
 
+def test_a_turn_whose_prompt_was_not_looked_at_ends_without_a_line(
+    decided: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of the prompt before is not said again ("ok" is too short to be asked for)."""
+    monkeypatch.setenv("HOWCOME_RECEIPT_LINE", "yes")
+    assert said(decided, QUESTION, SESSION)
+    talk = Claude(SESSION, cwd=CWD, start=int(time.time() - START.timestamp()) + 60)
+    path = write(decided.parent / "new.jsonl", talk.user("ok"), talk.text("Done."))
+    assert hook("Stop", payload("Stop", path, SESSION)).stdout == b""
+
+
 @pytest.mark.usefixtures("store_folder")
 def test_nothing_was_injected() -> None:
     """Where there is no store, too."""

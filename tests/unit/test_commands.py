@@ -14,6 +14,7 @@ from howcome.domain.commands import failure_of, form_number, line_of, masked, me
         ("cd /srv/tide && LEVEL=3 tide run > out.txt", ["cd /srv/tide && LEVEL=3 tide run"]),
         ("# first\ntide a\ntide b; tide c", ["tide a", "tide b", "tide c"]),
         ("tide note -m 'two words' \\\n  --all", ["tide note -m 'two words' --all"]),
+        ("tide run --at 1 > out.txt 2>err.txt", ["tide run --at 1"]),
         ("tide note <<'EOF'\nit's a text\nEOF", ["tide note"]),
         ("tide say \"it's", ["tide say"]),
         ("export A=1 && tide a", ["export A=1 && tide a"]),
@@ -45,13 +46,14 @@ def test_forms_leave_numbers_and_hashes_out() -> None:
     [
         ("tide diff 88 --stat | head", "Exit code 1\nunknown flag: --stat", "tide diff 88 --stat", ("--stat",)),
         ("sed -n 3p x | cat -A", "Exit code 1\ncat: illegal option -- A", "cat -A", ("-A",)),
+        ("tide build && tide diff --stat", "Exit code 1\nunknown flag: --stat", "tide diff --stat", ("--stat",)),
         ("npm run tests", 'npm error Missing script: "tests"', "npm run tests", ("tests",)),
         ("tide test", "Exit code 1\n12 lines\nE   assert 3 == 4\nFAILED test_gauge", "tide test", ()),
         ("cd web && tide run", "Exit code 2\nno level", "cd web && tide run", ()),
     ],
 )
 def test_what_failed_is_blamed(line: str, output: str, blamed: str, named: tuple[str, ...]) -> None:
-    """The program that complains, else the last one that is no mere look; the words that the complaint names."""
+    """The program that complains, or has a word that is complained of, else the only one; and these words."""
     failed = failure_of(line, output)
     assert failed is not None
     assert (str(failed.part), failed.named) == (blamed, named)
@@ -65,10 +67,12 @@ def test_what_failed_is_blamed(line: str, output: str, blamed: str, named: tuple
         ("git commit -m 'x'", "Exit code 1\nlint failed"),
         ("tide a", ""),
         ("", "error"),
+        ("tide build && tide test -q", "Exit code 1\nerror: no level"),
+        ("tide build; grep gauge log", "Exit code 1\nlast line"),
     ],
 )
 def test_some_failures_are_nobodys(line: str, output: str) -> None:
-    """A look that finds nothing, what a hook refused, what says nothing."""
+    """A look that finds nothing, what a hook refused, what says nothing, one of several."""
     assert failure_of(line, output) is None
 
 

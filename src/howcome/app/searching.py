@@ -153,6 +153,10 @@ class Searching:
         told = {one.session for one in self.verdicts() if one.session.startswith(text)}
         return told.pop() if len(told) == 1 else session_by_id(self._store, text)[1]
 
+    def last_prompt_ms(self, session: str) -> int:
+        """When something was typed last in a session (the client's id); 0 where nothing was."""
+        return self._store.sessions.since_prompt(session)[0]
+
     def receipt(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
         """What was injected, and how often it was used; see `recall.receipt`."""
         from howcome.recall.receipt import receipt

@@ -59,7 +59,8 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
     count = sum("text" in line for line in lines)
     if file not in (None, "-"):
         report, name = {"memories": count, "file": file}, click.format_filename(str(file))
-        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}")
+        hint = "" if all_projects or project else " (of this project and those that hold everywhere; --all-projects)"
+        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}{hint}")
 
 
 @click.command("import-memories", short_help="Read exported memories into this store.")

@@ -33,7 +33,7 @@ _NOTHING = (
 @click.command(short_help="List what sessions taught, newest first; take it back.")
 @click.argument("memory_ids", metavar="[ID]...", nargs=-1)
 @click.option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
-@click.option("--since", metavar="WHEN", help="What was learnt since then.")
+@click.option("--since", metavar="WHEN", help="What was said since then.")
 @click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
 @click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
 @click.option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")

@@ -72,7 +72,8 @@ def _lines(rows: list[View]) -> list[str]:
     for row in rows:
         said = f"{counted(row['lines'], 'line')}, " if row["lines"] else ""
         line = f"{row['way']:<12}{counted(row['times'], 'time')}, {said}{row['tokens']} tokens"
-        used = f": {row['used']} used ({row['opened']} opened, {row['reused']} of {row['named']} with new names)"
+        reused = f"of {row['named']} with a new name {row['reused']} came up later"
+        used = f"; {counted(row['used'], 'line')} used ({row['opened']} opened, {reused})"
         lines.append(line + (used if row["lines"] else ""))
     total = sum(row["tokens"] for row in rows)
     return [*lines, f"{'in all':<12}{total} tokens"] if total else ["Nothing was injected here in that time."]

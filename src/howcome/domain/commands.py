@@ -44,6 +44,7 @@ MASK = "[redacted:"
 NAME_WORDS = 3
 _OPERATORS = ";&|()<>\n"
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_DESCRIPTOR = re.compile(r"(?<=\s)[12](?=>)")
 _ASSIGNED = re.compile(r"\w+=")
 _NAME = re.compile(r"@?\w[\w@-]*")
 _PLAIN = re.compile(r"[\w:-]+")
@@ -187,14 +188,19 @@ class Failure:
 
 
 def failure_of(line: str, output: str) -> Failure | None:
-    """What of a line failed; None where nothing is to blame, or a hook of the repository refused it."""
+    """What of a line failed; None where nothing or one of several is to blame, or a hook of the repository refused it.
+
+    That is the command which the complaint names, or which has a word that it names; else the only one that decides.
+    """
     found = parts_of(line)
     said = (complaint(output) or _first_line(output))[:MAX_SAID_CHARS]
+    ran = [part for part in found if part.program not in LOOKING]
     blamed = [part for part in found if re.match(rf"(?:\(\w+\):)?(?:\S*/)?{re.escape(part.program)}: ", said)]
-    ran = blamed or [part for part in found if part.program not in LOOKING]
-    if not ran or not said or " ".join(ran[-1].name[:2]) in HOOKED:
+    blamed = blamed or [part for part in ran if _named(part.words[1:], said)]
+    blamed = blamed or (ran if len(ran) == 1 and ran[0].decides else [])
+    if not blamed or not said or " ".join(blamed[-1].name[:2]) in HOOKED:
         return None
-    return Failure(ran[-1], said)
+    return Failure(blamed[-1], said)
 
 
 class Run:
@@ -321,7 +327,8 @@ def _quoted(word: str) -> str:
 
 def _split(line: str) -> list[tuple[list[str], bool]]:
     """The words of each simple command, and whether it decides; up to where a here-document or an open quote begins."""
-    lexer = shlex.shlex(_COMMENT.sub("", line).replace("\\\n", " "), posix=True, punctuation_chars=_OPERATORS)
+    line = _DESCRIPTOR.sub("", _COMMENT.sub("", line).replace("\\\n", " "))
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
     found: list[list[str]] = [[]]
     behind: list[str] = []
@@ -335,8 +342,6 @@ def _split(line: str) -> list[tuple[list[str], bool]]:
             elif "<<" in token:
                 break
             elif set(token) & set("<>"):
-                if found[-1] and found[-1][-1] in ("1", "2"):
-                    found[-1].pop()
                 is_target = True
             else:
                 found.append([])

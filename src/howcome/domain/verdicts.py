@@ -37,6 +37,9 @@ RULES = {
 }
 """Every rule by its name, in the words of `howcome why`."""
 
+PROMPT_MS = 5000
+"""A prompt's record may be written so long after its hook."""
+
 MAX_CONSIDERED = 8
 KEPT_DAYS = 30
 

@@ -6,7 +6,7 @@ import os
 
 from howcome.domain.memories import HAND
 from howcome.domain.stored import Reminder
-from howcome.domain.verdicts import PROMPT
+from howcome.domain.verdicts import PROMPT, PROMPT_MS
 from howcome.present.render import (
     BITES_HEADING,
     BRIEFING_HEADING,
@@ -91,10 +91,10 @@ def render_manifest(lines: Sequence[str]) -> str:
     return block([line("", text) for text in lines], os.urandom(4).hex(), MANIFEST_HEADING) if lines else ""
 
 
-def receipt_line(verdicts: Sequence[PastVerdict]) -> str:
-    """What the last prompt of a session was told, and the session in all (newest first); '' where that was nothing."""
+def receipt_line(verdicts: Sequence[PastVerdict], asked_ms: int) -> str:
+    """What the prompt of a moment was told, and its session in all (newest first); '' where that was nothing."""
     last = next((one for one in verdicts if one.hook == PROMPT), None)
-    if last is None or not last.lines:
+    if last is None or not last.lines or last.asked_ms < asked_ms - PROMPT_MS:
         return ""
     told, whole = counted(last.lines, "line"), sum(one.tokens for one in verdicts)
     return f"howcome: {told} with this prompt ({last.tokens} tokens), {whole} tokens in this session: howcome why"

@@ -253,7 +253,8 @@ def end_turn(asked: Asked) -> Reply:
     app = open_for_recall(asked.settings, asked.deadline)
     if app is None:
         return reply
-    return Reply(receipt_line(app.search.verdicts(session=asked.text("session_id"))), app)
+    session = asked.text("session_id")
+    return Reply(receipt_line(app.search.verdicts(session=session), app.search.last_prompt_ms(session)), app)
 
 
 def _note_refused(app: App, asked: Asked, refused: int) -> None:

@@ -98,18 +98,21 @@ class Sessions:
         """The clients that sessions are of."""
         return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
 
-    def steps(self, name: str, before_ms: int | None = None) -> int:
-        """How many tools the agent of a session (the client's id) called since the last prompt (before a moment)."""
-        last = (
-            "SELECT max(order_ms) FROM events WHERE session_id = s.id AND kind = ?2 AND agent_id IS NULL AND {before}"
-        )
-        before = "(?3 IS NULL OR order_ms < ?3)"
-        found = self._db.rows(
-            "SELECT count(*) FROM sessions s JOIN events e ON e.session_id = s.id WHERE s.name = ?1 AND e.kind = ?4"  # noqa: S608 - fixed text
-            f" AND e.agent_id IS NULL AND {before} AND e.order_ms >= ({last.format(before=before)})",
+    def since_prompt(self, name: str, before_ms: int | None = None) -> tuple[int, int]:
+        """When something was typed last in a session (the client's id), and how many tools were called since.
+
+        Both before a moment; zeros where nothing was.
+        """
+        found = self._db.row(
+            "SELECT p.last_ms, (SELECT count(*) FROM events e WHERE e.session_id = p.session_id AND e.kind = ?4"
+            " AND e.agent_id IS NULL AND e.order_ms >= p.last_ms AND (?3 IS NULL OR e.order_ms < ?3))"
+            " FROM (SELECT e.session_id, max(e.order_ms) AS last_ms FROM sessions s JOIN events e"
+            " ON e.session_id = s.id WHERE s.name = ?1 AND e.kind = ?2 AND e.agent_id IS NULL"
+            " AND (?3 IS NULL OR e.order_ms < ?3)) p"
+            " WHERE p.last_ms",
             (name, KINDS.index(USER_PROMPT), before_ms, KINDS.index(TOOL_CALL)),
         )
-        return int(one(found))
+        return (int(found[0]), int(found[1])) if found else (0, 0)
 
     def of_event(self, row: int) -> int | None:
         """The row id of the session that an event, or a rationale, belongs to."""

@@ -178,7 +178,7 @@ def spinning(command: str, output: str, before: Iterable[Called]) -> str:
     if times != SPINNING:
         return ""
     ran = cut(str(failed.part), MAX_FAILED_CHARS)
-    return f"`{ran}` failed {times} times in the same way, and no file was changed in between."
+    return f"`{ran}` failed {times} times in the same way, with no edit in between."
 
 
 def of_file(store: Store, scope: Scope, session: str, path: str) -> Reminder | None:

@@ -169,7 +169,8 @@ def is_telling(text: str) -> bool:
 
     Of 25 lines without a name readers found none helpful with a prompt, and half noise; of 78 others 8 and a third.
     """
-    return "`" in text or any(coined_names(text)) or words.has(text, "reasons")
+    gives_reason = words.rest_of(text, "reasons") != " ".join(text.split())
+    return "`" in text or any(coined_names(text)) or gives_reason
 
 
 def _weight(sentence: str, weights: Mapping[str, float]) -> float:

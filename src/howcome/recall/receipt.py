@@ -11,7 +11,7 @@ from collections import defaultdict
 
 from howcome.domain.events import ASSISTANT_TEXT, TOOL_CALL, TOOL_RESULT, USER_PROMPT
 from howcome.domain.text import coined_names
-from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT
+from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT, PROMPT_MS
 from howcome.recall.bites import SHORT_ID_CHARS, by_weight, of_memory
 
 TYPE_CHECKING = False
@@ -26,9 +26,6 @@ KINDS = {BRIEFING: "briefing", PROMPT: "prompts", MANIFEST: "compaction"}
 TOOLS = "tools"
 NEXT_PROMPTS = 3
 """What the agent does until so many further prompts are typed may be because of a line; later it is chance."""
-
-PROMPT_MS = 5000
-"""A prompt's record may be written so long after its hook."""
 
 OURS = "howcome"
 _QUOTED = re.compile(r"`([^`\n]{3,80})`")

@@ -63,7 +63,7 @@ class Before:
     @cached_property
     def steps(self) -> int:
         """How many tools were called since the last prompt."""
-        return self._store.sessions.steps(self._session, self._before_ms)
+        return self._store.sessions.since_prompt(self._session, self._before_ms)[1]
 
     @cached_property
     def bites(self) -> tuple[int, dict[int, int]]:
