@@ -25,6 +25,7 @@ from howcome.present.views import (
     contradiction_of,
     event_view,
     hit_view,
+    kind_of,
     memory_line,
     memory_marks,
     memory_view,
@@ -188,7 +189,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []
         marks += [memory.cited] if memory.evidence else []
     where = [view["project"] or "everywhere"] if is_everywhere else []
-    about = (day(view["ts"], now_ms()), view["type"] or "", f"{item.score:.2f}", *marks, *where, item.id)
+    about = (day(view["ts"], now_ms()), kind_of(view), f"{item.score:.2f}", *marks, *where, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
     return Row(item.passage, about, [*asked, *_explanation_lines(item)])
 
@@ -316,7 +317,7 @@ def timeline(
     echo(f"session {name} in {root}: {counted(len(rows), 'event')}")
     for row in rows:
         sign = ("> " if row["id"] == marked else "  ") if marked else ""
-        echo(f"{sign}{row['id']}  {day(row['ts'], now_ms())}  {row['type']:<20}{row['summary']}")
+        echo(f"{sign}{row['id']}  {day(row['ts'], now_ms())}  {kind_of(row):<20}{row['summary']}")
         if full:
             echo_text(f"{row['text']}\n")
 

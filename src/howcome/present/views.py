@@ -242,10 +242,14 @@ def hit_head(view: View, running: str, *, with_project: bool) -> str:
         about += f" of {squeeze(view['agent'], MAX_OWNER_CHARS)}" if view["agent"] else ""
     else:
         about = " (this session)" if view["session_id"] == running else ""
-    kind = _WHO.get(view["type"], view["type"])
     score = f"{view['score']:.2f}".removeprefix("0")
     day, cost = (view["ts"] or "undated")[:_DAY], view.get("tokens", 0)
-    return f"{view['id']} {day} {score} {kind}{about}{where} ~{cost} tok: "
+    return f"{view['id']} {day} {score} {kind_of(view)}{about}{where} ~{cost} tok: "
+
+
+def kind_of(view: View) -> str:
+    """What an event or a memory is, for people: who said it, or its type."""
+    return _WHO.get(view["type"], view["type"] or "")
 
 
 def evidence_lines(evidence: Sequence[View]) -> list[str]:
