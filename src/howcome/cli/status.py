@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from howcome.app import App, open_app
+from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import open_to_read
 from howcome.clients.spool import spool_counts
 from howcome.doctor.activity import last_hook_ms, last_lines, late_prompts, prompts_in_time
@@ -21,6 +21,7 @@ from howcome.errors import StoreMissingError
 from howcome.log.place import database_bytes
 from howcome.present.guarded import LOG_NAME
 from howcome.present.render import counted, iso_time, json_line, stored
+from howcome.present.screen import day
 from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.settings import read_settings
@@ -153,8 +154,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),
-        ("last read", facts["last_ingest"] or "never"),
-        ("last hook", facts["last_hook"] or "not known"),
+        ("last read", day(facts["last_ingest"], now_ms()) if facts["last_ingest"] else "never"),
+        ("last hook", day(facts["last_hook"], now_ms()) if facts["last_hook"] else "not known"),
         ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}"),
         ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
         ("vectors", _vectors(facts["embedding"])),

@@ -51,7 +51,7 @@ def filled(sentences: Iterable[str], width_chars: int, each_chars: int) -> str:
         room = width_chars - len(text) - len(BETWEEN) * bool(text)
         if room < MAX_WORD_CHARS:
             break
-        text += BETWEEN * bool(text) + cut(sentence, min(room, each_chars))
+        text = text.removesuffix("…") + BETWEEN * bool(text) + cut(sentence, min(room, each_chars))
     return text
 
 
