@@ -12,8 +12,8 @@ import pytest
 from tests.builders import Claude, Record, write
 
 from howcome.app import App, open_app
-from howcome.clients.claude_code_tail import recent_text
 from howcome.clients.discover import named_transcripts
+from howcome.clients.tail import recent_text
 from howcome.domain.ranking import HERE_WEIGHT
 from howcome.domain.stored import Reminder, Scope
 from howcome.retrieve.question import Question

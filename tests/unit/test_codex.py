@@ -1,10 +1,12 @@
 """What each line of a Codex rollout says, with and without its envelope."""
 
 import json
+from pathlib import Path
 
 import pytest
-from tests.builders import CWD, Codex, Record, moment
+from tests.builders import CWD, Codex, Record, moment, write
 
+from howcome.clients.codex import CLIENT
 from howcome.clients.codex_records import read_record
 from howcome.clients.records import ReaderState
 from howcome.domain.events import Event
@@ -98,13 +100,13 @@ def test_older_lines_have_no_envelope() -> None:
 CALLS = {
     "a script": ({"arguments": '{"command":["bash","-lc","make test"]}'}, {"command": "make test"}),
     "words": ({"arguments": '{"command":["git","status"]}'}, {"command": "git status"}),
-    "cmd": ({"arguments": '{"cmd":"ls"}'}, {"cmd": "ls", "command": "ls"}),
+    "cmd": ({"arguments": '{"cmd":"ls"}'}, {"command": "ls"}),
     "free text": ({"input": "*** Begin Patch"}, {"input": "*** Begin Patch"}),
     "an action": ({"action": {"type": "exec", "command": ["ls"]}}, {"type": "exec", "command": "ls"}),
     "a list": ({"arguments": "[1]"}, {"input": [1]}),
     "nothing": ({}, {"input": None}),
-    "lone surrogate": ({"arguments": '{"cmd":"x\\ud800"}'}, {"cmd": "x\ufffd", "command": "x\ufffd"}),
-    "NUL": ({"arguments": '{"cmd":"x\\u0000"}'}, {"cmd": "x\u2400", "command": "x\u2400"}),
+    "lone surrogate": ({"arguments": '{"cmd":"x\\ud800"}'}, {"command": "x\ufffd"}),
+    "NUL": ({"arguments": '{"cmd":"x\\u0000"}'}, {"command": "x\u2400"}),
     "5,000 digits": ({"arguments": "9" * 5000}, {"input": "9" * 5000}),
     "100,000 deep": ({"arguments": "[" * 100_000}, {"input": "[" * 100_000}),
     "500 deep": ({"arguments": "[" * 500 + "]" * 500}, {"input": "[" * 500 + "]" * 500}),
@@ -185,3 +187,88 @@ def test_fields_of_the_wrong_type_are_survived(shape: object) -> None:
         read_record(
             {"type": kind, "timestamp": shape, "payload": {"id": shape, "cwd": shape, "git": shape}}, ReaderState()
         )
+
+
+def spoken(codex: Codex, text: str, provenance: dict[str, object], role: str = "user") -> Record:
+    """A message of 0.169, which says who spoke."""
+    passed = {"content_item_metadata": [{"provenance": provenance}]}
+    content = [{"type": "input_text", "text": text}]
+    return codex.item("message", role=role, content=content, internal_chat_message_metadata_passthrough=passed)
+
+
+@pytest.mark.parametrize(
+    ("provenance", "expected"),
+    [({"type": "user"}, ["run the linter"]), ({"type": "harness", "hook": True}, []), ({"type": "tool"}, [])],
+)
+def test_who_spoke_is_known_by_what_the_record_says_of_it(provenance: dict[str, object], expected: list[str]) -> None:
+    """What a hook or a tool put in as `user` is no person's prompt, in whatever words."""
+    codex = Codex()
+    assert [event.text for event in read(codex.meta(), spoken(codex, "run the linter", provenance))] == expected
+
+
+def test_what_a_hook_asked_for_is_no_prompt_in_older_rollouts() -> None:
+    """A Stop hook's reason comes back as `user`, in a tag of the client's."""
+    text = '<hook_prompt hook_run_id="stop:0:/x/hooks.json">Please lint.</hook_prompt>'
+    assert read_record(Codex().message("user", text), ReaderState()) == []
+
+
+def test_a_subagents_rollout_belongs_to_its_parents_session() -> None:
+    """Its task was written by the agent that started it, and its thread is no session of a person."""
+    codex = Codex("thread-2")
+    head = codex.meta(session_id="thread-1", parent_thread_id="thread-1", thread_source="subagent")
+    state = ReaderState()
+    found = read(
+        head, spoken(codex, "Count the files.", {"type": "user"}), codex.message("assistant", "9"), state=state
+    )
+    assert [(event.kind, event.origin, event.session_id, event.agent_id) for event in found] == [
+        ("assistant_text", "task", "thread-1", "thread-2"), ("assistant_text", "assistant", "thread-1", "thread-2"),
+    ]  # fmt: skip
+    assert ReaderState(state.to_values()).agent_id == "thread-2"
+
+
+def test_a_compactions_summary_is_not_what_the_agent_said() -> None:
+    """It is marked; the compaction itself has a line of its own."""
+    codex = Codex()
+    summary = {**codex.message("assistant", "SUMMARY: all is well"), "metadata": {"compaction_output": True}}
+    assert [event.kind for event in read(codex.meta(), summary, codex.line("compacted", {}))] == ["compaction"]
+
+
+def test_a_servers_tool_is_named_with_its_server() -> None:
+    """The call names the server apart; its result comes from outside, in blocks after a head of the client's."""
+    codex = Codex()
+    call = codex.item("function_call", name="read_tide", namespace="mcp__tides", call_id="c", arguments="{}")
+    blocks = [{"type": "input_text", "text": "Wall time: 0.05 seconds\nOutput:"}, {"type": "input_text", "text": "low"}]
+    found = read(call, codex.item("function_call_output", call_id="c", output=blocks))
+    assert [event.tool for event in found] == ["mcp__tides__read_tide"] * 2
+    assert (found[1].origin, found[1].text) == ("external", "low")
+
+
+def test_the_head_of_a_shells_output_is_not_the_output() -> None:
+    """The client's own lines go; the exit code in them stays, 0 too."""
+    head = (
+        "Chunk ID: f66f7a\nWall time: 0.0000 seconds\nProcess exited with code {}\nOriginal token count: 3\nOutput:\n"
+    )
+    found = [result_of(head.format(code) + "readme.txt\n") for code in (0, 4)]
+    assert [(event.text, event.failed, event.exit_code) for event in found] == [
+        ("readme.txt\n", False, 0), ("readme.txt\n", True, 4)
+    ]  # fmt: skip
+
+
+def test_what_a_request_cost_is_a_known_line() -> None:
+    """It is ignored by rule, not unknown."""
+    assert read_record(Codex().line("token_usage_record", {}), ReaderState()) == []
+
+
+def test_the_last_words_of_a_running_rollout_are_read(tmp_path: Path) -> None:
+    """What was said and called last, for a prompt that only points at it; no line of the client's own."""
+    codex = Codex()
+    lines = [
+        codex.meta(), codex.message("user", "why is the crane slow?"), codex.call("c1", ["bash", "-lc", "make crane"]),
+        codex.output("c1", "no rule"), codex.message("assistant", "the winch queue is full"),
+        codex.item("message", role="developer", content=[{"type": "input_text", "text": "rules"}]),
+    ]  # fmt: skip
+    path = write(tmp_path / "rollout.jsonl", *lines)
+    history = CLIENT.history
+    assert history is not None
+    text = history.recent_text(str(path))
+    assert [word in text for word in ("crane slow", "make crane", "winch queue", "rules")] == [True, True, True, False]

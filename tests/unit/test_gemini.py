@@ -122,7 +122,24 @@ def test_a_subagents_recording_belongs_to_its_session() -> None:
     assert read(chat.user("and?"), state=again)[0].agent_id == "sub-1"
 
 
+def test_what_the_client_says_for_itself_is_nobodys() -> None:
+    """Its warning of a loop shows the last prompt once more; after a compression it answers in the model's place."""
+    chat = Gemini()
+    warned = chat.user("System: Potential loop detected. Details: …", displayContent=[{"text": "go on"}])
+    summary = chat.user("<state_snapshot>\n…")
+    history = [summary, chat.said("Got it. Thanks for the additional context!"), chat.said("<state_snapshot>\n…")]
+    found = read(warned, {"$set": {"messages": history}}, chat.said("I go on."))
+    assert [(event.kind, event.text) for event in found] == [
+        ("compaction", "Conversation compacted"), ("assistant_text", "I go on.")
+    ]  # fmt: skip
+
+
+WRAPPED = "<untrusted_context>\n{}\nProcess Group PGID: 4711\n</untrusted_context>"
 OUTCOMES = {
+    "wrapped": ({"result": WRAPPED.format("Output: ok")}, "Output: ok", False, 0),
+    "wrapped, failed": ({"result": WRAPPED.format("Output: no\nExit Code: 3")}, "Output: no\nExit Code: 3", True, 3),
+    "with a hook's words": (
+        {"result": WRAPPED.format("Output: ok") + "\n<hook_context>run &lt;x&gt;</hook_context>"}, "Output: ok", False, 0),
     "succeeded": ({"result": "Output: ok"}, "Output: ok", False, 0),
     "failed": ({"status": "error", "result": [{"functionResponse": {"response": {"error": "no"}}}]}, "no", True, None),
     "cancelled": ({"status": "cancelled", "result": None, "resultDisplay": "stopped"}, "stopped", True, None),
@@ -152,7 +169,8 @@ def test_a_result_that_is_none_is_not_told(fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "origin"), [("read_file", "tool"), ("web_fetch", "external"), ("tide__read", "external")]
+    ("tool", "origin"),
+    [("read_file", "tool"), ("update_topic", "tool"), ("web_fetch", "external"), ("tide__read", "external")],
 )
 def test_results_from_outside_are_marked(tool: str, origin: str) -> None:
     """What came from a server or the web is never taken for the machine's own."""

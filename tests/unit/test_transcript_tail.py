@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.builders import Claude, Record, write
 
-from howcome.clients.claude_code_tail import MAX_TAIL_BYTES, recent_text
+from howcome.clients.tail import MAX_TAIL_BYTES, recent_text
 
 
 def snapshot(size: int) -> Record:

@@ -117,9 +117,16 @@ class History(ABC):
         found: list[Event] | None = module.read_record(record, state)
         return found
 
+    tail = ""
+    """The form of its lines by `tail.BLOCKS`; none: the last words of its transcripts are not read."""
+
     def recent_text(self, path: str) -> str:
         """The last words of a running transcript, for prompts that only point at them."""
-        return ""
+        if not self.tail:
+            return ""
+        from howcome.clients.tail import recent_text
+
+        return recent_text(path, self.tail)
 
     def recent_calls(self, path: str) -> list[Called]:
         """The last tool calls of a running transcript that have a result, newest first."""

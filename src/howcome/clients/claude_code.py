@@ -95,6 +95,7 @@ _SKILL = "temporal-recall"
 
 class _History(History):
     reader = "claude_code_records"
+    tail = "claude-code"
     fields = FIELDS
     memory_files = "projects/memory"
 
@@ -104,13 +105,8 @@ class _History(History):
     def wrote_record(self, record: Record) -> bool:
         return "sessionId" in record or "uuid" in record
 
-    def recent_text(self, path: str) -> str:
-        from howcome.clients.claude_code_tail import recent_text
-
-        return recent_text(path)
-
     def recent_calls(self, path: str) -> list[Called]:
-        from howcome.clients.claude_code_tail import recent_calls
+        from howcome.clients.tail import recent_calls
 
         return recent_calls(path)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 class _History(History):
     reader = "codex_records"
+    tail = "codex"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         own = environment.get("CODEX_HOME") or os.path.join(home, ".codex")

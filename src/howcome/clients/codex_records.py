@@ -1,8 +1,9 @@
 """Codex CLI rollouts into events: `{timestamp, type, payload}` lines, and the older lines without an envelope.
 
 `response_item` is what the model saw and said; `event_msg` repeats it for display and is ignored by rule. The session
-and its folder are named once, by `session_meta` (a fork copies its parent's lines after its own first one), and the
-folder again by each `turn_context`. Records have no id of their own: their time and content identify them.
+and its folder are named once, by `session_meta` (an older fork copies its parent's lines after its own first one, a
+later one only names it), and the folder again by each `turn_context`. Time and content identify a record: older ones
+have no id of their own. Later ones say who spoke; a subagent's rollout belongs to its parent's session.
 """
 
 from __future__ import annotations
@@ -23,14 +24,19 @@ MAX_EXIT_CODE = 2**32
 _NOT_A_PERSONS = (
     "<environment_context>", "<user_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions for",
     "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
-    "<subagent_notification>", "<personality_spec>", "<model_switch>",
+    "<subagent_notification>", "<personality_spec>", "<model_switch>", "<hook_prompt ",
 )  # fmt: skip
 _ITEM_TYPES = frozenset({
     "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
     "local_shell_call", "web_search_call", "tool_search_call", "tool_search_output", "compaction", "ghost_snapshot",
     "image_generation_call", "other",
 })  # fmt: skip
+_IGNORED = ("event_msg", "world_state", "inter_agent_communication", "token_usage_record")
+_PASSED = "internal_chat_message_metadata_passthrough"
 _PROCESS_EXIT = re.compile(r"(?:Process exited with code|Exit code:) (-?\d{1,6})")
+_HEAD = re.compile(
+    r"(?:Chunk ID: .*\n)?Wall time: .*\n(?:Process exited .*\n)?(?:Original token count: .*\n)?Output:\n?"
+)
 
 
 def read_record(record: Record, state: ReaderState) -> list[Event] | None:
@@ -46,7 +52,7 @@ def read_record(record: Record, state: ReaderState) -> list[Event] | None:
             return _item(record, payload, state)
         if kind == "compacted":
             return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
-        return [] if kind in ("event_msg", "world_state", "inter_agent_communication") else None
+        return [] if kind in _IGNORED else None
     if isinstance(kind, str) and kind in _ITEM_TYPES:
         return _item(record, record, state)
     if "record_type" in record:
@@ -59,7 +65,15 @@ def read_record(record: Record, state: ReaderState) -> list[Event] | None:
 def _session_meta(payload: Record, state: ReaderState) -> list[Event]:
     if state.session_id:  # a fork's copy of its parent's head: the file is the first one's
         return []
-    state.session_id = text_field(payload, "id") or text_field(payload, "session_id") or ""
+    thread, root = text_field(payload, "id"), text_field(payload, "session_id")
+    if (
+        payload.get("thread_source") == "subagent"
+        and thread
+        and (root := root or text_field(payload, "parent_thread_id"))
+    ):
+        state.session_id, state.agent_id = root, thread
+    else:
+        state.session_id = thread or root or ""
     state.cwd = text_field(payload, "cwd") or state.cwd
     git = payload.get("git")
     state.branch = text_field(git, "branch") if isinstance(git, dict) else None
@@ -77,6 +91,7 @@ def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: o
         ts_ms=parse_time_ms(record.get("timestamp")),
         cwd=state.cwd,
         branch=state.branch,
+        agent_id=state.agent_id,
         **fields,  # type: ignore[arg-type]
     )
 
@@ -102,10 +117,23 @@ def _message(record: Record, item: Record, state: ReaderState) -> list[Event]:
     if not text:
         return []
     if role == "assistant":
+        about = record.get("metadata")
+        if isinstance(about, dict) and about.get("compaction_output"):  # a summary; `compacted` says that there was one
+            return []
         return [_event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)]
-    if role == "user" and not text.startswith(_NOT_A_PERSONS):
-        return [_event(record, state, events.USER_PROMPT, text, origin=events.ORIGIN_USER)]
-    return []
+    if role != "user" or text.startswith(_NOT_A_PERSONS) or _speakers(item) - {"user"}:
+        return []
+    if state.agent_id:  # a subagent's task was written by the agent that started it
+        return [_event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_TASK)]
+    return [_event(record, state, events.USER_PROMPT, text, origin=events.ORIGIN_USER)]
+
+
+def _speakers(item: Record) -> set[object]:
+    """Who put a message's parts there, as far as it says so: `user`, `harness`, `tool`."""
+    passed = item.get(_PASSED)
+    parts = passed.get("content_item_metadata") if isinstance(passed, dict) else None
+    sources = [part.get("provenance") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return {kind for source in sources if isinstance(source, dict) and isinstance(kind := source.get("type"), str)}
 
 
 def _texts(content: object) -> list[str]:
@@ -118,6 +146,8 @@ def _texts(content: object) -> list[str]:
 def _call(record: Record, item: Record, state: ReaderState) -> Event:
     kind = item.get("type")
     tool = text_field(item, "name") or ("shell" if kind == "local_shell_call" else "web_search")
+    if (server := text_field(item, "namespace")) and server.startswith("mcp__"):
+        tool = f"{server}__{tool}"
     values = _call_input(item)
     call_id = text_field(item, "call_id") or text_field(item, "id")
     file = call_file(values)
@@ -144,12 +174,12 @@ def _call_input(item: Record) -> dict[str, object]:
         except RecordError:
             return {"input": raw}
     values = dict(raw) if isinstance(raw, dict) else {"input": raw}
-    command = values.get("command", values.get("cmd"))
+    command = values.pop("cmd", None) if "command" not in values else values["command"]
     if isinstance(command, list):  # ["bash", "-lc", "make test"]: the last word is what was run
         words = [str(word) for word in command]
         is_shell = len(words) == 3 and words[1] in ("-lc", "-c")
         values["command"] = words[2] if is_shell else " ".join(words)
-    elif isinstance(command, str):
+    elif command is not None:
         values["command"] = command
     return values
 
@@ -162,6 +192,8 @@ def _output(record: Record, item: Record, state: ReaderState) -> Event:
         code = exit_code(text)
     if code is None and (match := _PROCESS_EXIT.search(text[:400])):
         code = int(match.group(1))
+    if head := _HEAD.match(text):
+        text = text[head.end() :]
     failed = code not in (None, 0) or success is False
     origin = events.ORIGIN_EXTERNAL if tool is None or "__" in tool or "web" in tool else events.ORIGIN_TOOL
     return _event(

@@ -21,6 +21,7 @@ _EVENTS = "events.jsonl"
 
 class _History(History):
     reader = "copilot_records"
+    tail = "copilot"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         own = environment.get("COPILOT_HOME") or os.path.join(home, ".copilot")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 class _History(History):
     reader = "gemini_records"
+    tail = "gemini"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         own = environment.get("GEMINI_CLI_HOME") or home  # stands for the home folder, not for ~/.gemini

@@ -27,16 +27,21 @@ _OVER = ("success", "error", "cancelled")
 _NOT_A_PERSONS = (
     "<session_context>", "<loaded_context>", "This is the Gemini CLI. We are setting up the context",
     "Here is the user's editor context", "Here is a summary of changes in the user's editor context",
-    "System: Please continue.",
+    "System: Please continue.", "System: Potential loop detected.",
 )  # fmt: skip
+_NOT_THE_MODELS = ("<state_snapshot>", "Got it. Thanks for the additional context!")
+"""How messages begin that stand for the model's after a compression."""
+
 _SNAPSHOT, _MASKED = "<state_snapshot>", "<tool_output_masked>"
+_WRAPPED = re.compile(r"\A\s*<untrusted_context>\n?(.*?)\n?</untrusted_context>\s*\Z", re.DOTALL)
+_GROUP = re.compile(r"\nProcess Group PGID: \d+(?=\n|\Z)")
 _REFERENCED = "--- Content from referenced files ---"
 _HOOK_CONTEXT = re.compile(r"<hook_context>.*?(?:</hook_context>|\Z)", re.DOTALL)
 _SHELL, _SHELL_EXIT = "run_shell_command", re.compile(r"^Exit Code: (-?\d{1,6})$", re.MULTILINE)
 _INTERNAL_TOOLS = frozenset({
-    "activate_skill", "ask_user", "enter_plan_mode", "exit_plan_mode", "glob", "grep_search", "list_directory",
-    "read_file", "read_many_files", "replace", _SHELL, "save_memory", "search_file_content", "write_file",
-    "write_todos",
+    "activate_skill", "ask_user", "enter_plan_mode", "exit_plan_mode", "glob", "grep_search", "invoke_agent",
+    "list_background_processes", "list_directory", "read_background_output", "read_file", "read_many_files", "replace",
+    _SHELL, "save_memory", "search_file_content", "update_topic", "write_file", "write_todos",
 })  # fmt: skip
 _PLACE_FILE_BYTES = 1 << 20
 
@@ -67,7 +72,8 @@ def _message(record: Record, state: ReaderState) -> list[Event] | None:
     if kind == "gemini":
         text = without_own_blocks(_text(record.get("content"))).strip()
         said = _event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)
-        return [*_thoughts(record, state), *([said] if text else []), *_tools(record, state)]
+        is_said = bool(text) and not text.startswith(_NOT_THE_MODELS)
+        return [*_thoughts(record, state), *([said] if is_said else []), *_tools(record, state)]
     return [] if kind in ("info", "error", "warning") else None
 
 
@@ -86,7 +92,10 @@ def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: o
 
 
 def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
-    text = _text(record.get("displayContent")) or _text(record.get("content"))
+    sent = _text(record.get("content"))
+    text = _text(record.get("displayContent")) or sent
+    if sent.startswith(_NOT_A_PERSONS):  # what is shown beside it is the last prompt once more
+        return []
     if _SNAPSHOT in text[:400]:
         return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
     words = _HOOK_CONTEXT.sub("", without_own_blocks(text)).partition(_REFERENCED)[0].strip()
@@ -166,7 +175,9 @@ def _result(call: Record) -> str:
         else:
             parts.append(_text(item))
     text = "\n".join(part for part in parts if part) or text_field(call, "resultDisplay") or ""
-    return without_own_blocks(text)
+    text = _HOOK_CONTEXT.sub("", without_own_blocks(text)).rstrip() if "<hook_context>" in text else text
+    wrapped = _WRAPPED.match(text)  # the client's tags around whatever came from outside of it
+    return _GROUP.sub("", wrapped[1]) if wrapped else without_own_blocks(text)
 
 
 def _answer(response: object) -> str:

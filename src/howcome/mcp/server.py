@@ -149,6 +149,7 @@ def _one(session: Session, message: object) -> dict[str, object] | None:
 
 def _result(session: Session, method: str, params: Mapping[str, object], ident: object) -> dict[str, object]:
     if method == "initialize":
+        session.meet(params.get("clientInfo"))
         session.start()
         return {"jsonrpc": "2.0", "id": ident, "result": _initialized(session, params)}
     if method == "ping":

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from howcome.worker.thread import Worker
 
+HOOKED_CLIENT = "claude-code"
+"""The client (by the name that it says) whose hooks can call a tool; to any other's model that tool is of no use."""
+
 FAILED = "howcome could not answer this. What went wrong is logged (`howcome doctor` shows it); go on without it."
 MAX_ERROR_CHARS = 2000
 
@@ -34,6 +37,7 @@ class Session(Workplace):
     def __init__(self, environment: Mapping[str, str], folder: str, *, is_silent: bool = False) -> None:
         super().__init__(environment, folder)
         self.is_silent = is_silent
+        self._lists_hook = False
         self._worker: Worker | None = None
 
     def __enter__(self) -> Session:  # noqa: PYI034 - `typing` costs 10 ms
@@ -44,6 +48,10 @@ class Session(Workplace):
             self._worker.stop()
         if self.opened is not None:
             self.opened.close()
+
+    def meet(self, about: object) -> None:
+        """Who the client says that it is."""
+        self._lists_hook = isinstance(about, dict) and about.get("name") == HOOKED_CLIENT
 
     def start(self) -> None:
         """Starts the worker: once, never in the way of the first answer, and for no agent that howcome started."""
@@ -59,7 +67,9 @@ class Session(Workplace):
 
     def tools(self) -> list[dict[str, object]]:
         """Every tool as the protocol lists it."""
-        return [] if self.is_silent else [tool.listing() for tool in TOOLS.values()] + [HOOK]
+        if self.is_silent:
+            return []
+        return [tool.listing() for tool in TOOLS.values()] + ([HOOK] if self._lists_hook else [])
 
     def has_tool(self, name: str) -> bool:
         """Whether there is such a tool."""
