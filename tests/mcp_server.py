@@ -131,9 +131,9 @@ class McpServer:
         assert answer["id"] == ident
         return answer
 
-    def initialize(self, version: str = "2025-11-25") -> dict[str, Any]:
+    def initialize(self, version: str = "2025-11-25", client: str = "test") -> dict[str, Any]:
         """The handshake."""
-        about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": client, "version": "1"}}
         result: dict[str, Any] = self.request("initialize", about)["result"]
         self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
         return result

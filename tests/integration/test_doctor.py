@@ -524,10 +524,22 @@ def test_a_plugin_is_enough_and_beside_init_it_is_named(patient: Patient) -> Non
     assert [problem["remedy"] for problem in patient.problems()] == ["howcome init"]
 
 
+def trust(codex: Path) -> None:
+    """What the client notes when its user trusts all hooks of a file."""
+    path = codex / "hooks.json"
+    events = ("session_start", "user_prompt_submit", "stop")
+    tables = [f'\n[hooks.state."{path}:{event}:0:0"]\ntrusted_hash = "sha256:5f"\n' for event in events]
+    with (codex / "config.toml").open("a", encoding="utf-8") as stream:
+        stream.writelines(tables)
+
+
 def test_every_agent_is_looked_at(patient: Patient) -> None:
     """Each install for itself, with the remedy for that one."""
     agents = " ".join(f"--agent {name}" for name in ("codex", "gemini", "cursor", "opencode", "copilot"))
     patient.do(f"howcome init --yes --no-import {agents}")
+    [untrusted] = patient.problems()
+    assert untrusted["remedy"] == "codex  # type /hooks"
+    trust(patient.home / ".codex")
     assert patient.problems() == []
     connected = json.loads(patient.do("howcome status --json"))["agents"]
     assert {found["agent"] for found in connected} == {
@@ -535,7 +547,7 @@ def test_every_agent_is_looked_at(patient: Patient) -> None:
     }  # fmt: skip
     assert all(found["mcp"] for found in connected)
     config = patient.home / ".codex" / "config.toml"
-    config.write_text('model = "o9"\n')
+    config.write_text(config.read_text().replace("[mcp_servers.howcome]", "[mcp_servers.other]"))
     (patient.home / ".cursor" / "hooks.json").write_text('{"version": 1, "hooks": {')
     invalid, missing = sorted(patient.problems(), key=lambda found: found["remedy"])
     assert (missing["remedy"], invalid["remedy"]) == (

@@ -22,6 +22,11 @@ DIALECTS = {client.name: client.hooks for client in clients() if client.hooks}
 CLAUDE_CODES = DIALECTS.pop(DEFAULT)
 CWD = "/home/mara/harbour"
 PROMPT = "why does berth1 fail again?"
+COPILOT: list[dict[str, Any]] = [
+    {"id": "1", "parentId": None, "type": "session.start", "data": {"sessionId": "p1", "context": {"cwd": CWD}}},
+    {"id": "2", "parentId": None, "type": "user.message", "data": {"content": "why does the crane stall?"}},
+    {"id": "3", "parentId": None, "type": "assistant.message", "data": {"content": "Dust."}},
+]
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
@@ -48,6 +53,12 @@ def gemini(event: str, transcript: Path | None = None, **fields: Any) -> Any:
     """A hook of Gemini CLI."""
     common = {"session_id": "g1", "cwd": CWD, "timestamp": "2026-03-02T09:00:00Z"}
     return said(call("gemini", event, transcript_path=str(transcript or "/gone.json"), **common, **fields))
+
+
+def copilot(event: str, agent: str = "copilot", **fields: Any) -> Any:
+    """A hook of Copilot CLI, by Claude Code's name for the event."""
+    common = {"session_id": "p1", "timestamp": "2026-03-02T09:00:00.000Z", "cwd": CWD}
+    return said(call(agent, event, **{**common, **fields}))
 
 
 def cursor(event: str, agent: str = "cursor", **fields: Any) -> subprocess.CompletedProcess[bytes]:
@@ -90,9 +101,7 @@ def test_codex_sessions_are_captured_with_and_without_a_path(event: str, home: P
 
 @pytest.mark.usefixtures("past")
 def test_gemini_always_gets_one_json_value(tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Context for a prompt under its own event's name; an empty object for nothing; a briefing where one is wanted."""
-    begun = gemini("SessionStart", source="startup")["hookSpecificOutput"]
-    assert (begun["hookEventName"], "Last in this project:" in begun["additionalContext"]) == ("SessionStart", True)
+    """Context for a prompt under its own event's name; an empty object for nothing."""
     monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")
     answer = gemini("BeforeAgent", prompt=PROMPT)["hookSpecificOutput"]
     assert answer["hookEventName"] == "BeforeAgent"
@@ -106,6 +115,22 @@ def test_gemini_always_gets_one_json_value(tmp_path: Path, store_folder: Path, m
 
 
 @pytest.mark.usefixtures("past")
+def test_gemini_is_briefed_with_its_first_prompt() -> None:
+    """What SessionStart says makes the client lose a prompt: the briefing comes once, with what the prompt is told."""
+    assert gemini("SessionStart", source="startup") == {}
+    first = gemini("BeforeAgent", prompt=PROMPT)["hookSpecificOutput"]["additionalContext"]
+    assert ("Last in this project:" in first, "berth1" in first) == (True, True)
+    assert "Last in this project:" not in str(gemini("BeforeAgent", prompt="and why does berth1 fail at night?"))
+
+
+@pytest.mark.usefixtures("past")
+def test_a_subagents_task_is_told_nothing() -> None:
+    """Codex asks for it under its parent's session, whose window it is not."""
+    assert codex("UserPromptSubmit", prompt=PROMPT, agent_id="thread-2", agent_type="default") is None
+    assert codex("UserPromptSubmit", prompt=PROMPT) is not None
+
+
+@pytest.mark.usefixtures("past")
 def test_gemini_prompts_go_through_the_socket_too(store_folder: Path) -> None:
     """The same bytes, whoever answers."""
     alone = call("gemini", "BeforeAgent", prompt=PROMPT, session_id="a", cwd=CWD).stdout
@@ -113,7 +138,35 @@ def test_gemini_prompts_go_through_the_socket_too(store_folder: Path) -> None:
         socket_of(store_folder)
         assert call("gemini", "BeforeAgent", prompt=PROMPT, session_id="b", cwd=CWD).stdout == alone
         assert b"berth1" in alone
-        assert said(call("gemini", "BeforeAgent", prompt="ok, go ahead", session_id="c", cwd=CWD)) == {}
+        assert said(call("gemini", "BeforeAgent", prompt="ok, go ahead", session_id="b", cwd=CWD)) == {}
+
+
+@pytest.mark.usefixtures("past")
+def test_copilot_takes_context_at_the_top_alone() -> None:
+    """A briefing, then what a prompt is told; a subagent's task is told nothing; nothing is an empty object."""
+    assert set(copilot("SessionStart", source="new")) == {"additionalContext"}
+    assert "berth1" in copilot("UserPromptSubmit", prompt=PROMPT)["additionalContext"]
+    assert copilot("UserPromptSubmit", prompt=PROMPT, session_id="p2", agentId="p3", parentAgentId="p2") is None
+    assert copilot("UserPromptSubmit", prompt="ok, go ahead") == {}
+
+
+def test_copilots_session_is_found_where_it_lies(home: Path, store_folder: Path) -> None:
+    """Only the end of a turn names the transcript."""
+    path = write(home / ".copilot" / "session-state" / "p1" / "events.jsonl", *COPILOT)
+    assert copilot("SessionEnd", reason="complete") == {}
+    assert [text for _, text in events_of(store_folder, "p1")] == ["why does the crane stall?", "Dust."]
+    write(path, *COPILOT[-1:], append=True)
+    for session in ("../p1", "", "p1/../p1"):
+        assert copilot("Stop", session_id=session) is None
+    assert len(events_of(store_folder, "p1")) == 2
+
+
+@pytest.mark.usefixtures("past")
+def test_a_projects_hooks_of_claude_codes_are_none_of_copilots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a trusted folder it runs them, too: what it would be told twice, and in a shape that it does not read."""
+    assert copilot("UserPromptSubmit", DEFAULT, prompt=PROMPT, transcript_path=None) is not None
+    monkeypatch.setenv("COPILOT_CLI", "1")
+    assert copilot("UserPromptSubmit", DEFAULT, prompt=PROMPT, transcript_path=None) is None
 
 
 def test_cursor_is_observed_from_prompt_to_stop(store_folder: Path) -> None:
@@ -186,7 +239,7 @@ def test_cursors_payload_is_not_another_agents(agent: str) -> None:
 @pytest.mark.usefixtures("past")
 def test_a_hook_that_is_switched_off_still_answers_as_its_agent_wants(agent: str, variable: str) -> None:
     """A JSON value where every hook must give one, and Cursor's prompt may be sent; nothing of memory."""
-    wanted = {"codex": b"", "gemini": b"{}", "cursor": b"{}"}[agent]
+    wanted = {"codex": b""}.get(agent, b"{}")
     for event in DIALECTS[agent]:
         data = json.dumps({"hook_event_name": event, "prompt": PROMPT, "cwd": CWD}).encode()
         words, environment = [*HOOK, event, "--agent", agent], {**os.environ, variable: "1"}

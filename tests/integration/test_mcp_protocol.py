@@ -76,6 +76,16 @@ def test_the_tools_cost_a_session_little(server: McpServer) -> None:
     assert schemas + tokens(server.first["instructions"]) <= 1200
 
 
+@pytest.mark.parametrize("client", ["claude-code", "codex-mcp-client", "gemini-cli-mcp-client", "opencode"])
+def test_the_tool_of_the_clients_hooks_is_offered_to_no_other_clients_model(client: str) -> None:
+    """Only Claude Code's hooks call tools; it can be called all the same."""
+    with McpServer(start=False, environment=HERE) as server:
+        server.initialize(client=client)
+        listed = {tool["name"] for tool in server.request("tools/list")["result"]["tools"]}
+        assert ("hook" in listed) == (client == "claude-code")
+        assert server.call("hook", hook_event_name="Stop").text == ""
+
+
 def test_what_is_not_listed_is_taken(server: McpServer) -> None:
     """Arguments that an answer names when they are needed."""
     listed = {
@@ -92,7 +102,7 @@ def test_tools_can_be_used_without_a_handshake_and_after_a_second_one() -> None:
         assert "howcome import" in server.call("memory_status")
         server.initialize()
         server.initialize()
-        assert len(server.request("tools/list")["result"]["tools"]) == 12
+        assert len(server.request("tools/list")["result"]["tools"]) == 11
 
 
 # -- messages ------------------------------------------------------------------------------------------------------

@@ -73,14 +73,13 @@ def test_the_official_client_connects(words: list[str], mode: str) -> None:
 
 @pytest.mark.usefixtures("berth")
 def test_the_tools_are_few_well_named_and_valid() -> None:
-    """At most 12 and the client's hook; schemas are JSON Schema, described, closed; two are always loaded."""
+    """At most 12; schemas are JSON Schema, described, closed; two are always loaded."""
 
     async def to(client: Client) -> None:
         tools = (await client.list_tools()).tools
         names = [tool.name for tool in tools]
         assert len(set(names)) == len(names)
-        assert "hook" in names
-        assert len(names) - 1 <= 12
+        assert len(names) <= 12
         for tool in tools:
             assert SNAKE_CASE.fullmatch(tool.name)
             assert tool.description
@@ -89,11 +88,10 @@ def test_the_tools_are_few_well_named_and_valid() -> None:
             assert tool.annotations.open_world_hint is False
             Draft202012Validator.check_schema(tool.input_schema)
             assert tool.input_schema["type"] == "object"
-            if tool.name != "hook":
-                assert all(one["description"] for one in tool.input_schema["properties"].values())
+            assert all(one["description"] for one in tool.input_schema["properties"].values())
         assert {tool.name for tool in tools if (tool.meta or {}).get("anthropic/alwaysLoad")} == LOADED
         writing = {tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint}
-        assert writing == {"remember", "update_memory", "forget", "hook"}
+        assert writing == {"remember", "update_memory", "forget"}
 
     talk(to)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import Claude, write
-from tests.processes import ask, run
+from tests.processes import ask, hook, run
 
 from howcome.app import open_app
 from howcome.clients import spool
@@ -90,6 +90,15 @@ def test_the_last_hook_is_the_newest_that_a_transcript_tells_of(home: Path, stor
     write(home / ".claude" / "projects" / "-harbour" / "told.jsonl", *records)
     assert ask("status")["last_hook"] == told["timestamp"]
     assert human()["last hook"] != "not known"
+
+
+def test_a_prompt_that_was_looked_at_had_a_hook(past: Path) -> None:
+    """Whoever's it was: not every agent notes its hooks in its transcripts."""
+    assert past.exists()
+    assert ask("status")["last_hook"] is None
+    data = {"hook_event_name": "UserPromptSubmit", "prompt": "the harbour plan", "session_id": "c1", "cwd": "/x"}
+    hook("UserPromptSubmit", json.dumps(data).encode(), "--agent", "codex")
+    assert ask("status")["last_hook"] is not None
 
 
 def test_a_hook_that_failed_ran_all_the_same(past: Path, store_folder: Path) -> None:

@@ -137,9 +137,9 @@ def test_what_the_client_says_for_itself_is_nobodys() -> None:
 WRAPPED = "<untrusted_context>\n{}\nProcess Group PGID: 4711\n</untrusted_context>"
 OUTCOMES = {
     "wrapped": ({"result": WRAPPED.format("Output: ok")}, "Output: ok", False, 0),
-    "wrapped, failed": ({"result": WRAPPED.format("Output: no\nExit Code: 3")}, "Output: no\nExit Code: 3", True, 3),
+    "wrapped, failed": ({"result": WRAPPED.format("no\nExit Code: 3")}, "no\nExit Code: 3", True, 3),
     "with a hook's words": (
-        {"result": WRAPPED.format("Output: ok") + "\n<hook_context>run &lt;x&gt;</hook_context>"}, "Output: ok", False, 0),
+        {"result": WRAPPED.format("Output: ok") + "\n<hook_context>&lt;x&gt;</hook_context>"}, "Output: ok", False, 0),
     "succeeded": ({"result": "Output: ok"}, "Output: ok", False, 0),
     "failed": ({"status": "error", "result": [{"functionResponse": {"response": {"error": "no"}}}]}, "no", True, None),
     "cancelled": ({"status": "cancelled", "result": None, "resultDisplay": "stopped"}, "stopped", True, None),

@@ -77,7 +77,7 @@ def _agents(default: str) -> Callable[[_Command], _Command]:
     show_default=True,
     help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+).",
 )
-@click.option("--no-permissions", is_flag=True, help="Let Claude Code ask before each search of memory.")
+@click.option("--no-permissions", is_flag=True, help="Let the agent ask before each search of memory.")
 @click.option("--no-import", is_flag=True, help="Do not read the sessions that are already there.")
 @click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
 @_common

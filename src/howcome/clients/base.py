@@ -12,24 +12,15 @@ from howcome.clients.hook import is_cursors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
-    from howcome.clients.hook import Hook, Payload
+    from howcome.clients.hook import Called, Hook, Payload
     from howcome.clients.records import ReaderState, Record
     from howcome.clients.sources import Status
     from howcome.clients.wiring import Install, Wired
     from howcome.domain.events import Event
-
-
-class Called:
-    """A tool call of a running session: its id, the tool, what it was called with, and its error, None for none."""
-
-    __slots__ = ("error", "id", "input", "tool")
-
-    def __init__(self, ident: str, tool: str, values: Mapping[str, object], error: str | None) -> None:
-        self.id, self.tool, self.input, self.error = ident, tool, values, error
 
 
 class History(ABC):
@@ -152,6 +143,9 @@ class Wiring(ABC):
     try_too = ""
     """What else can be done in the user's scope."""
 
+    ends_shells_only = False
+    """Whether a hook's time limit ends its shell, and then waits for what the shell started: ours takes its place."""
+
     off_switch = ""
     """The setting that switches every hook off when it is true."""
 
@@ -214,6 +208,10 @@ class Wiring(ABC):
     def plugin_in(self, settings: Mapping[str, object]) -> str:
         """The command that takes out our plugin, which these settings switch on; '' where they do not."""
         return ""
+
+    def untrusted(self, is_ours: Callable[[str], bool]) -> list[str]:
+        """The events whose hooks of ours the agent skips without a word, as nobody has said that they may run."""
+        return []
 
     def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
         """When a transcript last notes that a hook with `command` in its own ran, in UTC ms; 0: it does not."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from howcome.clients.base import Called
+    from howcome.clients.hook import Called, Payload
     from howcome.clients.records import Record
     from howcome.clients.wiring import Entry, Install, Wired
 
@@ -46,18 +46,6 @@ HOOKS = {
 }
 """Timeouts in seconds. All events are known to every supported client: one that a client does not know makes it drop
 the whole file. PreToolUse comes with each call: some 45 ms as a command, and so it is wired through the server only."""
-
-READ_ONLY_TOOLS = (
-    "search_memory",
-    "get_context",
-    "get_memories",
-    "replay_session",
-    "get_timeline",
-    "expand_memory",
-    "list_stale",
-    "memory_status",
-)
-"""Tools that change nothing, which the client may call without asking; the others ask each time."""
 
 MCP_TOOL_SINCE = (2, 1, 118)
 
@@ -204,7 +192,7 @@ def _hooks(install: Install, form: str) -> list[Entry]:
 
 def _permitted() -> list[Entry]:
     """What needs no question: the tools that change nothing, and opening the skill that says how to use them."""
-    from howcome.clients.wiring import ALLOWED, SERVER, Entry
+    from howcome.clients.wiring import ALLOWED, READ_ONLY_TOOLS, SERVER, Entry
 
     rules = [*(f"mcp__{SERVER}__{tool}" for tool in READ_ONLY_TOOLS), f"Skill({_SKILL})"]
     return [Entry(ALLOWED, ("permissions", "allow"), rule) for rule in rules]
@@ -271,4 +259,10 @@ def require_form(form: str, version: tuple[int, ...] | None) -> None:
     )
 
 
-CLIENT = Client("claude-code", "Claude Code", history=_History(), hooks=HOOKS, wiring=_Wiring())
+class _ClaudeCode(Client):
+    def heard(self, event: str, payload: Payload) -> Payload | None:
+        """Copilot runs the hooks in a trusted project's settings of Claude Code's, too: it has its own."""
+        return None if os.environ.get("COPILOT_CLI") else super().heard(event, payload)
+
+
+CLIENT = _ClaudeCode("claude-code", "Claude Code", history=_History(), hooks=HOOKS, wiring=_Wiring())

@@ -1,7 +1,7 @@
 """Codex CLI: rollouts of lines; a table in config.toml and hooks in hooks.json.
 
-Built from its public sources and formats. It is wired for the user only: its project files are meant to be committed,
-so a path of this machine has no place in them.
+Seen with 0.169. It runs a hook only when its user has trusted it. It is wired for the user only: its project files are
+meant to be committed, so a path of this machine has no place in them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from howcome.clients.hook import CAPTURE_OR_CATCH_UP, CATCH_UP, INGEST, PROMPT, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from howcome.clients.records import Record
     from howcome.clients.wiring import Install, Wired
@@ -43,6 +43,28 @@ class _Wiring(Wiring):
             SettingsFile(self.folder() / "config.toml", (install.server("mcp_servers", kind=TABLE),), "toml"),
             SettingsFile(self.folder() / "hooks.json", tuple(install.hooks(CLIENT.wired_hooks()))),
         ]
+
+    def untrusted(self, is_ours: Callable[[str], bool]) -> list[str]:
+        """A trusted hook has a hash in config.toml, by file, event and place: another hook before it undoes that."""
+        import json
+        import re
+        import tomllib
+
+        path = self.folder() / "hooks.json"
+        try:
+            hooks = json.loads(path.read_bytes())["hooks"]
+            config = tomllib.loads((self.folder() / "config.toml").read_text(encoding="utf-8"))
+            state = config.get("hooks", {}).get("state", {})
+            places = {
+                f"{path}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:{group}:{number}": event
+                for event, groups in hooks.items()
+                for group, entry in enumerate(groups)
+                for number, hook in enumerate(entry["hooks"])
+                if is_ours(hook.get("command", ""))
+            }
+            return [event for place, event in places.items() if not state.get(place, {}).get("trusted_hash")]
+        except (OSError, ValueError, RecursionError, LookupError, AttributeError, TypeError):
+            return []  # what cannot be read is found by other checks
 
 
 CLIENT = Client(

@@ -1,6 +1,7 @@
-"""GitHub Copilot CLI: one file of events a session; its MCP server in mcp-config.json.
+"""GitHub Copilot CLI: one file of events a session; its MCP server in mcp-config.json, its hooks in a file of our own.
 
-It reads a project's Claude Code hooks, too, and takes no context from them; hooks of its own are not wired.
+Seen with 1.0.102. Its hooks by Claude Code's names get Claude Code's fields, but only the end of a turn names the
+transcript, a subagent's task comes as a prompt, too, and context is taken at the top of the answer alone.
 """
 
 from __future__ import annotations
@@ -8,15 +9,22 @@ from __future__ import annotations
 import os
 
 from howcome.clients.base import Client, History, Wiring
+from howcome.clients.hook import CAPTURE_OR_CATCH_UP, CATCH_UP, INGEST, PROMPT, RECALL, START, Hook, at_the_top, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from howcome.clients.hook import Payload
     from howcome.clients.records import Record
     from howcome.clients.wiring import Install, Wired
 
 _EVENTS = "events.jsonl"
+
+
+def _sessions(home: str, environment: Mapping[str, str]) -> str:
+    """The folder with a folder for each session."""
+    return os.path.join(environment.get("COPILOT_HOME") or os.path.join(home, ".copilot"), "session-state")
 
 
 class _History(History):
@@ -24,8 +32,7 @@ class _History(History):
     tail = "copilot"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
-        own = environment.get("COPILOT_HOME") or os.path.join(home, ".copilot")
-        return [os.path.join(own, "session-state")]
+        return [_sessions(home, environment)]
 
     def transcripts(self, root: str) -> Iterator[str]:
         try:
@@ -50,12 +57,47 @@ class _Wiring(Wiring):
     try_this = "start `copilot`; /mcp lists the server"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
-        from howcome.clients.wiring import SERVER, SERVER_ENTRY, Entry, SettingsFile
+        import json
+
+        from howcome.clients.wiring import SERVER, SERVER_ENTRY, Entry, OwnFile, SettingsFile
 
         command, *arguments = install.server_words
         environment = dict(install.server_environment)
         value = {"type": "local", "command": command, "args": arguments, "env": environment, "tools": ["*"]}
-        return [SettingsFile(self.folder() / "mcp-config.json", (Entry(SERVER_ENTRY, ("mcpServers", SERVER), value),))]
+        hooks = {
+            event: [{"type": "command", "command": install.hook_command(event), "timeoutSec": hook.timeout}]
+            for event, hook in CLIENT.wired_hooks().items()
+        }
+        content = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+        return [
+            SettingsFile(self.folder() / "mcp-config.json", (Entry(SERVER_ENTRY, ("mcpServers", SERVER), value),)),
+            OwnFile(self.folder() / "hooks" / "howcome.json", content.encode(), "hooks"),
+        ]
 
 
-CLIENT = Client("copilot", "GitHub Copilot CLI", history=_History(), wiring=_Wiring())
+class _Copilot(Client):
+    def heard(self, event: str, payload: Payload) -> Payload | None:
+        """The transcript is where its session's is, unless it is named."""
+        found = super().heard(event, payload)
+        session = text_of(payload, "session_id")
+        if found is None or "agentId" in payload or not session or os.sep in session:
+            return None
+        if text_of(found, "transcript_path"):
+            return found
+        path = os.path.join(_sessions(os.path.expanduser("~"), os.environ), session, _EVENTS)
+        return {**found, "transcript_path": path}
+
+
+CLIENT = _Copilot(
+    "copilot",
+    "GitHub Copilot CLI",
+    history=_History(),
+    wiring=_Wiring(),
+    hooks={  # timeouts in seconds
+        "SessionStart": Hook(CATCH_UP, START, timeout=20, shape=at_the_top),
+        "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5, shape=at_the_top),
+        "Stop": Hook(CAPTURE_OR_CATCH_UP, INGEST, timeout=20, shape=at_the_top),
+        "PreCompact": Hook(CAPTURE_OR_CATCH_UP, INGEST, timeout=20, shape=at_the_top),
+        "SessionEnd": Hook(CAPTURE_OR_CATCH_UP, START, timeout=20, shape=at_the_top),
+    },
+)

@@ -10,10 +10,18 @@ if TYPE_CHECKING:
     Shape = Callable[[str, str], str]
     """An event and what is to be said → what the hook writes."""
 
-RECALL, CAPTURE, CATCH_UP, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH, ABOUT_TO, FAILED, END_TURN = (
-    "recall", "capture", "catch_up", "capture_or_catch_up", "observe", "take_spool", "flush", "about_to", "failed",
-    "end_turn",
-)  # fmt: skip
+RECALL, FIRST_RECALL, CAPTURE, CATCH_UP, MEET, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH = (
+    "recall",
+    "first_recall",
+    "capture",
+    "catch_up",
+    "meet",
+    "capture_or_catch_up",
+    "observe",
+    "take_spool",
+    "flush",
+)
+ABOUT_TO, FAILED, END_TURN, NOTHING = ("about_to", "failed", "end_turn", "nothing")
 """Who answers an event, by their names in `hooks/handlers`."""
 
 PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
@@ -51,6 +59,15 @@ class Hook:
         self.shape, self.is_wired, self.matcher = shape or as_context, is_wired, matcher
 
 
+class Called:
+    """A tool call of a running session: its id, the tool, what it was called with, and its error, None for none."""
+
+    __slots__ = ("error", "id", "input", "tool")
+
+    def __init__(self, ident: str, tool: str, values: Mapping[str, object], error: str | None) -> None:
+        self.id, self.tool, self.input, self.error = ident, tool, values, error
+
+
 def is_cursors(payload: Payload) -> bool:
     """Whether Cursor sent a payload."""
     return any(name in payload for name in _CURSORS)
@@ -80,6 +97,11 @@ def as_context(event: str, context: str) -> str:
 def always_json(event: str, context: str) -> str:
     """The same, but an empty object for nothing."""
     return as_context(event, context) or "{}"
+
+
+def at_the_top(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature
+    """The context by itself; an empty object for nothing."""
+    return as_json({"additionalContext": context}) if context else "{}"
 
 
 def as_text(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature

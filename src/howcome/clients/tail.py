@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from howcome.clients.base import Called
+from howcome.clients.hook import Called
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

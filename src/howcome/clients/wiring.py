@@ -17,6 +17,18 @@ from howcome.errors import LifecycleError
 SERVER = "howcome"
 """The name of the MCP server in every agent's settings."""
 
+READ_ONLY_TOOLS = (
+    "search_memory",
+    "get_context",
+    "get_memories",
+    "replay_session",
+    "get_timeline",
+    "expand_memory",
+    "list_stale",
+    "memory_status",
+)
+"""Tools that change nothing, which the client may call without asking; the others ask each time."""
+
 HOOK, SERVER_ENTRY, ALLOWED, NEEDED, TABLE = "hook", "server", "allowed", "needed", "table"
 """Kinds of entries: a hook in groups or plainly in its event's list (`path` = hooks, event), a server (`path` ends with
 its name), an element of a list, a member that the file must have whoever uses it, and a table of a TOML file (`path` =
@@ -25,8 +37,8 @@ the keys of its header)."""
 HOOK_FORMS = ("auto", "command", "mcp")
 """How hooks are answered, as `init` is told: by a command, or by the running MCP server."""
 
-Form = Literal["json", "jsonc", "toml"]
-"""What a settings file is; `jsonc` is JSON whose reader allows comments and trailing commas."""
+Form = Literal["json", "commented", "jsonc", "toml"]
+"""What a settings file is: JSON, JSON whose reader allows comments, one that allows trailing commas, too, or TOML."""
 
 
 @dataclass(frozen=True)

@@ -90,9 +90,10 @@ def _logged_s(line: str) -> float:
 def last_hook_ms(machine: Machine) -> int:
     """When a hook of ours last ran for certain, in UTC milliseconds; 0 when nothing tells.
 
-    What agents note in their transcripts, and the log to which a hook writes that fails: so no hook has to write down
-    that it was there.
+    What agents note in their transcripts, what was decided about prompts, and the log to which a hook writes that
+    fails: so no hook has to write down that it was there.
     """
+    decided = machine.app.search.verdicts(limit=1) if machine.app is not None else []
     logged = max((_logged_s(line) for line in last_lines(os.path.join(machine.home, HOOK_LOG_NAME))), default=0.0)
     noted = [
         client.wiring.hook_noted_ms(found.path, found.size_bytes, launcher)
@@ -100,7 +101,7 @@ def last_hook_ms(machine: Machine) -> int:
         for launcher in LAUNCHERS
         for found in [found for found in machine.transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
     ]
-    return max(round(logged * 1000), *noted, 0)
+    return max(round(logged * 1000), *noted, *(one.asked_ms for one in decided), 0)
 
 
 def check_spool(machine: Machine) -> list[Finding]:

@@ -18,6 +18,7 @@ from howcome.doctor.programs import client_version, numbers
 from howcome.doctor.storage import QUIET_S, unread_transcripts
 from howcome.doctor.wiring import disabling_files, enabled_plugins, read_wirings, remedy_of
 from howcome.present.render import iso_time
+from howcome.wiring.commands import is_hook
 from howcome.wiring.engine import PartState, inspect
 
 MISSED_SESSIONS = 2
@@ -63,6 +64,11 @@ def _check_owner(owner: lifecycle.Owner) -> list[Finding]:
         what = f"{name}: was connected, and nothing of it is there any more"
         return [Finding("error", "agents", what, remedy_of(owner))]
     findings = [_finding_of(owner, name, group) for group in groups.values()]
+    if skipped := lifecycle.agent_of(owner).wiring.untrusted(is_hook):
+        what = f"{name}: runs none of its hooks before you trust them: {_shortened(skipped)}"
+        findings.append(
+            Finding("warning", "agents", what, f"{lifecycle.agent_of(owner).wiring.programs[0]}  # type /hooks")
+        )
     return findings or [Finding("ok", "agents", f"{name}: {counted(len(states), 'part')}, all in place")]
 
 

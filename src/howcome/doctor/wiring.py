@@ -12,9 +12,9 @@ from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
 from howcome.doctor.base import Machine, edit, quoted
 from howcome.wiring.atomic_files import decoded
-from howcome.wiring.commands import LAUNCHERS, is_server
+from howcome.wiring.commands import LAUNCHERS, is_server, without_guard
 from howcome.wiring.json_text import JsonText, value_at
-from howcome.wiring.parts import Merged
+from howcome.wiring.parts import Merged, Whole
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def read_wirings() -> list[Wiring]:
 def _read(owner: lifecycle.Owner) -> Wiring:
     wiring = Wiring(owner)
     for part in lifecycle.parts_of(owner):
+        if isinstance(part, Whole) and part.path.suffix == ".json":
+            _read_hooks(str(part.path), _settings(str(part.path)), wiring)
         if isinstance(part, Merged):
             try:
                 values = part.format.values(decoded(part.path.read_bytes())[1])
@@ -143,7 +145,7 @@ class Launch:
 def launch_of(command: str) -> Launch | None:
     """A hook's command taken apart; None when it is no command of ours."""
     try:
-        words = shlex.split(command)
+        words = without_guard(shlex.split(command))
     except ValueError:
         return None
     place = next((number for number, word in enumerate(words) if word.endswith(LAUNCHERS)), None)

@@ -39,7 +39,7 @@ it was told in the new window, too: both together stay below 1,000."""
 BRIEFING_SHARE = 0.5
 """Of its time a session's begin spends so much on what was not read yet, at most: the briefing needs the rest."""
 
-NEW_WINDOWS = ("", "startup", "clear")
+NEW_WINDOWS = ("", "startup", "new", "clear")
 """How a session begins whose window holds nothing yet; an agent that does not say so begins one."""
 
 MEET_S = 0.3
@@ -52,7 +52,7 @@ class Reply:
     A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
     """
 
-    __slots__ = ("_app", "_hook", "_said", "_session", "_verdict", "context", "text")
+    __slots__ = ("_hook", "_session", "app", "context", "said", "text", "verdict")
 
     def __init__(
         self,
@@ -63,18 +63,18 @@ class Reply:
         hook: str = PROMPT,
         verdict: Verdict | None = None,
     ) -> None:
-        self.context, self.text, self._verdict = context, "", verdict
-        self._app, self._session, self._said, self._hook = app, session, list(said), hook
+        self.context, self.text, self.verdict = context, "", verdict
+        self.app, self._session, self.said, self._hook = app, session, list(said), hook
 
     def record(self) -> None:
         """Remembers what was said, so that the session is not told twice; and what was not, with the reasons."""
-        if self._app is not None and self._verdict is not None:
-            self._app.search.record_said(self._session, self._hook, self._said, self._verdict, tokens(self.context))
+        if self.app is not None and self.verdict is not None:
+            self.app.search.record_said(self._session, self._hook, self.said, self.verdict, tokens(self.context))
 
     def close(self) -> None:
         """Gives the store back. A process that ends anyway need not: closing costs a prompt 1 ms."""
-        if self._app is not None:
-            self._app.close()
+        if self.app is not None:
+            self.app.close()
 
 
 class Asked:
@@ -147,6 +147,8 @@ def prepare(
 def recall(asked: Asked) -> Reply:
     """A prompt is typed: what earlier sessions say about this prompt, or nothing."""
     prompt = asked.text("prompt").strip()
+    if asked.text("agent_id"):  # a subagent's task, under its parent's session: nobody typed it
+        return Reply()
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
         return Reply()
     from howcome.app import open_for_recall
@@ -169,6 +171,27 @@ def recall(asked: Asked) -> Reply:
     now_ms = time.time_ns() // 1_000_000
     context, said = render_bites(found, now_ms) if is_brief else render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said, verdict=verdict)
+
+
+def first_recall(asked: Asked) -> Reply:
+    """As `recall`, with the briefing before a session's first prompt: for an agent whose sessions begin without one."""
+    reply, settings, session = recall(asked), asked.settings, asked.text("session_id")
+    if settings.inject == OFF or settings.briefing_tokens <= 0 or asked.text("agent_id"):
+        return reply
+    from howcome.app import open_for_recall
+
+    app = reply.app or open_for_recall(settings, asked.deadline)
+    if app is None or app.search.verdicts(session=session):
+        return reply
+    from howcome.hooks.context import render_briefing
+
+    cwd = asked.text("cwd")
+    context, told = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
+    if not context:
+        return reply
+    verdict = reply.verdict or app.search.begun(cwd)
+    both = "\n".join(part for part in (context, reply.context) if part)
+    return Reply(both, app, session, [*told, *reply.said], PROMPT if reply.said else BRIEFING, verdict)
 
 
 def about_to(asked: Asked) -> Reply:
@@ -360,8 +383,10 @@ def take_spool(asked: Asked) -> Reply:
 
 
 HANDLERS: dict[str, Handler] = {
-    hook.RECALL: recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
+    hook.RECALL: recall, hook.FIRST_RECALL: first_recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
+    hook.MEET: catch_up,
     hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
     hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed, hook.END_TURN: end_turn,
+    hook.NOTHING: lambda _asked: Reply(),
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

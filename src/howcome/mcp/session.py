@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from howcome.clients.registry import DEFAULT
 from howcome.errors import HowcomeError
 from howcome.mcp.arguments import Arguments
 from howcome.mcp.tools import HOOK, TOOLS
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from howcome.worker.thread import Worker
 
-HOOKED_CLIENT = "claude-code"
+HOOKED_CLIENT = DEFAULT
 """The client (by the name that it says) whose hooks can call a tool; to any other's model that tool is of no use."""
 
 FAILED = "howcome could not answer this. What went wrong is logged (`howcome doctor` shows it); go on without it."

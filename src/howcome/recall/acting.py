@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from howcome.clients.base import Called
+    from howcome.clients.hook import Called
     from howcome.domain.commands import Part, Run
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope, StoredEvent

@@ -45,7 +45,9 @@ def parts_of(owner: Owner) -> list[Part]:
 
 def _format(agent: Client | None, form: Form) -> Format:
     is_grouped = agent is None or agent.wiring.is_grouped
-    return TomlEntries() if form == "toml" else JsonEntries(comments=form == "jsonc", grouped=is_grouped)
+    if form == "toml":
+        return TomlEntries()
+    return JsonEntries(comments=form != "json", grouped=is_grouped, trailing_commas=form == "jsonc")
 
 
 def recorded_owners(agents: Sequence[str] | None = None, *, with_gone: bool = False) -> list[Owner]:

@@ -8,23 +8,31 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from howcome.clients.registry import DEFAULT
+from howcome.clients.registry import DEFAULT, client_of
 from howcome.clients.wiring import Install, directory
 
 LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
 """By these parts of a command it is known as one of ours: where the script is, and where it was."""
 
 _ISOLATED = ["-I", "-S", "-E"]
-_HARMLESS = ["2>/dev/null", "||", "true"]
+_QUIET = "2>/dev/null"
+_HARMLESS = [_QUIET, "||", "true"]
 """Python exits 2 when its script is gone, and 2 blocks the user's prompt; this end makes a leftover hook harmless."""
+
+_REPLACED = ["||", "exit", "0;"]
+"""The same where the hook takes its shell's place: `test -f SCRIPT || exit 0; exec …`."""
 
 
 def hook_command(event: str, agent: str = DEFAULT) -> str:
     """The shell command of one hook: quick to start, always exit 0, harmless once howcome is gone."""
     words = [*_launcher(), event, *([] if agent == DEFAULT else ["--agent", agent])]
     home = server_environment().get("HOWCOME_HOME")
-    command = " ".join([shlex.join(words), *_HARMLESS])
-    return command if home is None else f"HOWCOME_HOME={shlex.quote(home)} {command}"
+    where = [] if home is None else [f"HOWCOME_HOME={shlex.quote(home)}"]
+    client = client_of(agent)
+    if client is not None and client.wiring.ends_shells_only:
+        guard = ["test", "-f", shlex.quote(_script()), *_REPLACED]
+        return " ".join([*guard, *where, "exec", shlex.join(words), _QUIET])
+    return " ".join([*where, shlex.join(words), *_HARMLESS])
 
 
 def install_for(agent: str) -> Install:
@@ -52,12 +60,20 @@ def howcome_home() -> Path:
 def is_hook(command: str, event: str | None = None) -> bool:
     """Whether a shell command has the shape of our hooks' (of one event's, or of any)."""
     words = _shell_words(command) if any(launcher in command for launcher in LAUNCHERS) else []
-    if words[-3:] != _HARMLESS:
+    if words[-3:] == _HARMLESS:
+        words = words[:-3]
+    elif words[-1:] == [_QUIET] and words[3:6] == _REPLACED:
+        words = words[:-1]
+    else:
         return False
-    words = words[:-3]
     words = words[:-2] if words[-2:-1] == ["--agent"] else words
     is_event = bool(words) and event in (None, words[-1])
     return is_event and words[-5:-2] == _ISOLATED and words[-2].endswith(LAUNCHERS)
+
+
+def without_guard(words: list[str]) -> list[str]:
+    """A hook's words without what stands before one that takes its shell's place."""
+    return [word for word in words[6:] if word != "exec"] if words[3:6] == _REPLACED else words
 
 
 def is_server(words: Sequence[object]) -> bool:
@@ -70,7 +86,7 @@ def hook_interpreter(command: str) -> str | None:
     """The interpreter that a hook command of ours starts; None when it is no such command."""
     if not is_hook(command):
         return None
-    words = _shell_words(command)
+    words = without_guard(_shell_words(command))
     return next((word for word in words if "=" not in word.split("/", 1)[0]), None)
 
 
@@ -82,7 +98,11 @@ def _shell_words(command: str) -> list[str]:
 
 
 def _launcher() -> list[str]:
-    return [_interpreter(), *_ISOLATED, str(Path(__file__).absolute().parents[1] / "launch.py")]
+    return [_interpreter(), *_ISOLATED, _script()]
+
+
+def _script() -> str:
+    return str(Path(__file__).absolute().parents[1] / "launch.py")
 
 
 def _interpreter() -> str:

@@ -11,7 +11,7 @@ from json import JSONDecodeError
 from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER, SERVER_ENTRY, Entry
 from howcome.wiring.commands import is_hook, is_server
 from howcome.wiring.install_record import State
-from howcome.wiring.json_text import Container, Item, JsonText, value_at
+from howcome.wiring.json_text import Container, Item, JsonText, trailing_comma, value_at
 
 _IDENTITY = ("type", "command", "args", "server", "tool", "input")
 """What makes an entry start this howcome; all else is its user's to change."""
@@ -29,8 +29,8 @@ class JsonEntries:
         grouped: Its hooks stand in groups (`{"matcher", "hooks": [...]}`), not plainly in their event's list.
     """
 
-    def __init__(self, *, comments: bool = False, grouped: bool = True) -> None:
-        self.comments, self.grouped = comments, grouped
+    def __init__(self, *, comments: bool = False, grouped: bool = True, trailing_commas: bool = True) -> None:
+        self.comments, self.grouped, self.trailing_commas = comments, grouped, trailing_commas
 
     def values(self, text: str) -> dict[str, object]:
         """The file's values."""
@@ -41,6 +41,8 @@ class JsonEntries:
     ) -> str:
         """The text with the wanted entries; what was ours `before` and is wanted no more is cut."""
         json = self._read(text)
+        if not self.trailing_commas and (comma := trailing_comma(json)) is not None:
+            raise JSONDecodeError("the agent itself refuses a comma before a closing bracket", text, comma)
         _require_shape(json)
         json = JsonText(_with_braces(text), comments=self.comments) if json.is_blank else json
         kept = {entry.place for entry in wanted}

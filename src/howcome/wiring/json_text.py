@@ -231,3 +231,8 @@ def _indent(text: str, at: int) -> str | None:
     line_start = text.rfind("\n", 0, at) + 1
     lead = text[line_start:at]
     return lead if line_start and not lead.strip(" \t") else None
+
+
+def trailing_comma(json: JsonText) -> int | None:
+    """The place of the first comma before a closing bracket."""
+    return next((match.start(1) for match in _TRAILING_COMMA.finditer(json.bare) if match[1]), None)

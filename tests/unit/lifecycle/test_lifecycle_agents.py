@@ -6,15 +6,17 @@ import json
 import os
 import shlex
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.unit.lifecycle.wiring import AGENTS, EVENT_TIMEOUTS, files, put, unwire, values, wire
 
-from howcome.clients.claude_code import READ_ONLY_TOOLS, client_version, require_form
+from howcome.clients.claude_code import client_version, require_form
 from howcome.clients.registry import client_of
+from howcome.clients.wiring import READ_ONLY_TOOLS
 from howcome.errors import LifecycleError, UsageError
-from howcome.wiring import Owner, install, parts_of
+from howcome.wiring import Owner, hook_command, install, parts_of
 from howcome.wiring.agents import inspect, recorded_owners
 from howcome.wiring.commands import hook_interpreter, is_hook, is_server
 
@@ -204,6 +206,44 @@ def test_gemini_gets_milliseconds(home: Path) -> None:
     settings = values(home / ".gemini/settings.json")
     assert settings["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
     assert set(settings["mcpServers"]["howcome"]) == {"command", "args"}
+    assert "PreCompress" not in settings["hooks"]  # it comes before every request to the model
+
+
+def test_a_file_that_gemini_itself_refuses_is_refused(home: Path) -> None:
+    """It reads comments, but no comma before a closing bracket: saying that it is connected would be wrong."""
+    put(home, {".gemini/settings.json": b'{\n  // mine\n  "theme": "x",\n}\n'})
+    before = files(home)
+    with pytest.raises(LifecycleError, match="comma"):
+        wire("gemini")
+    assert files(home) == before
+
+
+def test_geminis_hooks_take_their_shells_place() -> None:
+    """Its time limit ends the shell alone, and waits for whatever that started. Without the script nothing happens."""
+    command = hook_command("BeforeAgent", "gemini")
+    assert is_hook(command, "BeforeAgent")
+    assert not is_hook(command, "AfterAgent")
+    interpreter = hook_interpreter(command)
+    assert interpreter is not None
+    assert os.access(interpreter, os.X_OK)
+    running = subprocess.Popen(["bash", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    while b"python" not in Path(f"/proc/{running.pid}/cmdline").read_bytes():  # it waits for its payload
+        assert running.poll() is None
+    running.terminate()
+    assert running.communicate(timeout=20)[0] == b""
+    gone = command.replace("launch.py", "gone.py")
+    assert subprocess.run(["bash", "-c", gone], capture_output=True, check=False).returncode == 0
+
+
+def test_copilots_hooks_are_a_file_of_ours(home: Path) -> None:
+    """Its events by Claude Code's names, with seconds."""
+    wire("copilot")
+    found = values(home / ".copilot/hooks/howcome.json")
+    assert found["version"] == 1
+    assert {event: hooks[0]["timeoutSec"] for event, hooks in found["hooks"].items()} == {
+        "SessionStart": 20, "UserPromptSubmit": 5, "Stop": 20, "PreCompact": 20, "SessionEnd": 20
+    }  # fmt: skip
+    assert is_hook(found["hooks"]["Stop"][0]["command"], "Stop")
 
 
 def test_cursors_hooks_stand_plainly_under_a_version(home: Path) -> None:
@@ -312,8 +352,6 @@ def test_without_a_client_the_version_is_unknown(tmp_path: Path, monkeypatch: py
 
 def test_a_hook_command_is_known_by_its_shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With or without an agent and a home; its interpreter can be told."""
-    from howcome.wiring import hook_command
-
     monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "a b"))
     for command in (hook_command("Stop"), hook_command("Stop", "codex")):
         assert is_hook(command, "Stop")
