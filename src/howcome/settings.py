@@ -73,10 +73,6 @@ _INJECT = (
 )
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
-RERANKED = 20
-"""How many of a search's first answers a reranker reads."""
-
-_RERANK = f"What reads the first {RERANKED} answers of a search again: `off`, `llm`, or a cross-encoder of fastembed's."
 _WEIGHT = "What {} counts in a search whose other tiers are not sure: 0 (never asked) to 1."
 
 FIELDS = (
@@ -116,10 +112,6 @@ FIELDS = (
     Field("fusion", "weighted", _FUSION, choices=FUSIONS),
     Field("classifier_weight", 0.0, _WEIGHT.format("the classifier (rules, or the language model)"), 0, 1),
     Field("graph_weight", 0.0, _WEIGHT.format("the import graph"), 0, 1),
-    Field("rerank", "off", _RERANK),
-    Field("rerank_weight", 0.5, "What its word counts beside the score of the search: 0 (never asked) to 1.", 0, 1),
-    Field("rerank_deadline_ms", 5000, "It answers by then, or the order stays as it was.", 100, 600_000),
-    Field("rerank_folder", "", "Where cross-encoders are, instead of `models/fastembed` in `HOWCOME_HOME`."),
     Field("graph_url", "", "A Neo4j with import graphs (extra `neo4j`): `bolt://host:7687`, `bolt+s://…`, `…/NAME`."),
     Field("graph_user", "neo4j", "Its user; one that may only read is enough."),
     Field("graph_password_env", "", "The environment variable that holds that user's password."),
@@ -164,10 +156,6 @@ class Settings:
     classifier_weight: float
     graph_weight: float
     fusion: str
-    rerank: str
-    rerank_weight: float
-    rerank_deadline_ms: int
-    rerank_folder: str
     graph_url: str
     graph_user: str
     graph_password_env: str

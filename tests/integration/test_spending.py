@@ -17,7 +17,7 @@ from tests.endpoint import running
 from tests.others import REVIEW, Chat, Messages, said
 from tests.processes import ask, run
 
-from howcome.domain.spending import RERANK
+from howcome.domain.spending import CLASSIFY
 from howcome.errors import OverBudgetError, ProviderError
 from howcome.mcp.session import Session
 from howcome.providers.llm import open_model
@@ -130,7 +130,7 @@ def test_what_may_have_been_read_is_charged(store: SqliteStore, failure: dict[st
 
 def _failing(store: SqliteStore, settings: dict[str, str]) -> tuple[int, int]:
     """Calls and tokens that are spent by one question that fails."""
-    model = open_model(read_settings({**os.environ, **settings}), store.spending, RERANK, limit_s=0.5)
+    model = open_model(read_settings({**os.environ, **settings}), store.spending, CLASSIFY, limit_s=0.5)
     assert model is not None
     with pytest.raises(ProviderError):
         model.complete("which?", SCHEMA)
@@ -154,9 +154,6 @@ def test_a_search_over_the_budget_is_one_without_the_model(project: Path, chat: 
     two = {**one, "HOWCOME_LLM_DAILY_CALLS": "2"}
     search(project, "the table and readings", **two)
     assert len(chat.asked) == 2
-    reranked = {**two, "HOWCOME_RERANK": "llm", "HOWCOME_CLASSIFIER_WEIGHT": "0"}
-    assert "all 2 calls of llm_daily_calls are spent" in search(project, "table readings", **reranked)["not_reranked"]
-    assert len(chat.asked) == 2
 
 
 def test_each_switch_stops_at_once(project: Path, chat: Chat) -> None:
@@ -165,7 +162,7 @@ def test_each_switch_stops_at_once(project: Path, chat: Chat) -> None:
     search(project, "readings and the table", **{**on, "HOWCOME_LLM": "off"})
     settings = read_settings({**os.environ, **chat.settings})
     store = SqliteStore(settings.home)
-    model = open_model(settings, store.spending, RERANK)
+    model = open_model(settings, store.spending, CLASSIFY)
     assert model is not None
     model.complete("before", SCHEMA)
     stopped = ask("spending", "--stop")
@@ -182,22 +179,22 @@ def test_each_switch_stops_at_once(project: Path, chat: Chat) -> None:
 
 def test_the_command_shows_what_is_left_and_every_receipt(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By day, purpose and model; the same for people."""
-    answer = {**said({"scores": [0.5, 0.5]}), "usage": {"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.002}}
+    answer = {**said(REVIEW), "usage": {"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.002}}
     with running(Chat({"value": answer}, {"status": 401})) as server:
-        caps = {"HOWCOME_LLM_DAILY_CALLS": "2", "HOWCOME_LLM_DAILY_TOKENS": "9000", "HOWCOME_RERANK": "llm"}
+        caps = {"HOWCOME_LLM_DAILY_CALLS": "2", "HOWCOME_LLM_DAILY_TOKENS": "9000", **WEIGHT}
         for name, value in {**server.settings, **caps}.items():
             monkeypatch.setenv(name, value)
-        for _ in range(2):
-            search(project, "readings table")
+        for words in ("readings and the table", "readings or the queue"):
+            search(project, words)
     with SqliteStore(str(read_settings(os.environ).home)).connection as connection:
         connection.execute("UPDATE pauses SET until_ms = 0")
-    search(project, "readings table")
+    search(project, "readings, then the table")
     report = ask("spending", "--since", "1d")
     assert report["today"] == {
         "calls": {"spent": 2, "cap": 2, "left": 0}, "tokens": {"spent": 100, "cap": 9000, "left": 8900},
     }  # fmt: skip
     [day] = report["days"]
-    assert (day["purpose"], day["provider"], day["model"], day["calls"]) == ("rerank", "http", "small", 2)
+    assert (day["purpose"], day["provider"], day["model"], day["calls"]) == ("classify", "http", "small", 2)
     assert (day["tokens"], day["tokens_in"], day["tokens_out"], day["cost_usd"]) == (100, 90, 10, 0.002)
     assert day["outcomes"] == {"ok": 1, "refused": 1, "over budget": 1}
     assert [each["outcome"] for each in report["receipts"]] == ["over budget", "refused", "ok"]
@@ -225,7 +222,7 @@ def test_the_ledger_holds_no_prompt_no_answer_and_no_key(store: SqliteStore, mon
         with running(server):
             server.usual = {"intent": words}
             chosen = {**server.settings, "HOWCOME_LLM_KEY_ENV": "MY_KEY", "HOWCOME_HOME": store.folder}
-            model = open_model(read_settings(chosen), store.spending, RERANK)
+            model = open_model(read_settings(chosen), store.spending, CLASSIFY)
             assert model is not None
             with pytest.raises(ProviderError) as raised:
                 model.complete(words, SCHEMA)

@@ -1,4 +1,4 @@
-"""What `doctor` says of a language model, a reranker and a graph server, without asking an endpoint."""
+"""What `doctor` says of a language model and a graph server, without asking an endpoint."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 from tests.endpoint import running
 from tests.others import Chat
-from tests.rerankers import MODEL as ENCODER
-from tests.rerankers import installed
 
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.configuration import check_models, check_settings
 from howcome.domain.spending import Call, Caps
 from howcome.retrieve.outside import model_known_as
-from howcome.retrieve.rerank import reranker_known_as
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 
@@ -89,57 +86,6 @@ def test_one_that_is_left_alone_says_why_and_how_long(tmp_path: Path) -> None:
     assert (budget.level, budget.check) == ("ok", "budget")
     assert finding.level == "warning"
     assert "is left alone for 4 min: it fails with 500" in finding.what
-
-
-RERANK = MODEL | {"RERANK": "llm"}
-
-
-def test_a_model_that_only_reranks_is_said_once(tmp_path: Path) -> None:
-    """Nobody wants to hear that it does not classify; with a weight it does both."""
-    (finding,) = found(tmp_path, RERANK)
-    assert (finding.level, finding.check) == ("ok", "reranker")
-    assert finding.what == "http:small reads the first 20 answers of a search again"
-    assert [each.level for each in found(tmp_path, RERANK | {"CLASSIFIER_WEIGHT": "0.2"})] == ["ok", "ok"]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "level", "said"),
-    [
-        ({"RERANK": "llm"}, "warning", 'set llm = "http"'),
-        (RERANK | {"LLM_MODEL": ""}, "warning", "llm_model"),
-        (RERANK | {"RERANK_WEIGHT": "0"}, "note", "rerank_weight is 0: it is never asked"),
-        ({"RERANK": "on"}, "warning", f"no cross-encoder 'on'; set rerank to one of {ENCODER}"),
-    ],
-)
-def test_a_reranker_that_cannot_be_used_is_said(tmp_path: Path, chosen: dict[str, str], level: str, said: str) -> None:
-    """What is wrong, and the file to correct."""
-    with installed(tmp_path):
-        finding = found(tmp_path, chosen)[-1]
-    assert (finding.check, finding.level) == ("reranker", level)
-    assert said in finding.what
-    assert "config.toml" in finding.remedy
-
-
-def test_a_cross_encoder_that_is_not_here_has_its_download_as_remedy(tmp_path: Path) -> None:
-    """As a command; once it is here all is well."""
-    with installed(tmp_path):
-        finding = found(tmp_path, {"RERANK": ENCODER})[-1]
-        assert (finding.level, "TextCrossEncoder" in finding.remedy) == ("warning", True)
-        (tmp_path / "models" / "fastembed" / ENCODER).mkdir(parents=True)
-        finding = found(tmp_path, {"RERANK": ENCODER})[-1]
-        assert (finding.level, finding.remedy) == ("ok", "")
-
-
-def test_a_reranker_that_is_left_alone_says_why(tmp_path: Path) -> None:
-    """As a language model that classifies."""
-    settings = read_settings({f"HOWCOME_{name}": text for name, text in RERANK.items()})
-    now_ms = time.time_ns() // 1_000_000
-    with_store = SqliteStore(str(tmp_path))
-    with_store.model_answers.pause(reranker_known_as(settings), now_ms, now_ms + 240_000, "it takes too long")
-    with_store.close()
-    finding = found(tmp_path, RERANK)[-1]
-    assert finding.level == "warning"
-    assert "is left alone for 4 min: it takes too long" in finding.what
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`app.models`: what embeds, reads again and tells near from far; opened when it is asked for."""
+"""`app.models`: what embeds and tells near from far; opened when it is asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from howcome.index.vector_index import VectorIndex
     from howcome.learn.meaning import Meaning
     from howcome.providers.base import Embedder
-    from howcome.retrieve.rerank import Reranking
     from howcome.retrieve.vectors import EmbeddedTurns
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Models:
-    """The embedder and the reranker of the settings; None stands for one that is not there."""
+    """The embedder of the settings; None where there is none."""
 
     def __init__(
         self, store: Store, settings: Settings, embedder: Embedder | None = None, opener: Opener | None = None
@@ -33,7 +32,6 @@ class Models:
         self._has_looked = False
         self.vector_index: VectorIndex | None = None
         self._vectors: EmbeddedTurns | None = None
-        self._reranking: Reranking | None = None
 
     def refresh(self) -> None:
         """Lets the next search see vectors that other processes have written, and a model that has come."""
@@ -77,15 +75,6 @@ class Models:
 
     def _redact_for_embedder(self, text: str) -> str:
         return self.redact(text) if self._settings.embedding == "http" else text
-
-    @property
-    def reranking(self) -> Reranking | None:
-        """What reads the first answers of a search again; None when the settings have none."""
-        if self._reranking is None and self._settings.rerank != "off":
-            from howcome.retrieve.rerank import Reranking
-
-            self._reranking = Reranking(self._settings, self._store, self.redact, now_ms)
-        return self._reranking
 
     def meaning(self) -> Meaning | None:
         """What tells which memories are near; None where no embedder is ready."""

@@ -45,7 +45,6 @@ class Searching:
             ranking=self._ranking or chosen_ranking(self._settings),
             vectors=None if by_words else models.vectors,
             outside=outside,
-            reranking=models.reranking,
         )
         self.look([item.memory for item in found if item.memory is not None])
         return found

@@ -32,7 +32,6 @@ from howcome.present.views import (
     session_view,
 )
 from howcome.retrieve.question import TYPES, Question
-from howcome.retrieve.rerank import TIER as RERANK
 
 _Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
 """A row as JSON, what people see above its text, and further lines with their names."""
@@ -91,7 +90,7 @@ def search(
 
     With --explain each hit has the score of every tier and what the tier's word is worth, what changed the sum, how
     sure it is that the hit is about the question at all (strength), and where the question's words stand: in the hit,
-    in the turns before it, elsewhere in its exchange. A reranker's score, where one is set, is shown beside them.
+    in the turns before it, elsewhere in its exchange.
 
     \b
     Examples:
@@ -153,9 +152,6 @@ def _answers(
     report = {"results": [hit_view(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
         report, notes = report | {"by_words_only": failed}, [*notes, f"Searched by words only: {failed}"]
-    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
-    if problem:
-        report, notes = report | {"not_reranked": problem}, [*notes, f"Not reranked: {problem}."]
     return report, [_row(item, is_everywhere=is_everywhere) for item in found], notes
 
 
@@ -360,13 +356,9 @@ def _explanation_lines(item: Found) -> list[str]:
     why = item.explanation
     if why is None:
         return []
-    given = [(name, *part) for name, part in why.tiers.items() if name != RERANK]
-    tiers = " + ".join(f"{name} {score:.2f} * {weight:g}" for name, score, weight in given)
+    tiers = " + ".join(f"{name} {score:.2f} * {weight:g}" for name, (score, weight) in why.tiers.items())
     factors = "".join(f" * {name} {factor:.2f}" for name, factor in why.adjustments.items())
     lines = [f"why: {tiers} → {why.fused:.2f}{factors} = {item.score:.2f}; strength {why.strength:.2f}"]
-    if RERANK in why.tiers:
-        score, weight = why.tiers[RERANK]
-        lines += [f"read again: {score:.2f} by the reranker, whose word counts {weight:g}"]
     met = [f"{one.word} {one.weight:.1f} ({', '.join(one.places)})" for one in why.terms if one.places]
     met += [f"{one.word} → {', '.join(one.widened)}" for one in why.terms if one.widened]
     missing = [one.word for one in why.terms if not one.places and not one.widened]

@@ -13,12 +13,10 @@ from howcome.errors import MissingError, ProviderError
 from howcome.providers.graph_neo4j import PACKAGE as GRAPH_EXTRA
 from howcome.providers.llm import open_adapter, open_graph
 from howcome.providers.llm_anthropic import PACKAGE as EXTRA
-from howcome.providers.rerank import LLM, open_reranker
 from howcome.redact.second_opinion import MODULE as KINGFISHER
 from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
-from howcome.retrieve.rerank import reranker_known_as
-from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, RERANKED
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS
 
 _PREFIX = "HOWCOME_"
 _OTHERS = ("HOWCOME_HOME", ACTIVE)
@@ -77,7 +75,7 @@ def check_second_opinion(machine: Machine) -> list[Finding]:
 
 def check_models(machine: Machine) -> list[Finding]:
     """Models cost money or time, a graph server is elsewhere: off until configured, and no endpoint is asked here."""
-    return [*_language_model(machine), *_reranker(machine), *_graph_server(machine)]
+    return [*_language_model(machine), *_graph_server(machine)]
 
 
 def _language_model(machine: Machine) -> list[Finding]:
@@ -100,8 +98,6 @@ def _work(machine: Machine, who: str) -> list[Finding]:
     settings, known_as = machine.settings, model_known_as(machine.settings)
     if settings.distiller == "llm":
         return _asked(machine, "models", f"{who} distils sessions", ("distiller", 1.0), known_as)
-    if settings.rerank == LLM and not settings.classifier_weight:  # it has something to do, which is said there
-        return []
     what = f"{who} classifies questions"
     return _asked(machine, "models", what, ("classifier", settings.classifier_weight), known_as)
 
@@ -122,22 +118,6 @@ def _budget(machine: Machine, name: str) -> list[Finding]:
     calls, tokens = app.spending.spent_on(now)
     what = f"today {calls} of {caps[0][1]} calls and {tokens} of {caps[1][1]} tokens are spent (howcome spending)"
     return [Finding("ok", "budget", what)]
-
-
-def _reranker(machine: Machine) -> list[Finding]:
-    """What reads answers again: a cross-encoder is loaded here, a language model is not asked."""
-    settings = machine.settings
-    try:
-        reranker = open_reranker(settings) if settings.rerank_weight else None
-    except MissingError as error:
-        return [Finding("warning", "reranker", f"{error}: answers are not reranked", error.remedy)]
-    except ProviderError as error:
-        return [_wrong(machine, "reranker", f"answers are not reranked: {error}", "rerank or llm")]
-    if settings.rerank == "off":
-        return []
-    name = reranker.name if reranker is not None else settings.rerank
-    what = f"{name} reads the first {RERANKED} answers of a search again"
-    return _asked(machine, "reranker", what, ("rerank", settings.rerank_weight), reranker_known_as(settings))
 
 
 def _graph_server(machine: Machine) -> list[Finding]:

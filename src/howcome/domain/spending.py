@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 
-CLASSIFY, RERANK, DISTIL, RATIONALE = "classify", "rerank", "distil", "rationale"
+CLASSIFY, DISTIL, RATIONALE = "classify", "distil", "rationale"
 """What a model is asked for."""
 
 UNSETTLED, OK, REFUSED, TIMEOUT, FAILED = "unsettled", "ok", "refused", "timeout", "failed"

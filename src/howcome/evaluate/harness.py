@@ -25,7 +25,6 @@ from howcome.evaluate.datasets import Asked, Corpus, DataSet
 from howcome.evaluate.metrics import coverage, score_ranking
 from howcome.providers.embed import embedding_status
 from howcome.providers.minilm_places import models_folder
-from howcome.providers.rerank import cross_encoders_folder
 from howcome.retrieve.question import Question
 from howcome.settings import FIELDS, home_folder, read_settings
 
@@ -45,7 +44,7 @@ SHOWN = 5
 set gives in words."""
 
 _CHOSEN = (
-    "HOWCOME_EMBEDDING", "HOWCOME_RERANK", "HOWCOME_LLM", "HOWCOME_DISTILLER", "HOWCOME_INJECT", "HOWCOME_BRIEFING",
+    "HOWCOME_EMBEDDING", "HOWCOME_LLM", "HOWCOME_DISTILLER", "HOWCOME_INJECT", "HOWCOME_BRIEFING",
 )  # fmt: skip
 """What the only settings of the environment that count begin with: by which models, and what is said, is for the user
 to choose."""
@@ -129,7 +128,7 @@ class Pool:
         """
         progress(f"{data.name}: asking")
         with self.open(ranking=ranking) as app:
-            _answers(app, Question(_WARM_UP, Scope.everything(), limit=1))
+            app.search.find(Question(_WARM_UP, Scope.everything(), limit=1))
             asked_ms = app.events.last_ms() if asked_ms is None else asked_ms
             return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
 
@@ -194,7 +193,6 @@ class Pool:
     def open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         """The façade over the store, with the user's choice of models and nothing else of his."""
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
-        chosen.setdefault("HOWCOME_RERANK_FOLDER", cross_encoders_folder(home_folder(os.environ)))
         chosen = {**_embedding_of(read_settings(os.environ)), **chosen}
         self._lend_models()
         settings = read_settings({**chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
@@ -230,13 +228,13 @@ def _questions(
 def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
     measured = Measured(asked)
     started, worked = time.perf_counter(), time.process_time()
-    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
+    found = app.search.find(Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
     measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
     measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
     passages = [item.event for item in found if item.event is not None]
     if asked.sessions:
         limit = RANKED + bool(asked.asking)
-        by_session = _answers(app, Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
+        by_session = app.search.find(Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
         ranked = [item.event.session for item in by_session if item.event is not None]
         measured.scores[SESSION] = _session_scores(asked, ranked)
     if asked.turns:
@@ -252,7 +250,7 @@ def _measure_shown(
 ) -> Measured:
     measured = Measured(asked)
     started, worked = time.perf_counter(), time.process_time()
-    found = _answers(app, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
+    found = app.search.find(Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
     measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
     measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
     meant = [event for item in found for event in _meant(app, item)]
@@ -274,19 +272,6 @@ def _meant(app: App, item: Found) -> list[StoredEvent]:
         return [item.event]
     cited = item.memory.evidence if item.memory is not None else []
     return app.events.cited(cited)
-
-
-def _answers(app: App, question: Question) -> list[Found]:
-    """What the product answers.
-
-    Raises:
-        ProviderError: a reranker was chosen and failed: the figures would be of no configuration at all.
-    """
-    found = app.search.find(question)
-    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
-    if problem:
-        raise ProviderError(f"not reranked: {problem}")
-    return found
 
 
 def _has_evidence(corpus: Corpus) -> bool:

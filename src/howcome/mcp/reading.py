@@ -101,14 +101,11 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
 
 
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
-    """What answers a question, and what failed: by words without the embedder, not reordered without the reranker."""
+    """What answers a question, and what failed: by words alone without the embedder."""
     try:
-        found, failed = app.search.find(question), ""
+        return app.search.find(question), ""
     except ProviderError as error:
-        found = app.search.find(question, by_words=True)
-        failed = f"Searched by words only: {error}"
-    problem = app.models.reranking.take_problem() if app.models.reranking is not None else ""
-    return found, ". ".join(filter(None, (failed, problem and f"Not reranked: {problem}")))
+        return app.search.find(question, by_words=True), f"Searched by words only: {error}"
 
 
 # -- whole texts -------------------------------------------------------------------------------------------------------

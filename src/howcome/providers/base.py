@@ -1,4 +1,4 @@
-"""The ports of embedders (texts in, unit vectors out), language models (a prompt in, an object out) and rerankers.
+"""The ports of embedders (texts in, unit vectors out) and of language models (a prompt in, an object out).
 
 And what every embedder does with texts and vectors. Running this needs numpy: other adapters import it for its types
 only. It is imported by the warm process and by commands, never by a hook.
@@ -93,26 +93,6 @@ class LanguageModel(Protocol):
 
         Raises:
             ProviderError: it does not answer in time, refuses, or twice says something of another shape.
-        """
-        ...
-
-
-class Reranker(Protocol):
-    """Says how well passages answer a question, having read both. Safe to be asked by several threads.
-
-    An endpoint elsewhere is sent the texts as they are: who asks redacts secrets first.
-    """
-
-    @property
-    def name(self) -> str:
-        """Provider and model."""
-        ...
-
-    def scores(self, question: str, passages: Sequence[str]) -> Sequence[float]:
-        """How well each passage answers the question, from 0 to 1, in their order; comparable within one call only.
-
-        Raises:
-            ProviderError: it does not answer, not in time, or not for every passage.
         """
         ...
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from howcome.retrieve.memories import RankedMemory
     from howcome.retrieve.outside import Outside
     from howcome.retrieve.ranking import Ranking
-    from howcome.retrieve.rerank import Reranking
     from howcome.retrieve.situation import Situation
     from howcome.store.base import Store, Vectors
 
@@ -111,7 +110,6 @@ def answer(
     ranking: Ranking | None = None,
     vectors: Vectors | None = None,
     outside: Outside | None = None,
-    reranking: Reranking | None = None,
 ) -> list[Found]:
     """The best answers, best first; none where nothing is about the question.
 
@@ -127,8 +125,7 @@ def answer(
     )
     groups = [store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in(text))]
     required = [group for group in groups if group]
-    now_ms = question.before_ms or now_ms
-    limit = question.limit if reranking is None else reranking.breadth(question.limit)
+    now_ms, limit = question.before_ms or now_ms, question.limit
     found: list[Found] = []
     if wanted.sessions != () and (not question.types or wanted.kinds):
         found += _events(store, searcher, situation, question, limit=limit, now_ms=now_ms, required=required)
@@ -141,12 +138,10 @@ def answer(
     if is_judged and not is_answered(store, situation, found, vectors, now_ms):
         return []
     found = sorted(found, key=lambda item: -item.score)[:limit]
-    if reranking is not None:
-        found = reranking.reordered(text, found)[: question.limit]
     if question.explained:
         from howcome.retrieve.explain import explain
 
-        explain(store, situation, found, reranking.weights(ranking.weights) if reranking else ranking.weights)
+        explain(store, situation, found, ranking.weights)
     return found
 
 
