@@ -66,3 +66,38 @@ def test_a_question_that_nothing_answers_finds_nothing() -> None:
 def test_a_slip_in_a_short_question_finds_what_was_meant() -> None:
     """It is no foreign word."""
     assert search("uplaods")
+
+
+def test_the_first_rows_show_more_than_the_others(tmp_path: Path) -> None:
+    """Who looks reads those; of the others a glance is enough."""
+    claude = Claude("pumps")
+    said = [
+        f"Pump {number} of bay {bay} leaks where its gasket was cut too short."
+        for bay in range(5)
+        for number in range(9)
+    ]
+    talk = [(claude.user(f"look at bay {bay}"), claude.text(" ".join(said[9 * bay : 9 * bay + 9]))) for bay in range(5)]
+    ask("import", write(tmp_path / "pumps.jsonl", *(line for pair in talk for line in pair)))
+    lengths = [len(str(row["excerpt"])) for row in search("which pump leaks at its gasket?")]
+    assert len(lengths) == 5
+    assert all(320 < length <= 640 for length in lengths[:3])
+    assert all(length <= 320 for length in lengths[3:])
+
+
+def test_what_taught_a_memory_that_answers_counts_more(tmp_path: Path) -> None:
+    """Its row says how much, and names the memory."""
+    claude = Claude("money")
+    ask("import", write(
+        tmp_path / "money.jsonl",
+        claude.user("add the tax"),
+        claude.text("The tax is added to the amounts of money."),
+        claude.user("print the bill"),
+        claude.text("The bill is printed."),
+        claude.user("no, never keep amounts of money as floats in this project, always keep whole cents"),
+        claude.text("The amounts of money are whole cents now."),
+    ))  # fmt: skip
+    ask("distil")
+    rows = ask("search", "--all-projects", "--explain", "how do we keep amounts of money")["results"]
+    [taught] = [row for row in rows if row.get("memories")]
+    assert taught["explain"]["adjustments"]["memory"] > 1
+    assert [row for row in rows if "tax" in row["excerpt"] and "memory" not in row["explain"]["adjustments"]]

@@ -11,7 +11,7 @@ from howcome.domain.text import best_passage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from howcome.domain.stored import Filter, StoredEvent
     from howcome.retrieve.situation import Ranked, Situation
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 ROW_CHARS, SENTENCE_CHARS, PROMPT_CHARS = 320, 240, 100
 """Of an exchange that answers, 320 characters of its sentences hold the words that answer in .65 to .85 of 40 questions
 (each project, each way of asking), 240 in .47 to .70, 160 in .30 to .60 (docs/evaluation.md, "Rows")."""
+
+WIDE_ROWS, WIDE_ROW_CHARS = 3, 640
+"""The first rows are the ones that somebody reads. Of the exchange that answers, 640 characters hold the words that
+answer in .81 and .86 of 101 and 206 questions and topics of the two projects, 320 in .76 and .77 (docs/evaluation.md).
+"""
 
 TURNS, READ_TURNS = 60, 12
 """Of an exchange the last so many turns of the agent are looked at, and those read that hold most of the question."""
@@ -41,9 +46,10 @@ class Exchanges:
         self._store, self._situation = store, situation
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
         self._phrases = phrases_in(situation.asked)
+        self._sentences_of: dict[int, list[str]] = {}
 
     def answers(self, ranked: Sequence[Ranked], limit: int) -> list[Found]:
-        """The best answers, best first, at most so many."""
+        """The best answers, best first: at most so many, and where they are exchanges READ_AHEAD more."""
         by_session = self._situation.group_by_session
         firsts: dict[int, Ranked] = {}
         for item in ranked:
@@ -54,7 +60,13 @@ class Exchanges:
                 break
             row = self._row(item)
             found += [row] if row is not None else []
-        return found if by_session else sorted(found, key=lambda row: -row.score)[:limit]
+        return found if by_session else sorted(found, key=lambda row: -row.score)
+
+    def widen(self, found: Iterable[Found]) -> None:
+        """Lets rows show more of their exchanges."""
+        for row in found:
+            if row.exchange in self._sentences_of:
+                row.passage = filled(self._sentences_of[row.exchange], WIDE_ROW_CHARS, SENTENCE_CHARS)
 
     def _row(self, item: Ranked) -> Found | None:
         """An exchange as a row; None where nothing of it is wanted, or a quoted phrase is not there."""
@@ -63,7 +75,8 @@ class Exchanges:
             return None
         told = self._told(turns)
         event = told[0][0]
-        text = filled([sentence for _, sentence in told], ROW_CHARS, SENTENCE_CHARS)
+        said = self._sentences_of[item.candidate.exchange] = [sentence for _, sentence in told]
+        text = filled(said, ROW_CHARS, SENTENCE_CHARS)
         factor = 1.0
         if not self._situation.group_by_session:
             factor = (1 + ANSWER_WEIGHT * share_of(text.lower(), self._weights)) / (1 + ANSWER_WEIGHT)

@@ -9,7 +9,7 @@ from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.stored import Filter, Found
 from howcome.domain.text import best_passage
 from howcome.errors import UsageError
-from howcome.retrieve.exchanges import ROW_CHARS, Exchanges
+from howcome.retrieve.exchanges import ROW_CHARS, WIDE_ROWS, Exchanges
 from howcome.retrieve.memories import (
     DISTILLED_WORTH,
     TIER,
@@ -27,7 +27,7 @@ from howcome.retrieve.sureness import is_answered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from howcome.domain.stored import Scope
     from howcome.retrieve.memories import RankedMemory
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 OVERFETCH, QUOTED_OVERFETCH = 5, 20
 """Rows asked for an answer: an exchange has several, and not everyone that holds the words of a phrase holds it."""
+
+LIFT, LIFTING = 0.25, 10
+"""What the value of a memory adds to the score of the exchange that it was learnt from, and how many memories are asked
+for it. At .25 no kind of question loses, in neither project, by words or with MiniLM; at .5 and above the Go tool's
+topics have the answer in the first row less often (docs/evaluation.md, "Rows")."""
 
 MAX_CONCEPTS = 8
 TYPES = (*events.SEARCHED_KINDS, events.RATIONALE, *memories.TYPES)
@@ -126,18 +131,23 @@ def answer(
     groups = [store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in(text))]
     required = [group for group in groups if group]
     now_ms, limit = question.before_ms or now_ms, question.limit
-    found: list[Found] = []
+    exchanges, found = Exchanges(store, situation), list[Found]()
     if wanted.sessions != () and (not question.types or wanted.kinds):
-        found += _events(store, searcher, situation, question, limit=limit, now_ms=now_ms, required=required)
+        found += _events(store, searcher, exchanges, situation, question, now_ms=now_ms, required=required)
     if events.RATIONALE in question.types and wanted.sessions != ():
         found += rationale_answers(store, searcher, situation, limit=limit, now_ms=now_ms, required=required)
     if not question.by_session and question.session is None and wanted.memory_types != []:
-        kept = search_memories(store, situation, limit=limit, now_ms=now_ms, required=required, vectors=vectors)
-        found = _memories(store, situation, limit, kept, found) + found  # first where both score the same
+        most = max(limit, LIFTING)
+        kept = search_memories(store, situation, limit=most, now_ms=now_ms, required=required, vectors=vectors)
+        taught = {item.memory.id: set(_taught_by(store, item)) for item in kept} if found else {}
+        found = _lifted(found, kept, taught)[:limit]
+        found = _memories(store, situation, limit, kept, found, taught) + found  # first where both score the same
     is_judged = not (question.by_row or question.by_session or required)  # who ranks sessions wants them ranked
     if is_judged and not is_answered(store, situation, found, vectors, now_ms):
         return []
     found = sorted(found, key=lambda item: -item.score)[:limit]
+    if not question.by_session:
+        exchanges.widen(found[:WIDE_ROWS])
     if question.explained:
         from howcome.retrieve.explain import explain
 
@@ -152,18 +162,19 @@ def _several(concepts: Sequence[str]) -> Sequence[str]:
 def _events(
     store: Store,
     searcher: Searcher,
+    exchanges: Exchanges,
     situation: Situation,
     question: Question,
     *,
-    limit: int,
     now_ms: int,
     required: Sequence[Sequence[str]],
 ) -> list[Found]:
     """What was said and done that answers: one row an exchange or a session, or each row by itself."""
+    limit = question.limit
     more = QUOTED_OVERFETCH if phrases_in(situation.asked) else 1 if question.by_session else OVERFETCH
     ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
     if not question.by_row:
-        return Exchanges(store, situation).answers(ranked, limit)
+        return exchanges.answers(ranked, limit)
     told = store.log.turns(item.candidate.row for item in ranked[:limit])
     return [
         Found(item.score, item.tiers, event.excerpt, event=event, strength=item.strength)
@@ -203,8 +214,23 @@ def _filter(store: Store, question: Question) -> Filter:
     )
 
 
+def _lifted(found: Sequence[Found], ranked: Sequence[RankedMemory], taught: Mapping[str, set[int]]) -> list[Found]:
+    """Exchanges, best first, when each counts more for the best memory that was learnt from it."""
+    rows = {row.exchange: row for row in found if row.exchange}
+    for item in ranked:
+        for row in filter(None, [rows.pop(exchange, None) for exchange in taught.get(item.memory.id, ())]):
+            factor = 1 + LIFT * item.value
+            row.score, row.adjustments = min(1.0, row.score * factor), {**row.adjustments, "memory": factor}
+    return sorted(found, key=lambda row: -row.score)
+
+
 def _memories(
-    store: Store, situation: Situation, limit: int, ranked: Sequence[RankedMemory], events_found: Sequence[Found]
+    store: Store,
+    situation: Situation,
+    limit: int,
+    ranked: Sequence[RankedMemory],
+    events_found: Sequence[Found],
+    taught: Mapping[str, set[int]],
 ) -> list[Found]:
     """Memories beside events, few enough to leave room for these.
 
@@ -217,8 +243,7 @@ def _memories(
     apart: list[RankedMemory] = []
     weights = {term: situation.weights.windows[term] for term in situation.terms}
     for item in ranked:
-        taught = set(_taught_by(store, item)) if events_found else set()
-        row = next((row for row in events_found if row.exchange in taught), None)
+        row = next((row for row in events_found if row.exchange in taught.get(item.memory.id, ())), None)
         if row is not None:
             row.memories.append(item.memory.id)
         if row is None or share_of(item.memory.text.lower(), weights) > share_of(row.passage.lower(), weights):
