@@ -74,6 +74,10 @@ _INJECT = (
 FUSIONS = ("weighted", "rrf", "union", "intersection")
 _FUSION = "How a search makes one order of what several ways found: `weighted`, `rrf`, `union`, `intersection`."
 _WEIGHT = "What {} counts in a search whose other tiers are not sure: 0 (never asked) to 1."
+_PREFIX = (
+    "What `http` and `fastembed` are given before each {}: a text, `none`, or `auto` (what the model's authors say,"
+    " where that is known)."
+)
 
 FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
@@ -97,6 +101,8 @@ FIELDS = (
     Field("embedding_model", "", "The model: its name at the endpoint, in fastembed, or in `howcome model show`."),
     Field("embedding_url", "", "The endpoint of `http`: `…/v1/embeddings` (as OpenAI's) or `…/api/embed` (Ollama's)."),
     Field("embedding_key_env", "", "The environment variable that holds the endpoint's key."),
+    Field("embedding_question_prefix", "auto", _PREFIX.format("question")),
+    Field("embedding_passage_prefix", "auto", _PREFIX.format("passage")),
     Field("embedding_weights", "", "A folder with weights of your own for `minilm`."),
     Field("distiller", "rules", _DISTILLER, choices=DISTILLERS),
     Field("sources_off", (), _SOURCES_OFF, choices=SOURCES_OFF),
@@ -141,6 +147,8 @@ class Settings:
     embedding_model: str
     embedding_url: str
     embedding_key_env: str
+    embedding_question_prefix: str
+    embedding_passage_prefix: str
     embedding_weights: str
     distiller: str
     sources_off: tuple[str, ...]

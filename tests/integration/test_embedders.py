@@ -15,6 +15,8 @@ import pytest
 from tests import bert
 from tests.builders import Claude, write
 from tests.cost import costs_less, cpu_s
+from tests.endpoint import Embeddings
+from tests.endpoint import running as endpoint
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
 from howcome.doctor.base import Machine
@@ -311,3 +313,23 @@ def test_everything_is_embedded_on_demand(home_with_model: Path, tmp_path: Path)
     refused = run("model", "embed", before=("env", "HOWCOME_EMBEDDING=off"))
     assert refused.returncode == 1
     assert "nothing embeds here" in refused.stderr
+
+
+def test_an_endpoint_is_told_what_is_a_question(
+    store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what its model was trained with: each stored text has the one prefix, a search has the other."""
+    assert store_folder
+    with endpoint(Embeddings()) as server:
+        for name, value in {"": "http", "_MODEL": "nomic-embed-text", "_URL": server.url()}.items():
+            monkeypatch.setenv(f"HOWCOME_EMBEDDING{name}", value)
+        ask("import", write(tmp_path / "past.jsonl", *Claude("earlier").conversation(2)))
+        ask("remember", "the quay is closed in winter")
+        ask("model", "embed")
+        stored = [text for asked in server.asked for text in asked["input"] if text != "howcome"]
+        server.asked.clear()
+        ask("search", "which quay is closed?")
+        [[question]] = [asked["input"] for asked in server.asked if asked["input"] != ["howcome"]]
+    assert len(stored) > 2
+    assert all(text.startswith("search_document: ") for text in stored)
+    assert question == "search_query: which quay is closed?"

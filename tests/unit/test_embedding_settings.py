@@ -18,10 +18,11 @@ from tests.hashing import HashingEmbedder
 from howcome.clients.projects import REPOSITORY_FILE
 from howcome.errors import ProviderError, SettingsError
 from howcome.providers import minilm_places
-from howcome.providers.embed import embedding_status, open_embedder
+from howcome.providers.embed import embedding_status, model_name, open_embedder
 from howcome.providers.minilm_cache import build, built_models
 from howcome.providers.minilm_places import MODEL_NAME, PACKAGE
 from howcome.providers.minilm_weights import Weights
+from howcome.providers.prefixes import prefixes
 from howcome.settings import EMBEDDERS, FIELDS, Settings, read_settings
 
 
@@ -249,7 +250,7 @@ sys.meta_path[:] = [Hide(finder) for finder in sys.meta_path]
 
 ASK = """
 import sys
-from howcome.providers.embed import embedding_status, open_embedder
+from howcome.providers.embed import embedding_status, model_name, open_embedder
 from howcome.settings import read_settings
 settings = read_settings({"HOWCOME_HOME": sys.argv[1], "HOWCOME_EMBEDDING": sys.argv[2]})
 opened = open_embedder(settings)
@@ -300,3 +301,34 @@ def test_what_only_building_needs_is_missed_only_then(source: Path, tmp_path: Pa
     card.write_text(card.read_text().replace(model.name, MODEL_NAME))
     answer = asked(tmp_path, "auto", "safetensors", "onnx")
     assert (answer["name"], answer["state"]) == (MODEL_NAME, "ready")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "question", "passage"),
+    [
+        ({"is_": "http", "model": "nomic-embed-text:latest"}, "search_query: ", "search_document: "),
+        ({"is_": "fastembed", "model": "intfloat/multilingual-e5-small"}, "query: ", "passage: "),
+        ({"is_": "fastembed"}, "Represent this sentence for searching relevant passages: ", ""),
+        ({"is_": "http", "model": "intfloat/e5-mistral-7b-instruct"}, "", ""),
+        ({"is_": "http", "model": "my-own"}, "", ""),
+        ({"is_": "http", "model": "my-own", "question_prefix": " ask:", "passage_prefix": "none"}, "ask: ", ""),
+        ({"is_": "http", "model": "nomic-embed-text", "question_prefix": "none"}, "", "search_document: "),
+        ({"is_": "auto", "question_prefix": "ask:"}, "", ""),
+    ],
+)  # fmt: skip
+def test_a_model_gets_the_prefixes_that_it_was_trained_with(
+    chosen: dict[str, str], question: str, passage: str, tmp_path: Path
+) -> None:
+    """Those of the settings where they name any; the local model has none."""
+    assert prefixes(settings_of(tmp_path, **chosen)) == (question, passage)
+
+
+def test_vectors_of_passages_with_another_prefix_are_other_vectors(tmp_path: Path) -> None:
+    """They have another name, so they are made anew; the question's prefix changes nothing that is stored."""
+    chosen = {"is_": "http", "model": "m", "url": "http://127.0.0.1:9/v1"}
+    same = [chosen, chosen | {"question_prefix": "ask:"}]
+    others = [chosen | {"passage_prefix": "said:"}, chosen | {"passage_prefix": "told:"}]
+    names = [opened.name for each in (*same, *others) if (opened := open_embedder(settings_of(tmp_path, **each)))]
+    assert names[0] == names[1] == "http-m"
+    assert len(set(names)) == 3
+    assert names == [model_name(settings_of(tmp_path, **each)) for each in (*same, *others)]

@@ -126,12 +126,13 @@ class Indexing:
         from howcome.index.vector_writer import VectorWriter
         from howcome.ingest.embedding import embed_new_memories, embed_new_turns
 
+        prefix = models.passage_prefix
         with VectorWriter(models.vector_index) as writer:
             if not writer.is_open:
                 return None
-            added = embed_new_turns(self._store, models.embedder, writer, deadline, on_progress)
+            added = embed_new_turns(self._store, models.embedder, writer, deadline, on_progress, prefix)
             if deadline is None or not added:
-                added += embed_new_memories(self._store, models.embedder, deadline)
+                added += embed_new_memories(self._store, models.embedder, deadline, prefix)
         vectors.refresh()
         return added
 

@@ -65,7 +65,7 @@ class Models:
                 folder, name = os.path.join(self._settings.home, "index"), self.redact(self.embedder.name)
                 self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
                 self._vectors = EmbeddedTurns(
-                    self.embedder, self.vector_index, self._redact_for_embedder, self._store.memory_search
+                    self.embedder, self.vector_index, self._as_question, self._store.memory_search
                 )
         return self._vectors
 
@@ -75,6 +75,23 @@ class Models:
 
     def _redact_for_embedder(self, text: str) -> str:
         return self.redact(text) if self._settings.embedding == "http" else text
+
+    def _as_question(self, text: str) -> str:
+        return self._prefixes[0] + self._redact_for_embedder(text)
+
+    @property
+    def passage_prefix(self) -> str:
+        """What the embedder is given before each text that is stored."""
+        return self._prefixes[1]
+
+    @property
+    def _prefixes(self) -> tuple[str, str]:
+        from howcome.providers.prefixes import prefixes
+
+        return prefixes(self._settings)
+
+    def _as_passage(self, text: str) -> str:
+        return self.passage_prefix + self._redact_for_embedder(text)
 
     def meaning(self) -> Meaning | None:
         """What tells which memories are near; None where no embedder is ready."""
@@ -86,7 +103,7 @@ class Models:
             is_ready = False
         if not is_ready or self.embedder is None:
             return None
-        return Meaning(self._store, self.embedder, now_ms, self._redact_for_embedder)
+        return Meaning(self._store, self.embedder, now_ms, self._as_passage)
 
     def pause_of(self, known_as: str) -> tuple[int, str] | None:
         """Until when (UTC ms) what failed is left alone, and why; None when it is not."""

@@ -31,16 +31,17 @@ def embed_new_turns(
     writer: VectorWriting,
     deadline: float | None = None,
     on_progress: Callable[[int], None] | None = None,
+    prefix: str = "",
 ) -> int:
     """Writes vectors of the turns that are newer than the last one until there are none, or the deadline; how many.
 
-    What is written is committed now and then, and at the end.
+    What is written is committed now and then, and at the end. `prefix` is put before each text (`providers.prefixes`).
     """
     added, committed = 0, time.monotonic()
     # Asked before the turns: what comes between is not missed.
     last_row, newest = writer.last_row, store.log.last_position()
     while turns := store.log.turns_after(last_row, TURNS_A_PIECE):
-        writer.append(turns, _vectors(embedder, turns))
+        writer.append(turns, _vectors(embedder, turns, prefix))
         last_row, added = turns[-1].row, added + len(turns)
         if on_progress is not None:
             on_progress(len(turns))
@@ -56,11 +57,11 @@ def embed_new_turns(
     return added
 
 
-def embed_new_memories(store: Store, embedder: Embedder, deadline: float | None = None) -> int:
+def embed_new_memories(store: Store, embedder: Embedder, deadline: float | None = None, prefix: str = "") -> int:
     """Writes vectors of live memories that have none, until there are none or the deadline; how many."""
     added = 0
     while waiting := store.memory_vectors.without(embedder.name, MEMORIES_A_PIECE):
-        rows = embedder.embed(list(waiting.values()))
+        rows = embedder.embed([prefix + text for text in waiting.values()])
         made = {key: row.astype("float16").tobytes() for key, row in zip(waiting, rows, strict=True)}
         store.memory_vectors.keep(embedder.name, made)
         added += len(made)
@@ -69,10 +70,10 @@ def embed_new_memories(store: Store, embedder: Embedder, deadline: float | None 
     return added
 
 
-def _vectors(embedder: Embedder, turns: Sequence[Turn]) -> FloatMatrix:
+def _vectors(embedder: Embedder, turns: Sequence[Turn], prefix: str) -> FloatMatrix:
     """A vector a turn, with a little of the turn before it."""
     texts = list(dict.fromkeys(text for turn in turns for text in (turn.text, turn.before) if text is not None))
-    found = embedder.embed(texts)
+    found = embedder.embed([prefix + text for text in texts])
     place = {text: at for at, text in enumerate(texts)}
     vectors = found[[place[turn.text] for turn in turns]]
     for at, turn in enumerate(turns):

@@ -126,5 +126,5 @@ def _key(settings: Settings) -> tuple[str, ...]:
     variable = settings.embedding_key_env
     return (
         settings.home, settings.embedding, settings.embedding_model, settings.embedding_url, settings.embedding_weights,
-        variable, os.environ.get(variable, "") if variable else "",
+        settings.embedding_passage_prefix, variable, os.environ.get(variable, "") if variable else "",
     )  # fmt: skip

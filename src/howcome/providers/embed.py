@@ -6,6 +6,7 @@ import os
 
 from howcome.errors import ProviderError
 from howcome.providers.minilm_places import MODEL_NAME, model_folder, package_folder
+from howcome.providers.prefixes import prefixes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ def _fastembed(settings: Settings, threads: int) -> Embedder:
     from howcome.providers.embed_fastembed import FastembedEmbedder
 
     folder = os.path.join(settings.home, "models", "fastembed")
-    return FastembedEmbedder(settings.embedding_model, folder, threads)
+    embedder = FastembedEmbedder(settings.embedding_model, folder, threads)
+    embedder.name = model_name(settings)
+    return embedder
 
 
 def _http(settings: Settings, limit_s: float) -> Embedder:
@@ -143,7 +146,9 @@ def _http(settings: Settings, limit_s: float) -> Embedder:
     key = os.environ.get(variable, "").strip() if variable else ""
     if variable and not key:
         raise ProviderError(f"the variable {variable}, which embedding_key_env names, is not set here: export it")
-    return HttpEmbedder(settings.embedding_url, settings.embedding_model, key, limit_s)
+    embedder = HttpEmbedder(settings.embedding_url, settings.embedding_model, key, limit_s)
+    embedder.name = model_name(settings)
+    return embedder
 
 
 def embedding_status(settings: Settings) -> EmbeddingStatus:
@@ -207,4 +212,5 @@ def model_name(settings: Settings) -> str:
     from howcome.providers.base import safe_name
     from howcome.providers.embed_fastembed import DEFAULT_MODEL
 
-    return safe_name(chosen, settings.embedding_model or DEFAULT_MODEL)
+    # vectors of passages with another prefix are other vectors
+    return safe_name(chosen, f"{settings.embedding_model or DEFAULT_MODEL} {prefixes(settings)[1]}".strip())
