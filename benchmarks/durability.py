@@ -92,11 +92,11 @@ class Grown:
 def run_kills(bench: Bench) -> None:
     """Section `kills`."""
     grown, source = Grown(bench, "killed", 4), random.Random(f"{bench.options.seed} kills")
-    typical = {kind: _typical(bench, grown, kind) for kind in ("import", "Stop")}
+    typical = {kind: _typical(bench, grown, kind) for kind in ("import", "import with readers", "Stop")}
     killed = Counter[str]()
     with grown.growing(0.02):
         for turn in range(bench.options.kills):
-            kind = "import" if turn % 2 else "Stop"
+            kind = ("Stop", "import", "Stop", "import with readers")[turn % 4]
             process = _start(bench, grown, kind, source.randrange(len(grown.paths)))
             time.sleep(source.uniform(0, 1.3 * typical[kind]))
             process.send_signal(signal.SIGKILL)
@@ -120,8 +120,9 @@ def _typical(bench: Bench, grown: Grown, kind: str) -> float:
 
 
 def _start(bench: Bench, grown: Grown, kind: str, number: int) -> subprocess.Popen[bytes]:
-    if kind == "import":
-        command, payload = [*bench.command, "import", "--json", grown.folder], b""
+    if kind.startswith("import"):
+        jobs = "3" if kind != "import" else "1"
+        command, payload = [*bench.command, "import", "--json", "--jobs", jobs, grown.folder], b""
     else:
         hook = os.path.abspath(str(launch.__file__))
         command, payload = [sys.executable, "-I", "-S", "-E", hook, kind], grown.payload(kind, number).encode()

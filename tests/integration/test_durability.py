@@ -75,7 +75,8 @@ def test_kills_at_any_instant_lose_and_double_nothing(tmp_path: Path, store_fold
         claude = choice.choice(sessions)
         path = write(transcripts / f"{claude.session}.jsonl", *claude.conversation(250, f"kill{number}x"), append=True)
         is_hook = choice.random() < 0.4
-        words = [*HOOK, "Stop"] if is_hook else [*COMMAND, "import", str(transcripts), "--json"]
+        jobs = str(1 + number % 3)
+        words = [*HOOK, "Stop"] if is_hook else [*COMMAND, "import", str(transcripts), "--json", "--jobs", jobs]
         started = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+
 from howcome.app.clock import now_ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from howcome.app.indexing import Indexing
     from howcome.clients.discover import Found as Transcript
@@ -15,6 +19,10 @@ if TYPE_CHECKING:
     from howcome.ingest.spool import SpoolReport
     from howcome.settings import Settings
     from howcome.store.base import Store
+
+
+AHEAD_BYTES = 20_000_000
+MAX_JOBS = 4
 
 
 class Ingesting:
@@ -40,6 +48,38 @@ class Ingesting:
     ) -> FileReport:
         """Reads what is new in one transcript; what was read is made searchable now and then."""
         return self.ingester().ingest_file(found.path, found.client, deadline=deadline, on_progress=on_progress)
+
+    @contextlib.contextmanager
+    def ahead(self, found: Sequence[Transcript], jobs: int | None = None) -> Iterator[None]:
+        """While this is entered, other processes read ahead of who reads these files in their order.
+
+        `jobs` are all processes, this one among them; None: as many as the machine has cores, where it pays.
+        """
+        readers = (jobs or self._jobs_for(found)) - 1
+        if readers <= 0:
+            yield
+            return
+        from howcome.ingest.ahead import ReadAhead
+
+        ingester, command = self.ingester(), [sys.executable, "-P", "-m", "howcome.app.reader"]
+        with ReadAhead(found, command, readers, starts_over=ingester.starts_over) as ahead:
+            ingester.ahead = ahead.batches
+            try:
+                yield
+            finally:
+                ingester.ahead = None
+
+    def _jobs_for(self, found: Sequence[Transcript]) -> int:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if cores == 1 or sum(one.size_bytes for one in found) < AHEAD_BYTES:
+            return 1
+        known = {state.path: state for state in self._store.log.sources()}
+        unread = 0
+        for one in found:
+            state = known.get(one.path)
+            if state is None or (state.size_bytes, state.mtime_ns) != (one.size_bytes, one.mtime_ns):
+                unread += max(0, one.size_bytes - (state.offset if state else 0))
+        return min(cores, MAX_JOBS) if unread >= AHEAD_BYTES else 1
 
     def set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
         """Reads the records that were set aside (of some transcripts; None: of all) again; see `retry_set_aside`."""

@@ -40,6 +40,7 @@ those that were read anew; what is in a file that no reader knows is `unknown`, 
 @click.option("--agent", type=click.Choice(sorted(histories())), help="Take the files for this agent's.")
 @click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")
 @click.option("--again", is_flag=True, help="Read from the start what was read before; nothing is there twice.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="So many processes (else: one a core, where there is much).")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
 def import_(
@@ -48,6 +49,7 @@ def import_(
     *,
     retry_set_aside: bool,
     again: bool,
+    jobs: int | None,
     as_json: bool,
     yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
 ) -> None:
@@ -80,7 +82,7 @@ def import_(
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     retried = {found.path for found in transcripts} if paths else None
     finally_ = _retrying(retried) if retry_set_aside else None
-    report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again)
+    report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again, jobs=jobs)
     is_nothing = report["records"] == report["unknown"] + report["quarantined"] and (
         report["records"] or not transcripts
     )
@@ -130,6 +132,7 @@ def read_found(
     quiet: bool,
     finally_: Callable[[App, Report], None] | None = None,
     again: bool = False,
+    jobs: int | None = None,
 ) -> tuple[Report, list[str]]:
     """Reads transcripts with a progress bar (unless `quiet`), does what else is to be done, makes it searchable."""
     started = time.monotonic()
@@ -143,7 +146,7 @@ def read_found(
         app.ingest.ingester().ask_second_opinion(app.settings)
         app.ingest.ingester().starts_over = again
         try:
-            with app.ingest.ingester().in_bulk():
+            with app.ingest.ahead(transcripts, jobs), app.ingest.ingester().in_bulk():
                 reports = [_read_one(app, found, problems, bar) for found in transcripts]
             for found, report in zip(transcripts, reports, strict=True):
                 if report is None:

@@ -15,7 +15,7 @@ from howcome.domain.events import Event
 from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError
 from howcome.ingest.resuming import kept
-from howcome.ingest.writer import RecordWriter
+from howcome.ingest.writer import RecordWriter, Settle
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20
@@ -30,6 +30,20 @@ class FileReport:
         self.bytes_read = 0
         self.counts = dict.fromkeys(COUNTERS, 0)
         self.is_complete = False
+
+
+def settling(batch: Batch, report: FileReport, on_progress: Callable[[int], None] | None) -> Settle:
+    """Adds what became of a batch to a report, once it is committed."""
+    size = sum(record.size_bytes for record in batch.records)
+
+    def settle(counts: dict[str, int]) -> None:
+        for name, count in counts.items():
+            report.counts[name] += count
+        report.bytes_read += size
+        if on_progress is not None:
+            on_progress(size)
+
+    return settle
 
 
 class FilePass:
@@ -151,16 +165,7 @@ class FilePass:
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
         state.reader_state = kept(self._reader_state, self._writer.preparer().gate)
-        after, size = state.copy(), self._bytes
-
-        def settle(counts: dict[str, int]) -> None:
-            state.id = after.id
-            for name, count in counts.items():
-                self._report.counts[name] += count
-            self._report.bytes_read += size
-            if self._on_progress is not None:
-                self._on_progress(size)
-
-        batch = Batch(after, self._records, self.roots, self._writer.now_ms())
-        self._writer.write(batch, settle, again)
+        batch = Batch(state.copy(), self._records, self.roots, self._writer.now_ms())
+        self._writer.write(batch, settling(batch, self._report, self._on_progress), again)
+        state.id = batch.after.id
         self._records, self._bytes = [], 0

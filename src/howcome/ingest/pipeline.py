@@ -17,7 +17,7 @@ from howcome.clients.sources import Status, is_plain
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, TranscriptError
 from howcome.ingest.exclusion import Places
-from howcome.ingest.file_pass import FilePass, FileReport
+from howcome.ingest.file_pass import FilePass, FileReport, settling
 from howcome.ingest.identity import Identities
 from howcome.ingest.resuming import at_hand, position, remembered
 from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
@@ -34,6 +34,9 @@ MAX_RETRIES = 20
 
 class Ingester(RecordWriter):
     """Reads transcript files into one store; see `RecordWriter` for its arguments."""
+
+    ahead: Callable[[str], Iterator[tuple[Batch, bool]] | None] | None = None
+    """What other processes make of a file before its turn comes: see `ReadAhead.batches`."""
 
     def ingest_file(
         self,
@@ -138,6 +141,9 @@ class Ingester(RecordWriter):
         on_progress: Callable[[int], None] | None,
         status: Status | None = None,
     ) -> None:
+        if self.ahead is not None and (batches := self.ahead(path)) is not None:
+            self._commit_each(batches, path, client, report, on_progress)
+            return
         is_session, status = status is not None, status or history_of(client).status(path)
         state = self._known(path, client)
         if state is not None and self._is_read(state, status):
@@ -165,6 +171,30 @@ class Ingester(RecordWriter):
             work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
         report.is_complete = True
 
+    def _commit_each(
+        self,
+        batches: Iterator[tuple[Batch, bool]],
+        path: str,
+        client: str,
+        report: FileReport,
+        on_progress: Callable[[int], None] | None,
+    ) -> None:
+        """What another process makes of a file, with what needs a write or comes of one."""
+        source_id: int | None = None
+        for batch, may_wait in batches:
+            batch.after.id = batch.after.id or source_id
+            for cwd in batch.roots:
+                self.root_of(cwd)
+            again = (lambda: self.ingest_file(path, client, report=report)) if may_wait else None
+            try:
+                self.write(batch, settling(batch, report, on_progress), again)
+            except CursorMovedError:
+                for _ in batches:  # all that follows comes too late as well
+                    pass
+                raise
+            source_id = batch.after.id
+        report.is_complete = True
+
     def _add(self, work: FilePass, line: Line, deadline: float | None, *, is_whole: bool = True) -> bool:
         """One line to what is to be committed; False when the pass has to stop, because its time is over.
 
@@ -177,7 +207,7 @@ class Ingester(RecordWriter):
             self.commit_held()
             if self._is_ended_then and time.monotonic() > (deadline or 0) - LEAST_S:
                 return False
-            trial = Trial(self._store, work.state, line.start, self.now_ms())
+            trial = Trial(self._store, work.state, line.start, self.now_ms(), commits=self.commits)
             if trial.is_hopeless():
                 work.set_aside(line)
                 return True

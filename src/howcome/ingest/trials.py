@@ -28,11 +28,11 @@ _under_way: set[tuple[str, int, int]] = set()
 class Trial:
     """One try at one record, as a context: an error leaves the note behind, an interrupt takes it back.
 
-    The note of a record that was read goes with the commit of its rows.
+    The note of a record that was read goes with the commit of its rows, or at once when somebody else commits them.
     """
 
-    def __init__(self, store: Store, state: SourceState, offset: int, now_ms: int) -> None:
-        self._store, self._now_ms = store, now_ms
+    def __init__(self, store: Store, state: SourceState, offset: int, now_ms: int, *, commits: bool = True) -> None:
+        self._store, self._now_ms, self._commits = store, now_ms, commits
         self._record = state.path, state.generation, offset
 
     def is_hopeless(self) -> bool:
@@ -65,5 +65,5 @@ class Trial:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
         _under_way.discard(self._record)
-        if kind is not None and not issubclass(kind, Exception):
+        if not self._commits if kind is None else not issubclass(kind, Exception):
             self._store.quarantine.end_trial(*self._record)

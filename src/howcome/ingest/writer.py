@@ -20,6 +20,7 @@ from howcome.settings import Settings
 from howcome.store.base import Store
 
 Settle = Callable[[dict[str, int]], None]
+Again = Callable[[], object]
 OnRows = Callable[[dict[int, str]], None]
 
 HELD_BATCHES = 256
@@ -35,10 +36,10 @@ class HeldBatches:
 
     def __init__(self, store: Store, on_rows: OnRows) -> None:
         self._store, self._on_rows = store, on_rows
-        self._held: list[tuple[Batch, Settle, Callable[[], object]]] = []
+        self._held: list[tuple[Batch, Settle, Again]] = []
         self._records = self._bytes = 0
 
-    def add(self, batch: Batch, settle: Settle, again: Callable[[], object]) -> None:
+    def add(self, batch: Batch, settle: Settle, again: Again) -> None:
         """Holds a batch.
 
         Args:
@@ -82,6 +83,9 @@ class RecordWriter:
         meet: Called with the root of a repository before anything of it is stored, where there is time for that.
     """
 
+    commits = True
+    """Whether what is written is committed here; else it is sent to who does."""
+
     def __init__(
         self,
         store: Store,
@@ -106,9 +110,10 @@ class RecordWriter:
         if self._held is not None:
             self._held.commit()
 
-    def write(self, batch: Batch, settle: Callable[[dict[str, int]], None], again: Callable[[], object] | None) -> None:
+    def write(self, batch: Batch, settle: Settle, again: Again | None) -> None:
         """Commits a batch and tells what was counted: now, or with others where its source can be read `again`."""
         if self._held is not None and again is not None:
+            self._gate_roots(batch)
             self._held.add(batch, settle, again)
             return
         self.commit_held()
@@ -136,12 +141,16 @@ class RecordWriter:
         return decode_record(data, self._decoders[client])
 
     def store_batch(self, batch: Batch) -> dict[str, int]:
-        """Commits a batch, its folders as its events name them; hands the new rows on to the index."""
-        gated = self.preparer().gate.text
-        batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
+        """Commits a batch; hands the new rows on to the index."""
+        self._gate_roots(batch)
         counts, new_rows = self._store.log.append(batch)
         self._hand_on(new_rows)
         return counts
+
+    def _gate_roots(self, batch: Batch) -> None:
+        """Names the folders of a batch as its events do."""
+        gated = self.preparer().gate.text
+        batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
 
     def _hand_on(self, new_rows: dict[int, str]) -> None:
         if self._on_rows is not None and new_rows:

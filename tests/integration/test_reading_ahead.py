@@ -1,0 +1,210 @@
+"""Several processes read, one commits: the store is the same as after reading alone, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import Claude, write
+from tests.checks import assert_accounted, assert_indexed, keys
+from tests.processes import COMMAND, ask
+
+from howcome.domain.sources import SET_ASIDE
+from howcome.ingest.trials import COSTLY_BYTES
+from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
+
+COSTLY = "word " * (COSTLY_BYTES // 5)
+CLOCKS = {"meta": {"created_ms"}, "projects": {"created_ms"}, "sources": {"read_ms"}, "marks": {"mark"},
+          "quarantine": {"seen_ms"}}  # fmt: skip
+"""What is another in every store: columns by their tables (of `meta` a row)."""
+
+DYING = """
+import os, pathlib, signal
+from howcome.ingest.ahead import SendingIngester
+from howcome.ingest.prepare import Preparer
+kept = Preparer.prepare
+def prepare(self, event, order_ms):
+    pathlib.Path(os.environ["BEGUN"]).touch()
+    if "deadly" in event.text:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return kept(self, event, order_ms)
+Preparer.prepare = prepare
+from howcome.app.reader import main
+main()
+"""
+
+
+def transcripts(folder: Path, count: int = 12, *, big: bool = True) -> list[Path]:
+    """Sessions of some size in several folders; a fork, a costly record, a broken and an unfinished line."""
+    found = []
+    for number in range(count):
+        claude = Claude(f"session-{number}", f"/gone/harbour{number % 3}")
+        records = claude.conversation(40 + 7 * number, f"berth{number}x")
+        if big and number % 4 == 1:
+            records += [claude.user(f"{subject} {COSTLY}") for subject in ("ebb", "flow", "tide") * 2]
+        found.append(write(folder / f"{number}.jsonl", *records, b"{broken\n", b'{"type":"user"'))
+        os.utime(found[-1], (1_790_000_000 + number,) * 2)
+    first = Claude("session-0", "/gone/harbour0")
+    fork = [record | {"sessionId": "fork"} for record in first.conversation(40, "berth0x")]
+    found.append(write(folder / "fork.jsonl", *fork, Claude("fork", start=900).user("and on from here")))
+    return found
+
+
+def all_rows(folder: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Everything in the database of a store, but for clocks and what is drawn by lot."""
+    store = SqliteStore(str(folder))
+    tables = [name for (name,) in store.connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    rows = {}
+    for table in tables:
+        names = [row[1] for row in store.connection.execute(f"PRAGMA table_info({table})")]
+        kept = ", ".join(f'"{name}"' for name in names if name not in CLOCKS.get(table, ()))
+        rows[table] = list(store.connection.execute(f"SELECT {kept} FROM {table}"))  # noqa: S608 - names of the schema
+    store.close()
+    rows["meta"] = [row for row in rows["meta"] if row[0] not in CLOCKS["meta"]]
+    return rows
+
+
+def store_with_key(folder: Path) -> Path:
+    """A new store, with the same key as every other one."""
+    store = SqliteStore(str(folder))
+    store.connection.execute("UPDATE meta SET value = ? WHERE name = 'key'", (b"k" * 32,))
+    store.close()
+    return folder
+
+
+def import_into(folder: Path, *words: str | Path) -> dict[str, Any]:
+    """What `howcome import` reports, and what it says beside it."""
+    done = subprocess.run(
+        [*COMMAND, "import", "--json", *map(str, words)], env={**os.environ, "HOWCOME_HOME": str(folder)},
+        capture_output=True, check=False,
+    )  # fmt: skip
+    from json import loads
+
+    return {**loads(done.stdout), "stderr": done.stderr.decode(), "code": done.returncode}
+
+
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_the_store_is_the_same_as_of_one_process(jobs: str, tmp_path: Path) -> None:
+    """Every row with its number, in every table; a second import finds nothing new; nobody is left."""
+    folder = tmp_path / "transcripts"
+    transcripts(folder)
+    one, many = (store_with_key(tmp_path / name) for name in ("one", "many"))
+    reports = [import_into(one, "--jobs", "1", folder), import_into(many, "--jobs", jobs, folder)]
+    for report in reports:
+        assert (report.pop("code"), report.pop("stderr")) == (0, "")
+        del report["seconds"]
+    assert reports[0] == reports[1]
+    assert reports[1]["duplicate"] > 0
+    assert reports[1]["quarantined"] > 0
+    rows = all_rows(one)
+    assert len(rows["events"]) == reports[0]["accepted"]
+    assert all_rows(many) == rows
+    assert import_into(many, "--jobs", jobs, folder)["bytes"] == 0
+    again = import_into(many, "--jobs", jobs, "--again", folder)
+    assert (again["accepted"], again["duplicate"]) == (0, reports[0]["accepted"] + reports[0]["duplicate"])
+    store = SqliteStore(str(many))
+    assert_accounted(store)
+    assert_indexed(store)
+    store.close()
+
+
+def read_ahead(home: Path, found: list[Path], script: str) -> list[str]:
+    """Reads files with readers that run a script; the problems."""
+    import sys
+
+    from howcome.app import open_app
+    from howcome.clients.discover import entries
+    from howcome.errors import TranscriptError
+    from howcome.ingest.ahead import ReadAhead
+
+    problems = []
+    with open_app(read_settings({"HOWCOME_HOME": str(home)})) as app:
+        ingester, listed = app.ingest.ingester(), [one for path in found for one in entries(str(path), "claude-code")]
+        with ReadAhead(listed, [sys.executable, "-c", script], 1, starts_over=False) as ahead, ingester.in_bulk():
+            while not os.path.exists(os.environ["BEGUN"]):  # who has not begun is not waited for
+                time.sleep(0.01)
+            ingester.ahead = ahead.batches
+            for one in listed:
+                try:
+                    app.ingest.file(one)
+                except TranscriptError as error:
+                    problems.append(str(error))
+        ingester.ahead = None
+        app.index.finish()
+    return problems
+
+
+@pytest.mark.parametrize("costly", [True, False])
+def test_a_reader_that_dies_takes_one_file_with_it(
+    costly: bool, tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and its first part is there; the others are read; the next import reads on, but not in it again."""
+    monkeypatch.setenv("HOWCOME_HOME", str(store_folder))
+    monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
+    folder = tmp_path / "transcripts"
+    found = transcripts(folder, 5, big=False)
+    claude = Claude("deadly")
+    before = claude.conversation(1500)
+    deadly = write(tmp_path / "deadly.jsonl", *before, claude.user("deadly " + (COSTLY if costly else "")))
+    problems = read_ahead(store_folder, [*found[:2], deadly, *found[2:]], DYING)
+    assert len(problems) == 1
+    assert str(deadly) in problems[0]
+    report = ask("import", "--jobs", "1", folder)
+    assert report["bytes"] == 0
+    report = ask("import", "--jobs", "1", deadly)
+    assert (0 < report["accepted"] < len(before), report["quarantined"]) == (not costly, costly)
+    store = SqliteStore(str(store_folder))
+    assert store.quarantine.reasons() == {"not-json": 5, "torn": 5, **({SET_ASIDE: 1} if costly else {})}
+    assert_accounted(store)
+    store.close()
+
+
+def readers() -> list[int]:
+    """The readers that are there."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"howcome.app.reader" in words:
+            found.append(int(pid))
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked for there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_who_ends_the_import_leaves_no_reader(number: int, tmp_path: Path, store_folder: Path) -> None:
+    """An interrupt, or a kill of the one process that commits: the readers end, and the next import misses nothing."""
+    folder = tmp_path / "transcripts"
+    transcripts(folder, 12)
+    others = set(readers())
+    words = [*COMMAND, "import", "--json", "--jobs", "3", str(folder)]
+    started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 30
+    while not (set(readers()) - others) and time.monotonic() < end and started.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    started.send_signal(number)
+    assert started.wait(30) != 0
+    while (left := set(readers()) - others) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left
+    ask("import", "--retry-set-aside", folder)  # who was killed may have been at a costly record itself
+    fresh = tmp_path / "fresh"
+    store = SqliteStore(str(store_folder))
+    other = SqliteStore(str(fresh))
+    other.connection.execute("UPDATE meta SET value = ? WHERE name = 'key'", (store.meta("key"),))
+    other.close()
+    import_into(fresh, "--jobs", "1", folder)
+    other = SqliteStore(str(fresh))
+    assert keys(store) == keys(other)
+    assert_accounted(store)
+    store.close()
+    other.close()
