@@ -33,15 +33,16 @@ _ATTACHMENTS = ("environment", "skill_listing", "session_context", "todo_reminde
 class Session:
     """One invented session: lines of its transcript, one exchange at a time.
 
-    `events` counts what a reader must find in the lines handed out so far.
+    `events` counts what a reader must find in the lines handed out so far. A dense one has no second copies of results.
     """
 
-    def __init__(self, seed: str, *, cwd: str = ROOT, agent: str | None = None, session_id: str | None = None) -> None:
+    def __init__(self, seed: str, *, cwd: str = ROOT, agent: str | None = None, session_id: str | None = None,
+                 dense: bool = False) -> None:  # fmt: skip
         self.words = Vocabulary(seed)
         self.random = random.Random(f"{seed} records")
         self.id = session_id or self._uuid()
         self.events = 0
-        self._cwd, self._agent = cwd, agent
+        self._cwd, self._agent, self._dense = cwd, agent, dense
         self._parent: str | None = None
         self._clock = _START + timedelta(seconds=self.random.randrange(5_000_000))
 
@@ -87,7 +88,7 @@ class Session:
             "content": "Exit code 1\n" + text if failed else text,
             "is_error": failed,
         }
-        yield self._user([block], toolUseResult=result)
+        yield self._user([block], **({} if self._dense else {"toolUseResult": result}))
 
     def _tool(self, tool: str, path: str) -> _Traffic:
         return {"Bash": self._bash, "Read": self._read, "Edit": self._edit, "Grep": self._grep}[tool](path)
@@ -149,14 +150,14 @@ class Session:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def invent(folder: str, *, megabytes: float, sessions: int, seed: int) -> list[str]:
+def invent(folder: str, *, megabytes: float, sessions: int, seed: int, dense: bool = False) -> list[str]:
     """Writes a corpus below `folder` and returns its files; sizes differ as those of real sessions do."""
     os.makedirs(folder, exist_ok=True)
     source = random.Random(f"{seed} sizes")
     shares = [source.lognormvariate(0, 0.9) for _ in range(sessions)]
     paths = []
     for number, share in enumerate(shares):
-        session = Session(f"{seed} {number}")
+        session = Session(f"{seed} {number}", dense=dense)
         paths.append(os.path.join(folder, f"{session.id}.jsonl"))
         with open(paths[-1], "wb") as stream:
             stream.writelines(session.lines(int(megabytes * 1e6 * share / sum(shares))))

@@ -8,14 +8,18 @@ import shutil
 from typing import TYPE_CHECKING
 
 import corpus
-from timing import measure
+from howcome.clients.discover import named_transcripts
+from timing import measure, middle
 
 if TYPE_CHECKING:
     from bench import Bench
+    from timing import Cost
 
 MB_A_SECOND = 32
 MEMORY_MB = 300
 LONG_LINE_BYTES = 100_000_000
+JOBS = (1, 2, 4)
+JOBS_TURNS = 3
 
 
 def run(bench: Bench) -> None:
@@ -43,6 +47,29 @@ def run(bench: Bench) -> None:
     again, second = bench.import_(home, bench.source, core=bench.core)
     figure("second import: events added", second["accepted"], most=0)
     figure("second import: time, share of the first", 100 * again.seconds / cost.seconds, "%")
+
+
+def run_jobs(bench: Bench) -> None:
+    """Section `jobs`: in turns, because what else the machine does differs from minute to minute."""
+    folder = os.path.join(bench.root, "dense")
+    options = bench.options
+    corpus.invent(folder, megabytes=options.megabytes, sessions=options.sessions, seed=options.seed, dense=True)
+    given = {"given": os.path.abspath(options.data)} if options.data else {}
+    for name, source in {"dense": folder, **given}.items():
+        costs: dict[int, list[Cost]] = {jobs: [] for jobs in JOBS}
+        size = corpus.unpacked_bytes([found.path for found in named_transcripts([source])]) / 1e6
+        for turn in range(JOBS_TURNS):
+            for jobs, measured in costs.items():
+                home = os.path.join(bench.root, f"jobs-{name}-{jobs}-{turn}")
+                measured.append(bench.import_(home, "--jobs", str(jobs), source)[0])
+                shutil.rmtree(home)
+        for jobs, measured in costs.items():
+            what = f"{name}, {size:.0f} MB, {jobs} process{'es' * (jobs > 1)}"
+            fastest = min(cost.seconds for cost in measured)
+            note = f"(best of {JOBS_TURNS}: {size / fastest:.1f})"
+            bench.report.figure(what, size / middle([cost.seconds for cost in measured]), "MB/s", note=note)
+            cpu = middle([cost.cpu for cost in measured])
+            bench.report.figure(f"{what}: a processor second", size / cpu, "MB")
 
 
 def run_memory(bench: Bench) -> None:

@@ -9,6 +9,7 @@
 | section | what is measured |
 |---|---|
 | import  | `howcome import` as a process on one core: MB/s of unpacked input, memory, size of the store, accounts |
+| jobs    | `howcome import --jobs 1`, 2 and 4: MB/s of the clock and of the processors, dense and given transcripts |
 | bulk    | peak memory of importing one transcript of 500 MB; files a second of importing 20,000 small ones |
 | distil  | `howcome distil` by rules as a process: processor time as a share of the import's, memory |
 | search  | `App.search` in process, and `howcome search` as a process |
@@ -52,6 +53,7 @@ from bench import Bench
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     "import": importing.run,
+    "jobs": importing.run_jobs,
     "bulk": bulk.run,
     "distil": distilling.run,
     "search": searching.run,

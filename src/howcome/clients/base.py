@@ -29,6 +29,8 @@ class History(ABC):
     reader = ""
     """The module (beside this one) whose `read_record` makes events of its records: no prompt's hook loads it."""
 
+    _read: Callable[[Record, ReaderState], list[Event] | None] | None = None
+
     fields: Mapping[str, tuple[str, ...]] = {}
     """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
 
@@ -104,8 +106,9 @@ class History(ABC):
 
     def read_record(self, record: Record, state: ReaderState) -> list[Event] | None:
         """The events of one record, [] when it is ignored by rule, None when its type is unknown."""
-        module = __import__(f"howcome.clients.{self.reader}", fromlist=("read_record",))
-        found: list[Event] | None = module.read_record(record, state)
+        if self._read is None:  # asked for once: the import statement's own look-up costs a third of a record's reading
+            self._read = __import__(f"howcome.clients.{self.reader}", fromlist=("read_record",)).read_record
+        found: list[Event] | None = self._read(record, state)
         return found
 
     tail = ""
