@@ -18,7 +18,7 @@ from tests.processes import LIMIT_S, ask, run
 
 from howcome.app import open_app
 from howcome.doctor.base import Machine
-from howcome.doctor.embedding import check_vectors
+from howcome.doctor.embedding import check_vectors, waiting
 from howcome.providers.minilm_places import MODEL_NAME
 from howcome.settings import read_settings
 
@@ -80,10 +80,19 @@ def test_missing_vectors_are_counted(past: Path, tmp_path: Path) -> None:
     [(level, what, remedy)] = findings()
     assert (level, remedy) == ("ok", "")
     assert what.startswith(f"every turn has a vector: 12 of {MODEL_NAME}, 384 dimensions")
-    ask("import", write(tmp_path / "new.jsonl", *Claude("newer").conversation(1, "lantern")))
+    done = run("import", write(tmp_path / "new.jsonl", *Claude("newer").conversation(1, "lantern")))
+    assert "Vectors: 2 turns without one; they are made while sessions run" in done.stdout
     assert facts()["turns_without_vectors"] == 2
     assert line().endswith("; 2 turns without one")
     assert findings()[0][1].startswith("2 turns without a vector")
+
+
+def test_many_missing_vectors_come_with_a_time() -> None:
+    """Of the local model; an endpoint's is not known."""
+    held: dict[str, Any] = {"state": "ready", "turns_without_vectors": 9600}
+    assert waiting(held) == "9600 turns without one (some 3 minutes of one core)"
+    assert waiting(held | {"state": "unasked"}) == "9600 turns without one"
+    assert waiting(held | {"turns_without_vectors": 0}) == ""
 
 
 def test_vectors_of_another_model_are_told_and_can_be_removed(past: Path) -> None:

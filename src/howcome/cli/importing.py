@@ -15,6 +15,7 @@ from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
 from howcome.doctor.base import in_units
+from howcome.doctor.embedding import vector_facts, waiting
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
@@ -164,6 +165,9 @@ def read_found(
             bar.set_description("indexing")
             problems += [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]
             app.index.finish()
+        facts = vector_facts(app, app.settings) if totals["accepted"] else {"state": ""}
+        if facts["state"] == "ready" and facts["turns_without_vectors"]:
+            totals["vectors"] = waiting(facts)
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
 
@@ -204,6 +208,8 @@ def print_import_report(report: Report, *, found_any: bool) -> None:
     )
     if report["quarantined"]:
         echo(f"{counted(report['quarantined'], 'record')} could not be read: see `howcome status`")
+    if "vectors" in report:
+        echo(f"Vectors: {report['vectors']}; they are made while sessions run, or now: howcome model embed")
     _print_unknown(report["unknown_files"])
 
 

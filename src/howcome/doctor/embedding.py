@@ -14,6 +14,9 @@ from howcome.settings import CONFIG_NAME, Settings
 EXTRA = "semantic"
 """The extra of howcome with the packages that embedding needs."""
 
+TURNS_A_SECOND = 53
+"""What one core embeds with the local model: docs/evaluation.md, "Speed of search"."""
+
 _WORDS = "search is by words only"
 _UNASKED = "an endpoint: `howcome doctor` asks it"
 
@@ -96,6 +99,14 @@ def vector_facts(app: App, settings: Settings) -> dict[str, Any]:
             for each in folders
         ],
     }  # fmt: skip
+
+
+def waiting(facts: dict[str, Any]) -> str:
+    """The turns without a vector, and about how long the local model takes for them on one core; "" for none."""
+    turns = facts["turns_without_vectors"]
+    minutes = turns // (60 * TURNS_A_SECOND) if facts["state"] == "ready" and turns else 0
+    about = f" (some {counted(minutes, 'minute')} of one core)" if minutes else ""
+    return f"{counted(turns, 'turn')} without one{about}" if turns else ""
 
 
 def described(facts: dict[str, Any]) -> str:
