@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,11 @@ from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, keys
 from tests.processes import COMMAND, ask
 
+from howcome.app import open_app
+from howcome.clients.discover import entries
 from howcome.domain.sources import SET_ASIDE
+from howcome.errors import TranscriptError
+from howcome.ingest.ahead import ReadAhead
 from howcome.ingest.trials import COSTLY_BYTES
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
@@ -84,9 +90,7 @@ def import_into(folder: Path, *words: str | Path) -> dict[str, Any]:
         [*COMMAND, "import", "--json", *map(str, words)], env={**os.environ, "HOWCOME_HOME": str(folder)},
         capture_output=True, check=False,
     )  # fmt: skip
-    from json import loads
-
-    return {**loads(done.stdout), "stderr": done.stderr.decode(), "code": done.returncode}
+    return {**json.loads(done.stdout), "stderr": done.stderr.decode(), "code": done.returncode}
 
 
 @pytest.mark.parametrize("jobs", ["2", "4"])
@@ -114,15 +118,23 @@ def test_the_store_is_the_same_as_of_one_process(jobs: str, tmp_path: Path) -> N
     store.close()
 
 
+def test_a_long_file_is_left_to_a_reader(tmp_path: Path, store: SqliteStore) -> None:
+    """Whoever commits waits until one is ready; without any it reads the file itself."""
+    assert not store.is_read_only
+    claude = Claude()
+    long = write(
+        tmp_path / "long.jsonl", *(claude.user(f"{number} {COSTLY[: COSTLY_BYTES // 2]}") for number in range(70))
+    )
+    [found] = entries(str(long), "claude-code")
+    for script, is_read in (("import howcome.app.reader as it; it.main()", True), ("raise SystemExit", False)):
+        with ReadAhead([found], [sys.executable, "-c", script], 1, starts_over=False) as ahead:
+            batches = ahead.batches(found.path)
+            assert (batches is not None) == is_read
+            assert sum(len(batch.records) for batch, _ in batches or ()) == (70 if is_read else 0)
+
+
 def read_ahead(home: Path, found: list[Path], script: str) -> list[str]:
     """Reads files with readers that run a script; the problems."""
-    import sys
-
-    from howcome.app import open_app
-    from howcome.clients.discover import entries
-    from howcome.errors import TranscriptError
-    from howcome.ingest.ahead import ReadAhead
-
     problems = []
     with open_app(read_settings({"HOWCOME_HOME": str(home)})) as app:
         ingester, listed = app.ingest.ingester(), [one for path in found for one in entries(str(path), "claude-code")]

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Self
@@ -28,6 +29,11 @@ from howcome.ingest.writer import Again, Settle
 PART_BYTES = 4 << 20
 PART_FILES = 100
 """What a reader is given at once: there are parts for several readers, and many small files cost few messages."""
+
+LONG_BYTES = 8 << 20
+"""A part with a longer file is left to a reader even if that takes a while: nobody reads ahead while this one reads."""
+
+WAIT_S = 0.02
 
 MESSAGE_BYTES = 256 << 10
 AHEAD_MESSAGES = 4
@@ -53,6 +59,9 @@ class ReadAhead:
     def __init__(self, found: Sequence[Found], command: Sequence[str], readers: int, *, starts_over: bool) -> None:
         self._parts = _parts([one for one in found if not history_of(one.client).holds_sessions(one.path)])
         self._part_of = {path: number for number, part in enumerate(self._parts) for path, _ in part}
+        self._long = {
+            self._part_of[one.path] for one in found if one.path in self._part_of and one.size_bytes > LONG_BYTES
+        }
         self._given: dict[int, _Reader | None] = {}
         self._lock = threading.Lock()
         self._readers = [_Reader(self, command, starts_over=starts_over) for _ in range(readers)]
@@ -82,6 +91,8 @@ class ReadAhead:
         number = self._part_of.pop(path, None)
         if number is None:
             return None
+        while number in self._long and number not in self._given and any(map(_Reader.is_alive, self._readers)):
+            time.sleep(WAIT_S)
         with self._lock:
             reader = self._given.setdefault(number, None)
         return None if reader is None or reader.is_dead else reader.batches(path)
