@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import Claude, write
-from tests.checks import assert_accounted, assert_indexed, keys
+from tests.checks import account, assert_accounted, assert_indexed, assert_whole, keys
 from tests.processes import COMMAND, ask
 
 from howcome.app import open_app
@@ -133,7 +134,7 @@ def test_a_long_file_is_left_to_a_reader(tmp_path: Path, store: SqliteStore) -> 
             assert sum(len(batch.records) for batch, _ in batches or ()) == (70 if is_read else 0)
 
 
-def read_ahead(home: Path, found: list[Path], script: str) -> list[str]:
+def read_ahead(home: Path, found: list[Path], script: str, meanwhile: Callable[[], object] = dict) -> list[str]:
     """Reads files with readers that run a script; the problems."""
     problems = []
     with open_app(read_settings({"HOWCOME_HOME": str(home)})) as app:
@@ -141,6 +142,7 @@ def read_ahead(home: Path, found: list[Path], script: str) -> list[str]:
         with ReadAhead(listed, [sys.executable, "-c", script], 1, starts_over=False) as ahead, ingester.in_bulk():
             while not os.path.exists(os.environ["BEGUN"]):  # who has not begun is not waited for
                 time.sleep(0.01)
+            meanwhile()
             ingester.ahead = ahead.batches
             for one in listed:
                 try:
@@ -174,6 +176,23 @@ def test_a_reader_that_dies_takes_one_file_with_it(
     store = SqliteStore(str(store_folder))
     assert store.quarantine.reasons() == {"not-json": 5, "torn": 5, **({SET_ASIDE: 1} if costly else {})}
     assert_accounted(store)
+    store.close()
+
+
+def test_what_another_process_read_meanwhile_is_read_once(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a reader made of it before comes too late; the files behind it are read as ever."""
+    monkeypatch.setenv("HOWCOME_HOME", str(store_folder))
+    monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
+    long = write(tmp_path / "long.jsonl", *Claude("long").conversation(1500))
+    found = [long, *transcripts(tmp_path / "others", 3, big=False)]
+    assert read_ahead(store_folder, found, DYING, lambda: ask("import", "--jobs", "1", long)) == []
+    store = SqliteStore(str(store_folder))
+    for path in found:
+        assert_whole(store, path)
+    assert account(store, long)["duplicate"] == 0
+    assert_indexed(store)
     store.close()
 
 
