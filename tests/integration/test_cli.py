@@ -409,11 +409,13 @@ def test_words_that_are_no_command_are_searched_for(asking: Shell) -> None:
 
 
 def test_a_mistyped_command_is_not_searched_for(shell: Shell) -> None:
-    """A lone word that is nearly a command is one."""
-    for words, meant in (("statu",), "status"), (("forgt", "mem-0123"), "forget"), (("uninstal", "--yes"), "uninstall"):
-        done = shell(*words)
-        assert done.returncode == 2
-        assert f"Did you mean `howcome {meant}`?" in done.stderr
+    """A first word that is nearly a command is one, whatever follows; both are offered. "how" begins a question."""
+    typed = {"statu": "status", "forgt mem-0123": "forget mem-0123", "uninstal --yes": "uninstall --yes"}
+    for words, meant in {**typed, "serch redis cache": "search redis cache"}.items():
+        done = shell(*words.split())
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"Did you mean `howcome {meant}`? To search: howcome search {words}" in done.stderr
+    assert shell("how", "did", "it", "fail").returncode == 0
 
 
 def test_what_a_library_writes_to_the_error_stream_itself_is_not_shown() -> None:

@@ -207,7 +207,7 @@ def test_why_a_memory_is_there_is_told(tmp_path: Path, app: App) -> None:
     assert told_["wordings"] == [again]
     assert told_["borne_out_by"][0]["text"] == WAIT
     lines = run("memories", "--why", memory.id).stdout
-    assert f"also said as {again}" in lines
+    assert f"also said as: {again}" in lines
     assert ask("memories", "--all-projects")["memories"][0]["access_count"] == 2
 
 

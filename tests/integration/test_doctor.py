@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from howcome.doctor import report as doctor
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.wiring import launch_of
 from howcome.errors import StoreError
+from howcome.present.screen import local_time
 
 LIMIT_S = 60
 OLD_S = 3600
@@ -615,10 +617,32 @@ def test_many_unreadable_records_are_a_new_format(patient: Patient) -> None:
 
 
 def test_what_a_running_session_writes_is_no_warning(patient: Patient) -> None:
-    """Its next hook reads it."""
+    """Its next hook reads it; that of an agent without hooks the next session's server."""
     patient.session("running", age_s=5)
     (found,) = [found for found in patient.examine()["findings"] if found["check"] == "unread"]
-    assert found["level"] == "note"
+    assert (found["level"], found["what"].partition(": ")[2]) == ("note", "running sessions, their next hook reads it")
+    patient.do("howcome import && howcome init --yes --agent copilot --no-import")
+    state = patient.home / ".copilot" / "session-state" / "one"
+    write(state / "events.jsonl", *Claude("one").conversation(1))
+    (found,) = [found for found in patient.examine()["findings"] if found["check"] == "unread"]
+    assert (found["level"], found["what"].partition(": ")[2]) == ("note", "the next session's server reads it")
+
+
+def test_what_the_doctor_starts_is_no_hook_of_an_agent(patient: Patient) -> None:
+    """No prompt is counted, no error is left, and nothing ran that was seen; a hook without a Stop is (`claude -p`)."""
+    log = patient.store / "hook-errors.log"
+    for _ in range(2):
+        assert {found["what"] for found in patient.examine()["findings"] if found["check"] == "prompts"} == {
+            "none today"
+        }
+    assert not log.exists()
+    assert json.loads(patient.do("howcome status --json"))["last_hook"] is None
+    command = _command(patient).replace(" Stop ", " UserPromptSubmit ")
+    before = time.time()
+    patient.do(f"echo '{{}}' | {command}")
+    last = json.loads(patient.do("howcome status --json"))["last_hook"]
+    assert last is not None
+    assert abs(datetime.fromisoformat(last).timestamp() - before) < LIMIT_S
 
 
 def test_hooks_that_never_ran_are_noticed(patient: Patient) -> None:
@@ -641,7 +665,8 @@ def test_the_clients_own_word_says_when_a_hook_ran(patient: Patient) -> None:
     patient.do("howcome import")
     last = json.loads(patient.do("howcome status --json"))["last_hook"]
     assert last == summary["timestamp"]
-    assert any(f"last seen {last}" in found["what"] for found in patient.examine()["findings"])
+    seen = local_time(round(datetime.fromisoformat(last).timestamp() * 1000), time.time_ns() // 1_000_000)
+    assert any(f"last seen {seen}" in found["what"] for found in patient.examine()["findings"])
 
 
 def test_a_socket_without_a_worker_is_taken_away(patient: Patient) -> None:
@@ -657,6 +682,7 @@ def test_a_socket_without_a_worker_is_taken_away(patient: Patient) -> None:
     os.close(lock)
     (found,) = [found for found in patient.examine()["findings"] if found["level"] != "ok"]
     assert (found["level"], found["remedy"]) == ("note", "howcome doctor --fix")
+    assert "killed" not in found["what"]  # a client ends its servers with a signal, and that is a normal end
     patient.do(found["remedy"])
     assert not path.exists()
 

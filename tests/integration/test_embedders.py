@@ -113,6 +113,17 @@ def test_the_same_text_has_the_same_vector_in_any_company(minilm: Embedder) -> N
     assert together.tobytes() == alone.tobytes() == backwards.tobytes()
 
 
+@pytest.mark.usefixtures("home_with_model")
+def test_init_says_how_long_embedding_takes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what it read; where no model is wanted, nothing."""
+    monkeypatch.setenv("HOWCOME_EMBEDDING", "minilm")
+    write(home / ".claude" / "projects" / "-harbour" / "one.jsonl", *Claude("one").conversation(3))
+    said = run("init", "--yes").stdout
+    assert "turns left to embed, some 1 minute, in the background" in said
+    monkeypatch.setenv("HOWCOME_EMBEDDING", "off")
+    assert "left to embed" not in run("init", "--yes").stdout
+
+
 def test_loading_and_a_question_are_quick(built_home: Path, minilm: Embedder) -> None:
     """Far above what is measured (0.15 s, 1.7 ms), so that only a mistake fails it."""
     model = minilm_cache.read_model(str(built_home), MODEL_NAME)

@@ -206,9 +206,9 @@ def test_evidence_and_chain_are_shown(shell: Shell, tmp_path: Path) -> None:
     assert found["evidence"][0]["id"] == event
     assert "stale" in found["evidence"][0]["summary"]
     shown = shell("show", second).stdout
-    assert f"replaced  {first}" in shown
-    assert f"replaced by  {third}" in shown
-    assert f"borne out by  {event}" in shown
+    assert shown.startswith("One table with a lease.\n")
+    for name, ident in (("replaced", first), ("replaced by", third), ("borne out by", event)):
+        assert re.search(rf"^    {name}: .+  {ident}$", shown, re.MULTILINE), shown
     assert shell.json("show", second)["access_count"] == 2
     assert shell.listed() == ["One table with a lease, and a sweeper."]
     assert len(shell.listed("--superseded")) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from tests.builders import Claude, write
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
 from howcome.domain.memories import Memory, MemoryFilter
-from howcome.present.views import memory_line, memory_view
+from howcome.present.screen import memory_brief
+from howcome.present.views import memory_view
 from howcome.recall.standing import CHANGED, GONE, SAME, UNKNOWN
 from howcome.settings import read_settings
 
@@ -76,7 +78,7 @@ def test_what_is_gone_is_not_said_and_marked(app: App, root: Path) -> None:
     assert not any("drain_tides" in text for one in told for _, text in one.passages)  # nor by its exchange
     memory = kept(app, root)[0]
     app.search.look([memory])
-    assert "its file is gone" in memory_line(memory_view(memory))
+    assert "its file is gone" in memory_brief(memory_view(memory), time.time_ns() // 1_000_000)
 
 
 def test_what_no_longer_holds_the_name_has_changed(app: App, root: Path) -> None:

@@ -15,8 +15,9 @@ from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
+from howcome.present.screen import Row, evidence_rows, memory_row, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view
+from howcome.present.views import evidence_view, memory_view
 from howcome.settings import read_settings
 
 TYPE_CHECKING = False
@@ -81,12 +82,10 @@ def distil(
             values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
         echo(json_line(values))
         return
-    for line in [
-        *_lines(report, scope, of_files),
-        *_model_lines(by_model),
-        *(line for one in chosen for line in _sampled(*one)),
-    ]:
+    for line in [*_lines(report, scope, of_files), *_model_lines(by_model)]:
         echo(line)
+    if chosen:
+        show_rows([row for one in chosen for row in _sampled(*one)])
 
 
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:
@@ -187,5 +186,5 @@ def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
     return [(memory, evidence_view(app.events.cited(memory.evidence))) for memory in chosen]
 
 
-def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[str]:
-    return ["", memory_line(memory_view(memory)), f"  {memory.text}", *evidence_lines(evidence)]
+def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[Row]:
+    return [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]

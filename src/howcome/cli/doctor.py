@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 
 import click
 
@@ -11,12 +10,12 @@ from howcome.cli.asking import confirm
 from howcome.doctor.base import Finding, Machine, counted
 from howcome.doctor.report import examine, repair
 from howcome.errors import UsageError
-from howcome.present.render import json_line, plain
-from howcome.present.terminal import echo, echo_finding
+from howcome.present.render import json_line
+from howcome.present.screen import show_table
+from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
 
 _COLORS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
-_WIDTH = 110
 
 
 @click.command(short_help="Find what is wrong, and say the remedy.")
@@ -77,16 +76,12 @@ def _print_json(findings: list[Finding], fixed: list[str]) -> None:
 
 
 def _print(findings: list[Finding], fixed: list[str]) -> None:
-    for line in fixed:
-        echo(f"fixed    {without_secrets(line)}")
+    cells = [("fixed", "", without_secrets(line)) for line in fixed]
     for finding in findings:
-        what = without_secrets(plain(finding.what))
-        lines = textwrap.wrap(what, _WIDTH - 22, break_long_words=False, break_on_hyphens=False)
-        words = f"\n{'':22}".join(lines)
-        echo_finding(f"{finding.level:<9}", _COLORS[finding.level], f"{finding.check:<13}{words}")
+        cells.append((finding.level, finding.check, without_secrets(finding.what)))
         if finding.remedy:
-            echo(f"{'':22}-> {without_secrets(finding.remedy)}")
+            cells.append(("", "", f"-> {without_secrets(finding.remedy)}"))
     errors, warnings = _count(findings, "error"), _count(findings, "warning")
     hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
-    echo()
-    echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}")
+    sums = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}"
+    show_table(cells, widths=(9, 13), styles=_COLORS, notes=["", sums])

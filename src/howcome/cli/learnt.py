@@ -33,7 +33,7 @@ _NOTHING = (
 @click.command(short_help="List what sessions taught, newest first; take it back.")
 @click.argument("memory_ids", metavar="[ID]...", nargs=-1)
 @click.option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
-@click.option("--since", metavar="WHEN", help="What was said since then.")
+@click.option("--since", metavar="WHEN", help="What was said since then, whenever it was learnt.")
 @click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
 @click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
 @click.option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")
@@ -55,7 +55,8 @@ def learnt(
 
     --undo wants one of the three. It leaves what an earlier session taught, and what is pinned, unless it is named.
 
-    WHEN is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
+    WHEN is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h. It goes by when a thing was said
+    in its session, not by when howcome learnt it: what an old session taught today is not in `--since 1h`.
 
     \b
     Examples:

@@ -14,7 +14,7 @@ from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
 from howcome.cli.importing import announce_histories, histories_here, print_import_report, read_found
-from howcome.cli.offering import completion, offer_model, question_that_finds
+from howcome.cli.offering import completion, embedding_left, offer_model, question_that_finds
 from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.discover import Found
 from howcome.clients.projects import project_root
@@ -26,6 +26,7 @@ from howcome.errors import HowcomeError, LifecycleError, UsageError
 from howcome.log.place import has_database
 from howcome.present.own_files import RECORDS
 from howcome.present.render import json_line
+from howcome.present.screen import show_table
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
@@ -120,6 +121,8 @@ def init(
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
+    if left := "" if no_import else embedding_left():
+        echo(left)
     if not yes:
         offer_model()
     echo()
@@ -324,12 +327,14 @@ def _announce(
 ) -> None:
     """Say what will be done; on standard error when a report follows on standard output."""
     echo(f"{does} {_named(owners)}:", err=err)
-    for report in planned:
-        echo(f"  {_PLANNED[report.outcome]:<17} {_shown(report.path)}  ({report.what})", err=err)
-    if not planned:
-        echo("  nothing to do", err=err)
-    if home is not None:
-        echo(f"  {'memory':<17} {_shown(home)}", err=err)
+    cells = [(f"  {_PLANNED[report.outcome]}", f"{_shown(report.path)}  ({report.what})") for report in planned]
+    cells = cells or [("  nothing to do", "")]
+    cells += [("  memory", _shown(home))] if home is not None else []
+    if err:
+        for name, what in cells:
+            echo(f"{name:<20}{what}".rstrip(), err=True)
+    else:
+        show_table(cells, widths=(20,))
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import importlib
 import io
+import shlex
 from itertools import takewhile
 
 import click
 
 from howcome import __version__
+from howcome.domain.text import STOP_WORDS
 from howcome.errors import HowcomeError, UsageError
 from howcome.log.faults import refusal_of
 from howcome.present.files import is_file
@@ -40,10 +42,9 @@ SECTIONS: dict[str, dict[str, str]] = {
 
 
 _ALIKE = 0.75
-"""From here on a word by itself, or before options and ids, is taken for a mistyped command."""
+"""From here on a first word is a mistyped command, unless questions begin with it ("how" is nearly "show")."""
 
 WHY, LAST = "why", "last"
-_NO_WORD = ("-", "mem-", "ev-")
 
 
 def is_of_why(args: list[str]) -> bool:
@@ -71,9 +72,12 @@ class Sections(click.Group):
             return super().resolve_command(ctx, args)
         if is_file(word) and all(arg.startswith("-") for arg in args[1:]):
             return "blame", self.get_command(ctx, "blame"), args
-        meant = difflib.get_close_matches(word, names, n=1, cutoff=_ALIKE)
-        if meant and (len(args) == 1 or any(arg.startswith(_NO_WORD) for arg in args[1:])):
-            message = f"no such command: {word}. Did you mean `howcome {meant[0]}`? To search: howcome search {word}"
+        meant = [] if word.lower() in STOP_WORDS else difflib.get_close_matches(word, names, n=1, cutoff=_ALIKE)
+        if meant:
+            did = shlex.join(["howcome", meant[0], *args[1:]])
+            message = (
+                f"no such command: {word}. Did you mean `{did}`? To search: {shlex.join(['howcome', 'search', *args])}"
+            )
             raise UsageError(message)
         return "search", self.get_command(ctx, "search"), args
 

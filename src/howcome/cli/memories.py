@@ -15,9 +15,9 @@ from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError
 from howcome.present.render import counted, iso_time, json_line
-from howcome.present.screen import memory_row, show_rows
+from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import evidence_lines, evidence_view, memory_line, memory_view, review_view
+from howcome.present.views import evidence_view, memory_view, review_view
 from howcome.settings import read_settings
 
 _KEEP = ("both", "older", "newer")
@@ -162,32 +162,37 @@ def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
     if as_json:
         echo(json_line({"reviews": [review_view(pair) for pair in pairs]}))
         return
-    for pair in pairs:
-        echo(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}")
-        if pair.newer.row != pair.older.row or pair.reason != words.IMPORTED:
-            echo(f"  older  {memory_line(memory_view(pair.older))}")
-        if pair.newer.row != pair.older.row or pair.reason == words.IMPORTED:
-            echo(f"  newer  {memory_line(memory_view(pair.newer))}")
     settles = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
-    echo(settles if pairs else "Nothing to review.")
+    show_rows([_pair(pair) for pair in pairs], notes=[settles if pairs else "Nothing to review."])
+
+
+def _pair(pair: Review) -> Row:
+    """Two memories, or one that has to be looked at, with the number that settles it."""
+    named = {"older": pair.older, "newer": pair.newer}
+    if pair.newer.row == pair.older.row:
+        del named["older" if pair.reason == words.IMPORTED else "newer"]
+    shown = [f"{name}: {memory_brief(memory_view(memory), now_ms())}" for name, memory in named.items()]
+    return Row(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}", (), shown)
 
 
 def _about_one(
     settle: int | None, keep: str, why: str | None, pin: str | None, unpin: str | None, *, as_json: bool
 ) -> None:
     with open_app(read_settings(os.environ), create=False) as app:
+        rows: list[Row] = []
         if settle is not None:
             pair = app.memories.settle(settle, keep)
-            row, lines = review_view(pair), [f"pair {settle} is settled: {_settled(pair)}"]
+            view, line = review_view(pair), f"pair {settle} is settled: {_settled(pair)}"
         elif why:
-            row, lines = _why(app, app.memories.get(clean_argument(why)))
+            view, line, rows = _why(app, app.memories.get(clean_argument(why)))
         else:
             memory = app.memories.pin(clean_argument(pin or unpin or ""), is_pinned=bool(pin))
-            row, lines = memory_view(memory), [f"{memory.id} is {'pinned' if pin else 'not pinned'}"]
+            view, line = memory_view(memory), f"{memory.id} is {'pinned' if pin else 'not pinned'}"
     if as_json:
-        echo(json_line(row))
-        return
-    for line in lines:
+        echo(json_line(view))
+    elif rows:
+        show_rows(rows, notes=[line] if line else [])
+    else:
         echo(line)
 
 
@@ -203,26 +208,26 @@ def _settled(pair: Review) -> str:
     return ", ".join(stays + gone)
 
 
-def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[str]]:
+def _why(app: App, memory: Memory) -> tuple[dict[str, object], str, list[Row]]:
     """Where a memory is from: its chain, every time it was said, in which words, and what bears it out."""
+    now = now_ms()
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
     said, wordings = app.memories.said(memory), app.memories.wordings(memory)
     evidence = evidence_view(app.events.cited(memory.evidence))
-    lines = [memory_line(memory_view(memory)), *(f"  {line}" for line in memory.text.splitlines())]
-    lines.append(f"  {memory.source}, {memory.origin}, {memory.level}")
-    lines += [f"  also in      {root}" for root in memory.also]
-    lines += [f"  replaced     {memory_line(memory_view(other))}" for other in chain[:place]]
-    lines += [f"  replaced by  {memory_line(memory_view(other))}" for other in chain[place + 1 :]]
-    lines += [f"  said         {str(iso_time(ts_ms))[:19]}  {event}" for ts_ms, event in said]
-    lines += [f"  also said as {text}" for text in wordings]
+    lines = [f"{memory.source}, {memory.origin}, {memory.level}"]
+    lines += [f"also in: {root}" for root in memory.also]
+    lines += [f"replaced: {memory_brief(memory_view(other), now)}" for other in chain[:place]]
+    lines += [f"replaced by: {memory_brief(memory_view(other), now)}" for other in chain[place + 1 :]]
+    lines += [f"said: {day(iso_time(ts_ms), now)}  {event}" for ts_ms, event in said]
+    lines += [f"also said as: {text}" for text in wordings]
     by_model = app.learn.reasons_of(memory)
-    lines += [f"  {op:<6} by a model {str(iso_time(ts_ms))[:10]}  {reason}" for op, reason, ts_ms in by_model]
+    lines += [f"{op} by a model: {reason}  {day(iso_time(ts_ms), now)}" for op, reason, ts_ms in by_model]
     row = memory_view(memory) | {
         "chain": [memory_view(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
         "said": [{"ts": iso_time(ts_ms), "event": event} for ts_ms, event in said],
         "by_model": [{"op": op, "reason": reason, "ts": iso_time(ts_ms)} for op, reason, ts_ms in by_model],
     }  # fmt: skip
     app.memories.count_access([memory])
-    by_file = f" the file {memory.subject}" if memory.source == words.CLIENT else ""
-    return row, [*lines, f"  borne out by{by_file}", *evidence_lines(evidence)]
+    by_file = f"borne out by the file {memory.subject}" if memory.source == words.CLIENT else ""
+    return row, by_file, [memory_row(row, now, lines, is_whole=True), *evidence_rows(evidence, now)]

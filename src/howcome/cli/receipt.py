@@ -11,6 +11,7 @@ from howcome.cli.arguments import check_scope, clean_argument, open_to_read, sco
 from howcome.errors import StoreMissingError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
+from howcome.present.screen import show_table
 from howcome.present.terminal import echo
 from howcome.present.views import receipt_view
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from howcome.present.views import View
 
 TODAY = "today"
+NOTHING = "Nothing was injected here in that time."
 
 
 @click.command(short_help="Say what was injected, its tokens, and how often it was used.")
@@ -63,17 +65,18 @@ def receipt(
     if as_json:
         echo(json_line({"receipt": rows}))
         return
-    for line in _lines(rows):
-        echo(line)
+    show_table(_cells(rows), widths=(12,), notes=[] if rows else [NOTHING])
 
 
-def _lines(rows: list[View]) -> list[str]:
-    lines = []
+def _cells(rows: list[View]) -> list[tuple[str, str]]:
+    cells = []
     for row in rows:
         said = f"{counted(row['lines'], 'line')}, " if row["lines"] else ""
-        line = f"{row['way']:<12}{counted(row['times'], 'time')}, {said}{row['tokens']} tokens"
-        reused = f"of {row['named']} with a new name {row['reused']} came up later"
-        used = f"; {counted(row['used'], 'line')} used ({row['opened']} opened, {reused})"
-        lines.append(line + (used if row["lines"] else ""))
-    total = sum(row["tokens"] for row in rows)
-    return [*lines, f"{'in all':<12}{total} tokens"] if total else ["Nothing was injected here in that time."]
+        line = f"{counted(row['times'], 'time')}, {said}{row['tokens']} tokens"
+        opened = f"{row['opened']} opened" if row["opened"] else ""
+        reused = f"of {row['named']} with a new name {row['reused']} came up later" if row["named"] else ""
+        used = f"{row['used'] or 'none'} used" + (
+            f" ({', '.join(filter(None, (opened, reused)))})" if row["used"] else ""
+        )
+        cells.append((row["way"], f"{line}; {used}" if row["lines"] else line))
+    return [*cells, ("in all", f"{sum(row['tokens'] for row in rows)} tokens")] if rows else []

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from howcome.app import App, open_app
+from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import clean_argument, memory_text, root_of
 from howcome.cli.asking import confirm
 from howcome.domain import memories as words
@@ -18,8 +18,9 @@ from howcome.memory.reports import PurgeReport
 from howcome.memory.text import require_first
 from howcome.memory.wording import worded
 from howcome.present.render import counted, json_line
+from howcome.present.screen import is_terminal, memory_brief, memory_row, show_rows
 from howcome.present.terminal import echo, echo_text
-from howcome.present.views import memory_line, memory_view
+from howcome.present.views import memory_view
 from howcome.settings import read_settings
 
 _SHOWN_TRACES = 5
@@ -114,15 +115,17 @@ def remember(
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
         echo(json_line({**about, **memory_view(memory)}))
         return
-    echo(memory.id if is_new else _known(memory, given))
-    if is_new:
-        echo(f"kept as a {memory.type}: {memory.text}", err=True)
-    for line in _beside(memory, said) if is_new else ():
-        echo(line, err=True)
+    notes = _beside(memory, said) if is_new else []
     if project is not None or also:
-        echo(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}", err=True)
-    if redacted:
-        echo(_redacted(redacted), err=True)
+        notes.append(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}")
+    notes += [_redacted(redacted)] if redacted else []
+    if is_terminal():
+        known = [] if is_new else ["known already"]
+        show_rows([memory_row(memory_view(memory), now_ms(), is_whole=True)], notes=[*known, *notes])
+        return
+    echo(memory.id if is_new else _known(memory, given))
+    for line in [f"kept as a {memory.type}: {memory.text}", *notes] if is_new else notes:
+        echo(line, err=True)
 
 
 def _known(memory: Memory, given: str) -> str:
@@ -259,7 +262,7 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
     with _open() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
-            echo(memory_line(memory_view(memory)), err=as_json)
+            echo(memory_brief(memory_view(memory), now_ms()), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         report = app.memories.purge(memory.key.hex())
     if as_json:

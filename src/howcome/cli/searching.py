@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,26 +19,27 @@ from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
 from howcome.present.render import counted, json_line
-from howcome.present.screen import Row, day, local_time, show_rows
-from howcome.present.terminal import echo, echo_text
+from howcome.present.screen import Row, clocks, day, local_time, memory_brief, memory_row, show_rows, show_table
+from howcome.present.terminal import echo
 from howcome.present.views import (
     AGAINST,
     contradiction_of,
     event_view,
     hit_view,
     kind_of,
-    memory_line,
-    memory_marks,
     memory_view,
     session_view,
 )
 from howcome.retrieve.question import TYPES, Question
 
-_Shown = tuple[dict[str, object], tuple[str, ...], list[tuple[str, str]]]
-"""A row as JSON, what people see above its text, and further lines with their names."""
+if TYPE_CHECKING:
+    from howcome.present.views import View
 
 SHORT_SESSION = 8
 """Any beginning of a session's id that no other has names it."""
+
+_KIND_STYLES = {"user": "bold cyan", "agent": "cyan", "thought": "dim", "call": "dim", "result": "dim"}
+"""Whose words an event is, in the list of a session: what people and agents say stands out."""
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ALL_PROJECTS = click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
@@ -185,7 +187,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []
         marks += [memory.cited] if memory.evidence else []
     where = [view["project"] or "everywhere"] if is_everywhere else []
-    about = (day(view["ts"], now_ms()), kind_of(view), f"{item.score:.2f}", *marks, *where, item.id)
+    about = (day(view["ts"], now_ms()), kind_of(view), *marks, *where, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
     return Row(item.passage, about, [*asked, *_explanation_lines(item)])
 
@@ -207,17 +209,14 @@ def show(found_id: str, *, as_json: bool) -> None:
     with open_to_read() as app:
         found = app.events.or_memory(clean_argument(found_id))
         show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(app, found)
-    row, about, more = show_one
+    view, row = show_one
     if as_json:
-        echo(json_line(row))
+        echo(json_line(view))
         return
-    echo("  ".join(filter(None, about)))
-    for name, line in more:
-        echo(f"{name:>12}  {line}")
-    echo_text(f"\n{row['text']}")
+    show_rows([row])
 
 
-def _show_event(app: App, event: StoredEvent) -> _Shown:
+def _show_event(app: App, event: StoredEvent) -> tuple[View, Row]:
     """An event with its neighbours: the prompt that it belongs to, what stands before and after it."""
     row = event_view(event, with_text=True)
     told, place = app.events.session_of(event)
@@ -226,20 +225,18 @@ def _show_event(app: App, event: StoredEvent) -> _Shown:
         "prompt": asked[0] if asked and asked[0].row != event.row else None,
         "before": told[place - 1] if place else None, "after": told[place + 1] if place + 1 < len(told) else None,
     }  # fmt: skip
-    more = [(name, f"{one.id}  {one.kind}  {squeeze(one.summary, 120)}") for name, one in near.items() if one]
+    more = [
+        f"{name}: {squeeze(one.summary, 120)}  {kind_of(event_view(one))}  {one.id}"
+        for name, one in near.items()
+        if one
+    ]
     places = [f"branch {event.branch}" if event.branch else "", event.tool or "", event.file or ""]
-    about = (
-        local_time(event.ts_ms, now_ms()),
-        event.kind,
-        *places,
-        event.project,
-        f"session {event.session}",
-        event.id,
-    )
-    return row | {name: one and one.id for name, one in near.items()}, about, more
+    who = (local_time(event.ts_ms, now_ms()), kind_of(row))
+    about = (*who, *places, event.project, f"session {event.session[:SHORT_SESSION]}", event.id)
+    return row | {name: one and one.id for name, one in near.items()}, Row(row["text"], about, more, is_whole=True)
 
 
-def _show_memory(app: App, memory: Memory) -> _Shown:
+def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
     """A memory with its chain and its evidence; showing it counts as reading it."""
     app.search.look([memory])
     chain = app.memories.chain(memory.key.hex())
@@ -251,19 +248,19 @@ def _show_memory(app: App, memory: Memory) -> _Shown:
             {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
         ],
     }  # fmt: skip
-    more = [("replaced", memory_line(memory_view(other))) for other in chain[:place]]
-    more += [("replaced by", memory_line(memory_view(other))) for other in chain[place + 1 :]]
-    more += [("also in", root) for root in memory.also]
-    more += [("contradicts", ident) for ident in memory.contradicts]
-    more += [("its file", AGAINST[memory.standing])] if memory.standing in AGAINST else []
+    now = now_ms()
+    more = [f"replaced: {memory_brief(memory_view(other), now)}" for other in chain[:place]]
+    more += [f"replaced by: {memory_brief(memory_view(other), now)}" for other in chain[place + 1 :]]
+    more += [f"also in: {root}" for root in memory.also]
+    more += [f"contradicts: {ident}" for ident in memory.contradicts]
+    more += [f"its file {AGAINST[memory.standing]}"] if memory.standing in AGAINST else []
     more += [
-        ("borne out by", f"{ident}  {events[0].summary if events else 'not in this store'}")
+        f"borne out by: {events[0].summary if events else 'not in this store'}  {ident}"
         for ident, events in borne_out.items()
     ]
     app.memories.count_access([memory])
-    used = f"read {counted(memory.access_count, 'time')}" if memory.access_count else ""
-    about = (memory.type, day(row["ts"], now_ms()), *memory_marks(row), used, memory.id)
-    return row, about, more
+    more += [f"read {counted(memory.access_count, 'time')}"] if memory.access_count else []
+    return row, memory_row(row, now, more, is_whole=True)
 
 
 @click.command(short_help="List the latest sessions, or what happened in one.")
@@ -310,12 +307,18 @@ def timeline(
     if as_json:
         echo(json_line({"session_id": name, "project": root, "events": rows}))
         return
-    echo(f"session {name} in {root}: {counted(len(rows), 'event')}")
-    for row in rows:
-        sign = ("> " if row["id"] == marked else "  ") if marked else ""
-        echo(f"{sign}{row['id']}  {day(row['ts'], now_ms())}  {kind_of(row):<20}{row['summary']}")
-        if full:
-            echo_text(f"{row['text']}\n")
+    began = next((day(row["ts"], now_ms()) for row in rows if row["ts"]), "undated")
+    what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
+    if full:
+        about = [(day(row["ts"], now_ms()), kind_of(row), row["id"]) for row in rows]
+        show_rows([Row(row["text"], one, is_whole=True) for row, one in zip(rows, about, strict=True)], notes=[what])
+    else:
+        sign = [f"{'>' if row['id'] == marked else ' '} " if marked else "" for row in rows]
+        cells = [
+            (f"{mark}{when}", kind_of(row), row["summary"], row["id"])
+            for mark, row, when in zip(sign, rows, clocks([row["ts"] for row in rows]), strict=True)
+        ]
+        show_table(cells, styles=_KIND_STYLES, notes=[what], wraps=2)
 
 
 def _list_sessions(project: str | None, limit: int, since_ms: int, *, all_projects: bool, as_json: bool) -> None:

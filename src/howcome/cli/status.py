@@ -21,7 +21,7 @@ from howcome.errors import StoreMissingError
 from howcome.log.place import database_bytes
 from howcome.present.guarded import LOG_NAME
 from howcome.present.render import counted, iso_time, json_line, stored
-from howcome.present.screen import day
+from howcome.present.screen import day, show_table
 from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.settings import read_settings
@@ -51,8 +51,7 @@ def status(*, as_json: bool, check: bool) -> None:
     if as_json:
         echo(json_line(values_without_secrets(facts)))
         return
-    for name, line in _lines(facts):
-        echo(f"{name:<12}{without_secrets(line)}")
+    show_table([(name, without_secrets(line)) for name, line in _lines(facts)], widths=(12,))
 
 
 def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
@@ -179,8 +178,17 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("projects", f"{counted(facts['projects_in_doubt'], 'pair')} may be one: howcome projects"))
     if waiting["waiting"] or waiting["dead"]:
         lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
-    lines += [("hook error", line) for line in facts["hook_errors"]]
+    lines += [("hook error", _logged(line)) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
+
+
+def _logged(line: str) -> str:
+    """A line of the hooks' log, with its time as a person writes it."""
+    time, _, what = line.partition(" ")
+    try:
+        return f"{day(time, now_ms())}  {what}"
+    except ValueError:  # somebody else's line
+        return line
 
 
 def _vectors(facts: dict[str, Any]) -> str:

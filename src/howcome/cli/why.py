@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howcome.app import App
+from howcome.app import App, now_ms
 from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
 from howcome.domain.events import USER_PROMPT, squeeze
 from howcome.domain.stored import ID_PREFIX
@@ -14,13 +14,15 @@ from howcome.domain.verdicts import RULES, PastVerdict
 from howcome.errors import NotFoundError, StoreMissingError
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
+from howcome.present.screen import Row, day, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import short_time, verdict_view
+from howcome.present.views import verdict_view
 
 if TYPE_CHECKING:
     from howcome.present.views import View
 
 LAST = "last"
+_HOOKS = {"UserPromptSubmit": "A prompt", "SessionStart": "A session that began"}
 NONE = "No prompts were answered in this project in the last 30 days; --all-projects shows every project's."
 
 
@@ -62,8 +64,7 @@ def why(what: str | None, limit: int, *, project: str | None, all_projects: bool
     if as_json:
         echo(json_line({"verdicts": rows}))
         return
-    for line in _lines(rows) or [nothing]:
-        echo(line)
+    show_rows(list(map(_row, rows)), notes=[] if rows else [nothing])
 
 
 def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
@@ -84,18 +85,17 @@ def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
     return found
 
 
-def _lines(rows: list[View]) -> list[str]:
+def _row(view: View) -> Row:
+    """A prompt: what it was told, then what was considered with its chance, and what became of each."""
+    asked = f"“{squeeze(view['prompt'], 100)}”" if view["prompt"] else _HOOKS.get(view["hook"], view["hook"])
+    told = f"{counted(view['lines'], 'line')}, {view['tokens']} tokens" if view["tokens"] else "nothing"
+    about = (day(view["ts"], now_ms()), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
     lines = []
-    for row in rows:
-        asked = f"“{squeeze(row['prompt'], 100)}”" if row["prompt"] else row["hook"]
-        head = f"{short_time(row['ts'])}  {row['prompt_id'] or ''}  session {row['session_id'][:8]}  {asked}"
-        said = f"{counted(row['lines'], 'line')}, {row['tokens']} tokens" if row["tokens"] else "nothing"
-        lines += [head, f"    said: {said}{_because(row['rule'])}"]
-        for one in row["considered"]:
-            fate = _because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
-            what = squeeze(one["summary"] or "gone", 80)
-            lines.append(f"    {one['chance']:.2f}  {one['id'] or 'gone'}  {fate}: {what}")
-    return lines
+    for one in view["considered"]:
+        fate = _because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
+        what = squeeze(one["summary"] or "gone", 80)
+        lines.append(f"{one['chance']:.2f}  {fate}: {what}  {one['id'] or 'gone'}")
+    return Row(f"{asked} was told: {told}{_because(view['rule'])}", about, lines)
 
 
 def _because(rule: str) -> str:

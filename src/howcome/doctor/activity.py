@@ -18,7 +18,7 @@ from howcome.learn.model_run import STOPPED
 from howcome.learn.opening import not_allowed
 from howcome.present.guarded import LATE, REFUSED, TALLY_NAME
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
-from howcome.present.render import iso_time
+from howcome.present.screen import local_time
 from howcome.present.warm_client import SOCKET_NAME
 from howcome.settings import ACTIVE, CONFIG_NAME, read_settings
 from howcome.wiring.commands import LAUNCHERS
@@ -90,8 +90,8 @@ def _logged_s(line: str) -> float:
 def last_hook_ms(machine: Machine) -> int:
     """When a hook of ours last ran for certain, in UTC milliseconds; 0 when nothing tells.
 
-    What agents note in their transcripts, what was decided about prompts, and the log to which a hook writes that
-    fails: so no hook has to write down that it was there.
+    What agents note in their transcripts, what was decided about prompts and how they were answered, and the log to
+    which a hook writes that fails: so no other hook has to write down that it was there.
     """
     decided = machine.app.search.verdicts(limit=1) if machine.app is not None else []
     logged = max((_logged_s(line) for line in last_lines(os.path.join(machine.home, HOOK_LOG_NAME))), default=0.0)
@@ -101,7 +101,8 @@ def last_hook_ms(machine: Machine) -> int:
         for launcher in LAUNCHERS
         for found in [found for found in machine.transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
     ]
-    return max(round(logged * 1000), *noted, *(one.asked_ms for one in decided), 0)
+    answered = max((second for second, _ in _lines(os.path.join(machine.home, TALLY_NAME))), default=0.0)
+    return max(round(logged * 1000), round(answered * 1000), *noted, *(one.asked_ms for one in decided), 0)
 
 
 def check_spool(machine: Machine) -> list[Finding]:
@@ -146,11 +147,11 @@ def check_worker(machine: Machine) -> list[Finding]:
     """Which process does the work behind the sessions; a socket without one was left by a process that was killed."""
     state = worker_state(machine.home)
     if state["working"]:
-        since = iso_time(_number(state["started_ms"])) if state["started_ms"] else "?"
+        since = local_time(_number(state["started_ms"]), time.time_ns() // 1_000_000)
         return [Finding("ok", "worker", f"process {state['pid'] or '?'} works, since {since}")]
     if state["socket"]:
         path = os.path.join(machine.home, SOCKET_NAME)
-        what = "a worker was killed and left its socket; the next one takes it away"
+        what = "none; the last one left its socket, which the next one takes away"
         return [Finding("note", "worker", what, "howcome doctor --fix", lambda: _remove_socket(machine.home, path))]
     return [Finding("ok", "worker", "none: it runs while an agent's session does")]
 

@@ -17,7 +17,7 @@ from howcome.doctor.base import Finding, Level, Machine, counted, edit
 from howcome.doctor.programs import client_version, numbers
 from howcome.doctor.storage import QUIET_S, unread_transcripts
 from howcome.doctor.wiring import disabling_files, enabled_plugins, read_wirings, remedy_of
-from howcome.present.render import iso_time
+from howcome.present.screen import local_time
 from howcome.wiring.commands import is_hook
 from howcome.wiring.engine import PartState, inspect
 
@@ -157,8 +157,11 @@ def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Findi
         what = f"{counted(len(missed), 'session')} ended since the hooks are there, and none read them"
         remedy = f"{agent.wiring.why_no_hooks}  # says why it runs none; then howcome import"
         return Finding("warning", "hook", what, remedy)
-    last = iso_time(last_hook_ms(machine) or None)
-    what = f"last seen {last}" if last else f"{counted(len(since), 'session')} since they were installed, none missed"
+    last_ms = last_hook_ms(machine)
+    seen = local_time(last_ms, time.time_ns() // 1_000_000)
+    what = (
+        f"last seen {seen}" if last_ms else f"{counted(len(since), 'session')} since they were installed, none missed"
+    )
     return Finding("ok", "hook", what)
 
 

@@ -7,13 +7,15 @@ import json
 import os
 import re
 import sys
+import tempfile
 from importlib import metadata
 
 from howcome import __version__
 from howcome.clients.registry import clients
+from howcome.doctor.activity import last_lines
 from howcome.doctor.base import Done, Finding, Machine, quoted
 from howcome.doctor.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
-from howcome.present.guarded import LOG_NAME
+from howcome.present.guarded import LOG_NAME, NOTES
 from howcome.settings import ACTIVE, CONFIG_NAME
 
 LEAST_SQLITE = (3, 51, 3)
@@ -101,17 +103,15 @@ def _versions_of(launch: Launch, versions: dict[str, str]) -> Finding:
 
 
 def _run_hook(machine: Machine, launch: Launch, init: str) -> list[Finding]:
-    log = os.path.join(dict(launch.environment).get("HOWCOME_HOME") or machine.home, LOG_NAME)
-    logged = _size(log)
-    done = machine.run(
-        [*launch.words, "UserPromptSubmit"], data=json.dumps(_PROMPT).encode() + b"\n", limit_s=HOOK_LIMIT_S,
-        environment=dict(launch.environment),
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="howcome-doctor-") as notes:
+        done = machine.run(
+            [*launch.words, "UserPromptSubmit"], data=json.dumps(_PROMPT).encode() + b"\n", limit_s=HOOK_LIMIT_S,
+            environment={**dict(launch.environment), NOTES: notes},
+        )  # fmt: skip
+        logged = last_lines(os.path.join(notes, LOG_NAME))
     problem = _hook_problem(done)
-    if not problem and _size(log) > logged:
-        with open(log, encoding="utf-8", errors="replace") as stream:
-            stream.seek(logged)
-            problem = f"it failed: {stream.readline().strip()}"
+    if not problem and logged:
+        problem = f"it failed: {logged[0]}"
     if problem:
         remedy = "howcome doctor --deep" if done.exit_code == 0 else init
         return [Finding("error", "hook", f"the installed hook was started: {problem}", remedy)]
@@ -130,13 +130,6 @@ def _hook_problem(done: Done) -> str:
     if done.stderr:
         return f"it wrote to standard error: {done.complaint}"
     return f"it answered where it should not: {done.complaint}" if done.stdout else ""
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def check_servers(machine: Machine) -> list[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from howcome.app import App
 from howcome.clients.discover import Found
+from howcome.clients.registry import clients
 from howcome.doctor.base import Finding, Machine, counted, in_units, quoted
 from howcome.doctor.damage import damaged
 from howcome.doctor.folder import writing_remedy
@@ -268,7 +269,8 @@ def check_unread(machine: Machine) -> list[Finding]:
     what = f"{in_units(size)} of {counted(len(unread), 'transcript')} are not read yet"
     last_ns = (time.time() - QUIET_S) * 1e9
     if all(found.mtime_ns > last_ns for found, _ in unread):
-        is_hooked = {owner.agent for owner in recorded_owners()}.issuperset(found.client for found, _ in unread)
+        hooked = {client.name for client in clients() if client.hooks} & {owner.agent for owner in recorded_owners()}
+        is_hooked = hooked.issuperset(found.client for found, _ in unread)
         who = "running sessions, their next hook reads it" if is_hooked else "the next session's server reads it"
         return [Finding("note", "unread", f"{what}: {who}", "howcome import")]
     return [Finding("warning", "unread", what, "howcome import")]

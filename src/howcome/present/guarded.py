@@ -23,6 +23,8 @@ TALLY_NAME = "prompts.log"
 
 MAX_TALLY_BYTES = 8 << 10
 IN_TIME, LATE = "in-time", "late"
+NOTES = "HOWCOME_NOTES"
+"""Names another folder for both: a hook that `howcome doctor` starts to see whether it works is none of the agent's."""
 
 
 def guarded(what: str, work: Callable[[], T], home: str = "", told: set[str] | None = None) -> T | None:
@@ -83,7 +85,7 @@ def tally(home: str, outcome: str) -> None:
 def _append(home: str, name: str, line: str, most_bytes: int) -> None:
     if not home:
         return
-    path = os.path.join(home, name)
+    path = os.path.join(os.environ.get(NOTES) or home, name)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)

@@ -80,11 +80,6 @@ def echo_page(text: str) -> None:
         click.echo(text, nl=False, color=True)
 
 
-def echo_finding(level: str, color: str, text: str) -> None:
-    """Prints a word in a color, and a text behind it."""
-    click.echo(click.style(level, fg=color) + plain(text))
-
-
 def confirm(question: str, *, err: bool = False) -> None:
     """Asks at a terminal.
 

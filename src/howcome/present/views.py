@@ -5,7 +5,15 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 
 from __future__ import annotations
 
-from howcome.domain.events import ASSISTANT_TEXT, TOOL_CALL, TOOL_RESULT, USER_PROMPT, cut, squeeze
+from howcome.domain.events import (
+    ASSISTANT_TEXT,
+    ASSISTANT_THINKING,
+    TOOL_CALL,
+    TOOL_RESULT,
+    USER_PROMPT,
+    cut,
+    squeeze,
+)
 from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
@@ -33,7 +41,10 @@ MAX_PLACE_CHARS = 200
 MAX_FILE_CHARS = 80
 MAX_OWNER_CHARS = 24
 _SHORT_TIME, _DAY = 16, 10
-_WHO = {USER_PROMPT: "user", ASSISTANT_TEXT: "agent"}
+_WHO = {
+    USER_PROMPT: "user", ASSISTANT_TEXT: "agent", ASSISTANT_THINKING: "thought", TOOL_CALL: "call",
+    TOOL_RESULT: "result",
+}  # fmt: skip
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
@@ -210,13 +221,6 @@ def contradiction_of(view: View) -> str:
     return ", ".join(found)
 
 
-def memory_line(view: View) -> str:
-    """A memory on a line: id, type, day, where it holds, what it says, what has become of it."""
-    where, *marks = memory_marks(view)
-    about = f" [{', '.join(marks)}]" if marks else ""
-    return f"{view['id']}  {view['type']:<10}  {str(view['ts'])[:10]}  {where}  {view['summary']}{about}"
-
-
 def memory_marks(view: View) -> list[str]:
     """Where a memory holds, then what has become of it."""
     roots = [view["project"], *view["also"]] if view["project"] else []
@@ -250,13 +254,3 @@ def hit_head(view: View, running: str, *, with_project: bool) -> str:
 def kind_of(view: View) -> str:
     """What an event or a memory is, for people: who said it, or its type."""
     return _WHO.get(view["type"], view["type"] or "")
-
-
-def evidence_lines(evidence: Sequence[View]) -> list[str]:
-    """What bears a memory out, for people."""
-    lines = []
-    for view in evidence:
-        tool = f" {view['tool']}" if view["tool"] else ""
-        lines.append(f"    {view['id']}  {view['ts']}  {view['type']}{tool}")
-        lines += [f"      {line}" for line in str(view["text"]).splitlines()]
-    return lines
