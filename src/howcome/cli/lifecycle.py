@@ -330,11 +330,7 @@ def _announce(
     cells = [(f"  {_PLANNED[report.outcome]}", f"{_shown(report.path)}  ({report.what})") for report in planned]
     cells = cells or [("  nothing to do", "")]
     cells += [("  memory", _shown(home))] if home is not None else []
-    if err:
-        for name, what in cells:
-            echo(f"{name:<20}{what}".rstrip(), err=True)
-    else:
-        show_table(cells, widths=(20,))
+    show_table(cells, widths=(20,), err=err)
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:

@@ -94,7 +94,7 @@ def _row(view: View) -> Row:
     for one in view["considered"]:
         fate = _because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
         what = squeeze(one["summary"] or "gone", 80)
-        lines.append(f"{one['chance']:.2f}  {fate}: {what}  {one['id'] or 'gone'}")
+        lines.append(f"{what}  {fate}; chance {one['chance']:.2f}  {one['id'] or 'gone'}")
     return Row(f"{asked} was told: {told}{_because(view['rule'])}", about, lines)
 
 

@@ -62,7 +62,7 @@ def show_rows(rows: Sequence[Row], words: Iterable[str] = (), notes: Sequence[st
 
 def show_table(
     cells: Sequence[Sequence[str]], widths: Sequence[int] = (), styles: Mapping[str, str] | None = None,
-    notes: Sequence[str] = (), *, wraps: int = -1,
+    notes: Sequence[str] = (), *, wraps: int = -1, err: bool = False,
 ) -> None:  # fmt: skip
     """Prints columns, then notes; on a terminal one of them wraps, and what has an entry in `styles` has that style.
 
@@ -72,17 +72,18 @@ def show_table(
         styles: A cell's whole text to its style.
         notes: What is printed below.
         wraps: Which column has the room that the others leave.
+        err: On standard error, as in a pipe.
     """
     rows = [[plain_line(cell) for cell in row] for row in cells]
     count = max(map(len, rows), default=0)
     least = [*widths, *[0] * count]
     wide = [max(least[at] - GAP, *(len(row[at]) for row in rows)) for at in range(count)]
-    if not is_terminal():
+    if err or not is_terminal():
         for row in rows:
             padded = [cell if at == wraps % count else cell.ljust(wide[at]) for at, cell in enumerate(row)]
-            echo((" " * GAP).join(padded).rstrip())
+            echo((" " * GAP).join(padded).rstrip(), err=err)
         for note in notes:
-            echo(note)
+            echo(note, err=err)
         return
     echo_page(_columns(rows, wide, styles or {}, notes, wraps % count if count else 0))
 
