@@ -1,6 +1,7 @@
 """`make screens`: what people see, on the sample transcripts: text and pictures (SVG, dark and light) in `.screens/`.
 
 Each command runs in a real terminal of 80 and of 120 columns, there with NO_COLOR, too, and in a pipe.
+`python -m tests.screens docs` makes the pictures of the documents instead, in `docs/screens/`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parents[1]
-SAMPLES, FOLDER = ROOT / "samples", ROOT / ".screens"
+SAMPLES, FOLDER, DOCUMENTS = ROOT / "samples", ROOT / ".screens", ROOT / "docs" / "screens"
 PROJECT = "/home/dev/tidepool"
 PROGRAM = [sys.executable, "-m", "howcome"]
 TOLD = "Should we use redis to drop readings that a gauge sends twice?"
@@ -52,6 +53,7 @@ COMMANDS = {
 
 _THEMES = {"dark": DIMMED_MONOKAI, "light": DEFAULT_TERMINAL_THEME}
 _LINES = 400
+_DOCUMENT_COLUMNS, _SHOWN = 90, ("search", "timeline")
 
 
 def prepared(folder: Path) -> dict[str, str]:
@@ -66,9 +68,9 @@ def prepared(folder: Path) -> dict[str, str]:
     }  # fmt: skip
     for arguments in (["import"], ["distil"]):
         in_a_pipe(arguments, environment)
-    for event, more in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": TOLD})):
-        payload = {"hook_event_name": event, "session_id": "a-new-session", "cwd": PROJECT, **more}
-        in_a_pipe(["hook", event], environment, json.dumps(payload))
+    begun = {"hook_event_name": "SessionStart", "session_id": "a-new-session", "cwd": PROJECT, "source": "startup"}
+    in_a_pipe(["hook", "SessionStart"], environment, json.dumps(begun))
+    told(environment, TOLD, "a-new-session")
     return environment
 
 
@@ -119,8 +121,38 @@ def picture(shown: str, columns: int, title: str, theme: str) -> str:
     return console.export_svg(title=title, theme=_THEMES[theme])
 
 
+def told(environment: Mapping[str, str], prompt: str, session: str) -> str:
+    """What the hook of a prompt says to the model."""
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": PROJECT, "prompt": prompt}
+    answer = in_a_pipe(["hook", "UserPromptSubmit"], environment, json.dumps(payload))
+    context: str = json.loads(answer)["hookSpecificOutput"]["additionalContext"]
+    return context
+
+
+def of_documents() -> None:
+    """The pictures that the README and the guide show: a prompt before and after, and two commands."""
+    DOCUMENTS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="howcome-screens-") as temporary:
+        environment = prepared(Path(temporary))
+        after = told(environment, TOLD, "another-session")
+        shown = (
+            f"\x1b[2mBefore: a new session's model gets your prompt.\x1b[0m\n\n\x1b[1m> {TOLD}\x1b[0m\n\n\n"
+            "\x1b[2mAfter: with it, what an earlier session decided, and why.\x1b[0m\n\n"
+            f"\x1b[1m> {TOLD}\x1b[0m\n\n\x1b[36m{after}\x1b[0m\n"
+        )
+        (DOCUMENTS / "prompt.svg").write_text(picture(shown, _DOCUMENT_COLUMNS, "a prompt, some weeks later", "dark"))
+        for name in _SHOWN:
+            arguments = arguments_of(name, environment)
+            shown = on_a_terminal(arguments, environment, _DOCUMENT_COLUMNS)
+            title = " ".join(["howcome", *arguments])
+            (DOCUMENTS / f"{name}.svg").write_text(picture(shown, _DOCUMENT_COLUMNS, title, "dark"))
+
+
 def main() -> None:
     """Records every command into `.screens/`."""
+    if sys.argv[1:] == ["docs"]:
+        of_documents()
+        return
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     with tempfile.TemporaryDirectory(prefix="howcome-screens-") as temporary:

@@ -35,6 +35,13 @@ def test_a_strangers_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("home", "store_folder")
+def test_a_folder_is_read_to_its_lowest_folder(tmp_path: Path) -> None:
+    """Transcripts that lie in folders of folders only."""
+    write(tmp_path / "t" / "2026" / "11" / "one.jsonl", *Claude("one").conversation(1))
+    write(tmp_path / "t" / "old" / "-home-mara" / "two.jsonl", *Claude("two").conversation(1))
+    assert ask("import", tmp_path / "t")["files"] == 2
+
+
 @pytest.mark.usefixtures("home", "store_folder")
 def test_what_holds_no_records_at_all_is_refused(tmp_path: Path) -> None:
     """Words, and bytes of something else: every record is put aside, and nothing was read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,23 @@ def test_of_all_projects_the_one_where_it_is_asked_counts_more(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     found = ask("search", "zebra readings", "--all-projects", "--explain")["results"]
     assert [set(item["explain"]["adjustments"]) for item in found] == [{"recency"}] * 2
+
+
+def test_sessions_are_listed_by_what_was_asked(store_folder: Path, tmp_path: Path) -> None:
+    """Not by a "9" with which one begins, nor with a whole id; those in which nothing happened since are left out."""
+    assert store_folder
+    asks, old = Claude("9d1f2e34-0000-4000-8000-123456789abc"), Claude("0ldsess1-0000-4000-8000-123456789abc")
+    asks_at, old_at = time.time() - 3600, time.time() - 30 * 86_400
+    for claude, at, words in (
+        (asks, asks_at, "why does the crane stop at noon?"),
+        (old, old_at, "the quay is flooded"),
+    ):
+        records = [claude.user("9"), claude.text("Nine it is."), claude.user(words), claude.text("The fuse.")]
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(at))
+        write(tmp_path / f"{claude.session}.jsonl", *({**record, "timestamp": moment} for record in records))
+    ask("import", tmp_path)
+    lines = says("timeline", "--all-projects", "--since", "yesterday").splitlines()
+    assert lines[0] == "why does the crane stop at noon?"
+    assert len(lines) == 2
+    assert "9d1f2e34" in lines[1]
+    assert "9d1f2e34-0000" not in lines[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.domain.times import DAY_MS, HOUR_MS, Span, ago_ms, date_of, day_of, iso_day, nearness, spans
+from howcome.present.moments import moment_ms
 
 NOW = 1_773_651_600_000
 """Monday, 2026-03-16, 09:00 UTC."""
@@ -171,3 +173,22 @@ def test_other_words_are_no_moment() -> None:
     assert ago_ms("yesterday", NOW) == NOW - NOW % DAY_MS - DAY_MS
     for text in ("2026-10-01", "soon", "", "7", "d7"):
         assert ago_ms(text, NOW) is None
+
+
+def test_a_persons_days_begin_where_the_person_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hours ahead of UTC, midnight is at ten in the evening; a time without a zone is theirs."""
+    monkeypatch.setenv("TZ", "Etc/GMT-2")
+    time.tzset()
+    try:
+        noon = int(datetime(2026, 3, 20, 12, tzinfo=UTC).timestamp() * 1000)
+        midnight = int(datetime(2026, 3, 19, 22, tzinfo=UTC).timestamp() * 1000)
+        assert moment_ms("today", "--since", noon, is_local=True) == midnight
+        assert moment_ms("yesterday", "--since", noon, is_local=True) == midnight - DAY_MS
+        assert moment_ms("2026-03-20", "--since", noon, is_local=True) == midnight
+        assert moment_ms("2026-03-20T00:00+02:00", "--since", noon, is_local=True) == midnight
+        assert moment_ms("7d", "--since", noon, is_local=True) == moment_ms("7d", "--since", noon) == noon - 7 * DAY_MS
+        assert moment_ms("today", "since", noon) == midnight + 2 * HOUR_MS
+        assert moment_ms("2026-03-20", "since", noon) == midnight + 2 * HOUR_MS
+    finally:
+        monkeypatch.undo()
+        time.tzset()

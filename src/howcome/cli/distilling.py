@@ -15,7 +15,7 @@ from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
-from howcome.present.screen import Row, evidence_rows, memory_row, show_rows
+from howcome.present.screen import Row, evidence_rows, memory_row, say, show_rows
 from howcome.present.terminal import echo
 from howcome.present.views import evidence_view, memory_view
 from howcome.settings import read_settings
@@ -65,7 +65,7 @@ def distil(
       howcome distil --since 7d --json
       howcome distil --project . --sample 20 --seed 7
     """  # noqa: D205 - the first paragraph is what people read first
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms())
+    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
@@ -82,8 +82,7 @@ def distil(
             values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
         echo(json_line(values))
         return
-    for line in [*_lines(report, scope, of_files), *_model_lines(by_model)]:
-        echo(line)
+    say(*_lines(report, scope, of_files), *_model_lines(by_model))
     if chosen:
         show_rows([row for one in chosen for row in _sampled(*one)])
 

@@ -18,6 +18,7 @@ from howcome.doctor.base import in_units
 from howcome.doctor.embedding import vector_facts, waiting
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.render import counted, json_line
+from howcome.present.screen import say
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
@@ -30,6 +31,9 @@ IDENTITY_LIMIT_S = 10.0
 _REPORT = ("records", "accepted", "duplicate", "ignored", "unknown", "quarantined")
 _NAMED_FILES = 5
 """How many files of a kind are named in a report for people; the JSON names all."""
+
+MIN_RATE_BYTES = 10_000_000
+"""Of less the rate would be that of the start."""
 
 Report = dict[str, Any]
 """Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows. `records` are
@@ -109,11 +113,13 @@ def histories_here() -> dict[str, list[Found]]:
 
 
 def announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> None:
-    """Say what will be read: also what agents wrote that are not connected."""
+    """Say what will be read, also what agents wrote that are not connected, and whose history nothing reads."""
     for client in clients():
         if found := histories.get(client.name):
             size = in_units(sum(one.size_bytes for one in found))
             echo(f"  {'history, read':<17} {client.title}: {counted(len(found), 'transcript')}, {size}", err=err)
+        elif client.history is None and client.wiring.is_here():
+            echo(f"  {'history, not read':<17} {client.title}: howcome has no reader for it", err=err)
 
 
 def _retrying(paths: Collection[str] | None) -> Callable[[App, Report], None]:
@@ -195,27 +201,27 @@ def print_import_report(report: Report, *, found_any: bool) -> None:
     """Says what was read."""
     if not found_any:
         if not report["unknown_files"]:
-            echo("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
+            say("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
         _print_unknown(report["unknown_files"])
         return
-    rate = report["bytes"] / 1e6 / max(report["seconds"], 0.001)
-    megabytes, known, ignored = report["bytes"] / 1e6, report["duplicate"], report["ignored"]
+    seconds, known, ignored = max(report["seconds"], 0.001), report["duplicate"], report["ignored"]
+    rate = f" ({report['bytes'] / 1e6 / seconds:.0f} MB/s)" if report["bytes"] >= MIN_RATE_BYTES else ""
     distils = report["accepted"] and read_settings(os.environ).distiller != "off"
-    echo(
-        f"{counted(report['files'], 'file')}, {megabytes:.1f} MB new in {report['seconds']:.1f} s ({rate:.0f} MB/s):"
-        f" {counted(report['accepted'], 'event')} added, {known} known already, {ignored} records ignored by rule"
+    say(
+        f"{counted(report['files'], 'file')}, {report['bytes'] / 1e6:.1f} MB new in {report['seconds']:.1f} s{rate}:"
+        f" {counted(report['accepted'], 'event')} added, {known} known already, {ignored} without words"
         + ("; what they taught becomes memories in the background, or now: howcome distil" if distils else "")
     )
     if report["quarantined"]:
-        echo(f"{counted(report['quarantined'], 'record')} could not be read: see `howcome status`")
+        say(f"{counted(report['quarantined'], 'record')} could not be read: see `howcome status`")
     if "vectors" in report:
-        echo(f"Vectors: {report['vectors']}; they are made while sessions run, or now: howcome model embed")
+        say(f"Vectors: {report['vectors']}; they are made while sessions run, or now: howcome model embed")
     _print_unknown(report["unknown_files"])
 
 
 def _print_unknown(files: dict[str, int]) -> None:
     most = sorted(files.items(), key=lambda item: (-item[1], item[0]))
     for path, number in most[:_NAMED_FILES]:
-        echo(f"{path}: no reader knows {counted(number, 'record')} in it")
+        say(f"{path}: no reader knows {counted(number, 'record')} in it")
     if len(most) > _NAMED_FILES:
-        echo(f"and in {counted(len(most) - _NAMED_FILES, 'more file')}")
+        say(f"and in {counted(len(most) - _NAMED_FILES, 'more file')}")

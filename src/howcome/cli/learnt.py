@@ -71,7 +71,7 @@ def learnt(
         raise click.UsageError("choose one of ID, --session and --since")
     if undo and not memory_ids and session is None and since is None:
         raise click.UsageError("--undo takes back what you name: give an ID, --session or --since")
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms())
+    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
     try:
         with open_app(read_settings(os.environ), create=False) as app:
             if memory_ids:

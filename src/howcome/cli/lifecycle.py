@@ -26,7 +26,7 @@ from howcome.errors import HowcomeError, LifecycleError, UsageError
 from howcome.log.place import has_database
 from howcome.present.own_files import RECORDS
 from howcome.present.render import json_line
-from howcome.present.screen import show_table
+from howcome.present.screen import say, show_table
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
@@ -122,13 +122,13 @@ def init(
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
     if left := "" if no_import else embedding_left():
-        echo(left)
+        say(left)
     if not yes:
         offer_model()
     echo()
     echo("Now try:")
     for owner in owners:
-        echo(f"  {lifecycle.title_of(owner)}: {lifecycle.agent_of(owner).wiring.hint(scope)}")
+        say(f"  {lifecycle.title_of(owner)}: {lifecycle.agent_of(owner).wiring.hint(scope)}")
     question = question_that_finds()
     echo(f'  howcome search --all-projects "{question}"' if question else "  howcome status")
     echo(f"  {completion(os.environ)}")
@@ -362,7 +362,7 @@ def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
     if backups:
         echo(f"The originals are kept in {_shown(backups[0].parent)}.")
     for note in notes:
-        echo(f"Note: {note}")
+        say(f"Note: {note}")
 
 
 def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:

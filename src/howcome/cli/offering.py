@@ -15,7 +15,7 @@ from howcome.doctor.embedding import vector_facts
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted
-from howcome.present.terminal import echo
+from howcome.present.screen import say
 from howcome.retrieve.question import Question
 from howcome.settings import ACTIVE, read_settings
 
@@ -104,8 +104,7 @@ def offer_model() -> None:
     except HowcomeError:  # nothing is stored: there is nothing to reckon with
         return
     chosen = _chosen(settings)
-    for line in _lines(estimate, settings) if estimate.sessions else ():
-        echo(line)
+    say(*(_lines(estimate, settings) if estimate.sessions else ()))
     if not estimate.sessions or not chosen or not _can_be_asked(chosen):
         return
     caps = {"llm_daily_calls": DAILY_CALLS, "llm_daily_tokens": DAILY_TOKENS}
@@ -115,12 +114,12 @@ def offer_model() -> None:
         confirm(f"Let {chosen} do that, {_calls_a_day(settings)} calls a day at most", yes=False, err=False)
     except (click.Abort, UsageError):
         later = (f"howcome config set {name} {value}" for name, value in wanted.items())
-        echo(f"No model is asked. Later: {'; '.join(later)}")
+        say(f"No model is asked. Later: {'; '.join(later)}")
         return
     from howcome.cli.config import write_settings  # without its package `init` connects all the same
 
     write_settings(wanted)
-    echo("It is asked in the background from the next session on, or now: howcome distil; howcome spending shows all.")
+    say("It is asked in the background from the next session on, or now: howcome distil; howcome spending shows all.")
 
 
 def _can_be_asked(chosen: str) -> bool:
@@ -130,7 +129,7 @@ def _can_be_asked(chosen: str) -> bool:
     try:
         return open_adapter(read_settings({**os.environ, "HOWCOME_LLM": chosen})) is not None
     except ProviderError as error:
-        echo(f"  It cannot be asked yet: {error}")
+        say(f"  It cannot be asked yet: {error}")
         return False
 
 

@@ -45,7 +45,7 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
       howcome rationale --since 7d --project shop
       howcome rationale --limit 100 --json
     """
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms())
+    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)

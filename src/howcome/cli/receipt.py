@@ -23,7 +23,7 @@ NOTHING = "Nothing was injected here in that time."
 
 
 @click.command(short_help="Say what was injected, its tokens, and how often it was used.")
-@click.option("--today", is_flag=True, help="Since midnight, UTC (where neither --session nor --since is given).")
+@click.option("--today", is_flag=True, help="Since midnight (where neither --session nor --since is given).")
 @click.option("--since", metavar="TIME", help="Only what is not older than TIME.")
 @click.option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")
 @click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
@@ -49,9 +49,8 @@ def receipt(
     check_scope(project, all_projects=all_projects)
     if today and since is not None:
         raise click.UsageError("choose one of --today and --since")
-    since_ms = (
-        0 if session is not None and not today and since is None else moment_ms(since or TODAY, "--since", now_ms())
-    )
+    is_all = session is not None and not today and since is None
+    since_ms = 0 if is_all else moment_ms(since or TODAY, "--since", now_ms(), is_local=True)
     rows: list[View] = []
     try:
         with open_to_read() as app:

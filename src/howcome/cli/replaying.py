@@ -42,7 +42,7 @@ def replay(project: str | None, session: str | None, since: str | None, *, as_js
       howcome replay shop --since 30d
       howcome replay --session 6295e04b --json
     """
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms())
+    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
     with open_to_read() as app:
         found = _sessions(app, project, session, since_ms)
         app.search.rehearse()

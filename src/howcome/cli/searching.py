@@ -83,7 +83,7 @@ def search(
     The scope is the project of the current folder. Nothing found is an empty list and exit code 0; a project that
     nobody knows is wrong usage (2), a session that nobody knows an error (1).
 
-    TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; UTC when it has no zone), today, yesterday,
+    TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; yours when it has no zone), today, yesterday,
     or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
 
     With --subsystem only exchanges count in which a call named a file below the folder, and memories that name one or
@@ -137,7 +137,7 @@ def search(
 
 
 def _moment_ms(text: str | None, option: str) -> int | None:
-    return None if text is None else moment_ms(text, option, now_ms())
+    return None if text is None else moment_ms(text, option, now_ms(), is_local=True)
 
 
 def _answers(

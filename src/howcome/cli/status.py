@@ -155,7 +155,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),
         ("last read", day(facts["last_ingest"], now_ms()) if facts["last_ingest"] else "never"),
         ("last hook", day(facts["last_hook"], now_ms()) if facts["last_hook"] else "not known"),
-        ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}"),
+        ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}" if unread["files"] else "none"),
         ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
         ("vectors", _vectors(facts["embedding"])),
         ("agents", "; ".join(map(_agent, facts["agents"])) or "none: howcome init"),

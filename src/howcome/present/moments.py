@@ -8,18 +8,25 @@ from howcome.domain.times import ago_ms
 from howcome.errors import UsageError
 
 
-def moment_ms(text: str, name: str, now_ms: int) -> int:
-    """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00` (UTC when it has no zone), `yesterday`, `7d`, `3 weeks ago`.
+def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> int:
+    """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00`, `yesterday`, `7d`, `3 weeks ago`.
+
+    Days and times without a zone are UTC's, or (`is_local`) those of where this process runs: a person's.
 
     Raises:
         UsageError: it is none of these; `name` is the argument's.
     """
-    ago = ago_ms(text, now_ms)
+    zone = datetime.now().astimezone().tzinfo if is_local else UTC
+    offset = datetime.fromtimestamp(now_ms / 1000, zone).utcoffset()
+    ahead_ms = int(offset.total_seconds() * 1000) if offset else 0
+    ago = ago_ms(text, now_ms + ahead_ms)
     if ago is not None:
-        return ago
+        return max(0, ago - ahead_ms)
     try:
         moment = datetime.fromisoformat(text.strip())
-        return max(0, int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
+        if moment.tzinfo is None:
+            moment = moment.astimezone() if is_local else moment.replace(tzinfo=UTC)
+        return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError) as error:
         raise UsageError(
             f"{name}: {text[:60]!r} is no time; write 2026-10-01, 2026-10-01T12:00:00Z (ISO 8601), today, yesterday, or"

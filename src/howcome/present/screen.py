@@ -60,6 +60,17 @@ def show_rows(rows: Sequence[Row], words: Iterable[str] = (), notes: Sequence[st
     echo_page(rendered(rows, words, notes, width=_width(), is_colored=_is_colored()))
 
 
+def say(*lines: str) -> None:
+    """Prints sentences; on a terminal they break between words."""
+    if lines and is_terminal():
+        from rich.text import Text
+
+        echo_text(_page([Text(plain_line(line)) for line in lines], _width(), is_colored=False).rstrip("\n"))
+        return
+    for line in lines:
+        echo(line)
+
+
 def show_table(
     cells: Sequence[Sequence[str]], widths: Sequence[int] = (), styles: Mapping[str, str] | None = None,
     notes: Sequence[str] = (), *, wraps: int = -1, err: bool = False,

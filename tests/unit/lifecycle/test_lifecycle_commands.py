@@ -380,6 +380,18 @@ def test_init_names_every_history_and_a_question_that_finds_something(home: Path
     assert 'eval "$(_HOWCOME_COMPLETE=' in said
 
 
+def test_init_says_what_it_could_not_read(home: Path, shell: CliRunner) -> None:
+    """Before it reads whose history nothing reads, and afterwards how many records of which file."""
+    path = transcript(home)
+    with path.open("a") as stream:
+        stream.write('{"type": "hologram"}\n{broken\n')
+    (home / ".cursor").mkdir()
+    said = done(shell.invoke(init, ["--yes"]))
+    assert re.search(r"history, not read +Cursor: howcome has no reader for it", said)
+    assert "1 record could not be read: see `howcome status`" in said
+    assert f"{path}: no reader knows 1 record in it" in said
+
+
 def test_init_without_history_suggests_no_question(home: Path, shell: CliRunner) -> None:
     """It would find nothing."""
     assert not (home / ".claude").exists()
