@@ -24,6 +24,8 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI
 from rich.text import Text
 
+from howcome.domain.events import squeeze
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -118,7 +120,7 @@ def picture(shown: str, columns: int, title: str, theme: str) -> str:
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, width=columns, file=nowhere, legacy_windows=False)
         console.print(Text.from_ansi(shown), soft_wrap=False)
-    return console.export_svg(title=title, theme=_THEMES[theme])
+    return console.export_svg(title=squeeze(title, columns - 30), theme=_THEMES[theme])
 
 
 def told(environment: Mapping[str, str], prompt: str, session: str) -> str:

@@ -462,10 +462,10 @@ def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: 
         assert (row["said_by"], row["borne_out_by"][0]["session_id"]) == (row["origin"], "three")
     shown = run("learnt", "--session", "three").stdout
     assert of_three[0]["id"] in shown
-    assert "\n    the agent, " in shown
+    assert "\n    said by the agent" in shown
     assert "in another project" not in shown
     assert {row["projects"] for row in of_three} == {1}
-    assert "\n    the user, " in shown
+    assert "\n    said by the user" in shown
     everything = ask("learnt", "--since", "2020-01-01", "--all-projects")["learnt"]
     assert [row["said_at"] for row in everything] == sorted((row["said_at"] for row in everything), reverse=True)
     assert ask("learnt", "--undo", "--session", "four") == {"undone": []}

@@ -137,7 +137,7 @@ def test_unread_bytes_and_quarantine_are_shown(home: Path, past: Path) -> None:
     assert human()["unread"].endswith(" in 1 file")
     ask("import")
     shown = human()
-    assert shown["unread"] == "0 bytes in 0 files"
+    assert shown["unread"] == "none"
     assert shown["quarantine"].startswith("1 record (")
     found = ask("status")["quarantine"]
     assert (found["records"], found["newest"][0]["path"]) == (1, str(path))

@@ -132,9 +132,10 @@ def _about(row: dict[str, object]) -> str:
     if int(str(row["projects"])) > 1:
         about += ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
     about += "" if row["is_new"] else ", said again"
-    when = day(str(row["said_at"] or row["created_at"]), now_ms())
+    shown, said = (day(str(row[name] or row["ts"]), now_ms()) for name in ("ts", "said_at"))
+    when = f", {said}" if said != shown else ""  # the row has the other
     where = f"; {row['cited']}" if row["cited"] else ""
-    return f"{_WHO.get(str(row['said_by']), row['said_by'])}, {when}{about}{where}"
+    return f"said by {_WHO.get(str(row['said_by']), row['said_by'])}{when}{about}{where}"
 
 
 def _note(count: int, *, is_undone: bool) -> str:

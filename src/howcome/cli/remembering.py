@@ -120,8 +120,8 @@ def remember(
         notes.append(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}")
     notes += [_redacted(redacted)] if redacted else []
     if is_terminal():
-        known = [] if is_new else ["known already"]
-        show_rows([memory_row(memory_view(memory), now_ms(), is_whole=True)], notes=[*known, *notes])
+        kept = "kept" if is_new else "known already"
+        show_rows([memory_row(memory_view(memory), now_ms(), is_whole=True)], notes=[", ".join([kept, *notes])])
         return
     echo(memory.id if is_new else _known(memory, given))
     for line in [f"kept as a {memory.type}: {memory.text}", *notes] if is_new else notes:

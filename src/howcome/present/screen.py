@@ -127,7 +127,8 @@ def rendered(
     for row in rows:
         text = Text(_text(row))
         text.highlight_words(said, "bold red", case_sensitive=False)
-        parts += [text, Padding(Text(_about(row), "dim"), (0, 0, 0, len(INDENT)))]
+        parts.append(text)
+        parts += [Padding(Text(about, "dim"), (0, 0, 0, len(INDENT)))] if (about := _about(row)) else []
         parts += [Padding(Text(plain_line(line)), (0, 0, 0, 2 * len(INDENT))) for line in row.details]
         parts.append("")
     parts += [Text(plain_line(note), "dim") for note in notes]
@@ -161,7 +162,8 @@ def _text(row: Row) -> str:
 
 
 def _plain(row: Row) -> list[str]:
-    return [_text(row), f"{INDENT}{_about(row)}", *(2 * INDENT + plain_line(line) for line in row.details)]
+    about = [f"{INDENT}{line}"] if (line := _about(row)) else []
+    return [_text(row), *about, *(2 * INDENT + plain_line(line) for line in row.details)]
 
 
 def _about(row: Row) -> str:
