@@ -120,7 +120,7 @@ def picture(shown: str, columns: int, title: str, theme: str) -> str:
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, width=columns, file=nowhere, legacy_windows=False)
         console.print(Text.from_ansi(shown), soft_wrap=False)
-    return console.export_svg(title=squeeze(title, columns - 30), theme=_THEMES[theme])
+    return console.export_svg(title=squeeze(title, columns - 20), theme=_THEMES[theme])
 
 
 def told(environment: Mapping[str, str], prompt: str, session: str) -> str:
