@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from tests.builders import Claude, write
+from tests.histories import OpenCode
 from tests.processes import run
 
 from howcome.doctor import folder, programs, source, storage
@@ -621,9 +622,10 @@ def test_what_a_running_session_writes_is_no_warning(patient: Patient) -> None:
     patient.session("running", age_s=5)
     (found,) = [found for found in patient.examine()["findings"] if found["check"] == "unread"]
     assert (found["level"], found["what"].partition(": ")[2]) == ("note", "running sessions, their next hook reads it")
-    patient.do("howcome import && howcome init --yes --agent copilot --no-import")
-    state = patient.home / ".copilot" / "session-state" / "one"
-    write(state / "events.jsonl", *Claude("one").conversation(1))
+    patient.do("howcome import && howcome init --yes --agent opencode --no-import")
+    chat = OpenCode()
+    chat.exchange("berth")
+    chat.save(patient.home / ".local" / "share" / "opencode" / "opencode.db")
     (found,) = [found for found in patient.examine()["findings"] if found["check"] == "unread"]
     assert (found["level"], found["what"].partition(": ")[2]) == ("note", "the next session's server reads it")
 
