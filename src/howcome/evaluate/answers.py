@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from howcome.app import App
 from howcome.domain.answering import cut
 from howcome.domain.query import plain_words
-from howcome.domain.stored import Scope
+from howcome.domain.stored import Found, Scope
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
@@ -22,11 +22,7 @@ from howcome.evaluate.note_run import import_set
 from howcome.evaluate.notes import Share, stems
 from howcome.retrieve.question import Question
 
-if TYPE_CHECKING:
-    from howcome.app import App
-    from howcome.domain.stored import Found
-
-    Progress = Callable[[str], None]
+Progress = Callable[[str], None]
 
 SHOWN, QUOTE_SHARE = 3, 0.7
 """The rows that somebody looks at; a row that shows so many of a quote's stems shows the answer."""

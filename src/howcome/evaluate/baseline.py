@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import apsw
 
+from howcome.app import App
 from howcome.domain import events
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
-
-if TYPE_CHECKING:
-    from howcome.app import App
-    from howcome.domain.stored import StoredEvent
 
 ROWS_A_STEP = 5000
 _WORD = re.compile(r"\w+")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
@@ -23,15 +22,12 @@ from howcome.errors import ProviderError
 from howcome.evaluate.baseline import Baseline
 from howcome.evaluate.datasets import Asked, Corpus, DataSet
 from howcome.evaluate.metrics import coverage, score_ranking
+from howcome.learn.run import DistilReport
 from howcome.providers.embed import embedding_status
 from howcome.providers.minilm_places import models_folder
 from howcome.retrieve.question import Question
-from howcome.settings import FIELDS, home_folder, read_settings
-
-if TYPE_CHECKING:
-    from howcome.learn.run import DistilReport
-    from howcome.retrieve.ranking import Ranking
-    from howcome.settings import Settings
+from howcome.retrieve.ranking import Ranking
+from howcome.settings import FIELDS, Settings, home_folder, read_settings
 
 OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""

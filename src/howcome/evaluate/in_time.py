@@ -6,17 +6,13 @@ when it has most of its stems, or when a reader of both says so; nearly the same
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from howcome.domain.text import tokens
 from howcome.evaluate.notes import stems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from howcome.evaluate.replay import Line
+from howcome.evaluate.replay import Line
 
 HELPS = 2
 QUOTE_SHARE = 0.7

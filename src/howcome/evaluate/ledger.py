@@ -7,22 +7,16 @@ could have met is one that a different command solved, after the same had failed
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from howcome.domain.commands import numbers_of, parts_of
+from howcome.app import App
+from howcome.domain.commands import Failure, numbers_of, parts_of
+from howcome.domain.stored import StoredEvent
 from howcome.evaluate.notes import Share
-from howcome.learn.actions import actions_of
+from howcome.learn.actions import Action, actions_of
 from howcome.learn.command_runs import MAX_LATER, failed_in, mending
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from howcome.app import App
-    from howcome.domain.commands import Failure
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.recall.acting import Mended
+from howcome.recall.acting import Mended
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from howcome.app import open_app
+from howcome.app import App, open_app
 from howcome.domain import events, spending
 from howcome.domain.memories import Memory, MemoryFilter
-from howcome.domain.stored import Scope
+from howcome.domain.reconciliation import Told
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import ProviderError, UsageError
 from howcome.evaluate.datasets import Corpus, DataSet, find, native
 from howcome.evaluate.harness import MAX_LISTED, Pool, throwaway_home
 from howcome.evaluate.notes import SAME_MEANING, Kept, Note, Trap, read_notes, verbatim
+from howcome.providers.base import Embedder
 from howcome.settings import read_settings
-
-if TYPE_CHECKING:
-    from howcome.app import App
-    from howcome.domain.reconciliation import Told
-    from howcome.domain.stored import StoredEvent
-    from howcome.providers.base import Embedder
 
 ROWS_A_STEP = 5000
 Progress = Callable[[str], None]

@@ -15,18 +15,15 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from howcome.domain import events
 from howcome.domain.events import cut
+from howcome.domain.stored import StoredEvent
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import read_rows
 from howcome.evaluate.metrics import words_of
 from howcome.evaluate.note_run import Distilled, said_in
 from howcome.evaluate.notes import Graded, Kept, Share
-
-if TYPE_CHECKING:
-    from howcome.domain.stored import StoredEvent
 
 MEMORY, VERBATIM, BAG, FOREIGN = "memory", "verbatim", "bag", "foreign"
 BAGS, BAG_WORDS, MIN_BAG_TIMES = 2, 12, 2

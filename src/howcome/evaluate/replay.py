@@ -6,20 +6,16 @@ distilled some time after it ended, and that a prompt typed while the agent work
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
+from howcome.app import App
 from howcome.domain import events
+from howcome.domain.stored import Reminder, StoredEvent
 from howcome.domain.text import tokens
 from howcome.recall.bites import bite_lines
 from howcome.settings import BITES, OFF
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from howcome.app import App
-    from howcome.domain.stored import Reminder, StoredEvent
 
 SAME_MS = 2_000
 """How near two times of a prompt have to be."""

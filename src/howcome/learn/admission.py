@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from howcome.domain.candidates import MAX_TEXT_CHARS, MIN_TEXT_CHARS, SECRET, TOO_LONG, TOO_SHORT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.candidates import Candidate
-    from howcome.redact.redactor import Redactor
+from howcome.domain.candidates import MAX_TEXT_CHARS, MIN_TEXT_CHARS, SECRET, TOO_LONG, TOO_SHORT, Candidate
+from howcome.redact.redactor import Redactor
 
 REDACTED, PRIVATE = "[redacted", "[private]"
 

@@ -7,16 +7,12 @@ several projects where another begins: what was said before decides that, so it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from howcome.domain import events
-from howcome.domain.distil_batches import END, PROJECT, SIZE, NewBatch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.distil_batches import OpenSession
-    from howcome.domain.stored import StoredEvent
-    from howcome.store.base import Store
+from howcome.domain.distil_batches import END, PROJECT, SIZE, NewBatch, OpenSession
+from howcome.domain.stored import StoredEvent
+from howcome.store.base import Store
 
 MOST_CHARS = 64_000
 """A batch is full from here on, at some 16,000 tokens, and ends with the exchange; the longest of 28 sessions has

@@ -6,20 +6,15 @@ They are weighed as what sessions say is (`reconcile`): by the vectors of an emb
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from howcome.domain import memories
 from howcome.domain.events import PUSHED_ORIGINS
-from howcome.domain.reconciliation import Beside, Known, StoredCandidate
+from howcome.domain.memories import Memory, NewMemory
+from howcome.domain.reconciliation import Beside, Known, Plan, StoredCandidate
 from howcome.learn.likeness import RELATED, Statement
+from howcome.learn.meaning import Meaning
 from howcome.learn.reconcile import reconcile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.memories import Memory, NewMemory
-    from howcome.domain.reconciliation import Plan
-    from howcome.learn.meaning import Meaning
 
 LIMIT_S = 1.0
 """Who keeps something waits so long for vectors that nobody has made yet; what has none is compared by words."""

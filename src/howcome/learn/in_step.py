@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 
 from howcome.clients.decode import clean_text
@@ -17,7 +18,7 @@ from howcome.clients.files import READ_ERRORS, open_transcript
 from howcome.clients.registry import histories
 from howcome.domain.candidates import MIN_TEXT_CHARS
 from howcome.domain.events import ORIGIN_ASSISTANT
-from howcome.domain.memories import CLIENT, OPEN, MemoryFilter, NewMemory, normalized
+from howcome.domain.memories import CLIENT, OPEN, Memory, MemoryFilter, NewMemory, normalized
 from howcome.domain.reconciliation import Steps
 from howcome.domain.sentences import sentences, without_markdown
 from howcome.domain.stored import Scope
@@ -26,16 +27,10 @@ from howcome.learn.run import memory_digest, memory_key
 from howcome.learn.sources.seen import one_line
 from howcome.redact.gate import Gate
 from howcome.redact.private_spans import strip_private
+from howcome.store.base import Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.store.base import Store
-
-    Listed = dict[str, tuple[int, int] | None]
-    Seen = dict[str, dict[str, Listed | None]]
+Listed = dict[str, tuple[int, int] | None]
+Seen = dict[str, dict[str, Listed | None]]
 
 CLIENT_MEMORIES, INSTRUCTIONS = "client_memories", "instructions"
 """The names by which the setting `sources_off` turns each of the two off."""

@@ -7,13 +7,10 @@ the product of their sizes, so the same two thresholds hold for both.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import ceil
 
 from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SAME = 0.95
 """From this cosine of their vectors on, two statements say the same."""

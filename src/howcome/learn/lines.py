@@ -8,20 +8,16 @@ the last edit before the commit that put the line in comes first (docs/evaluatio
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
+from howcome.clients.git import Commit
 from howcome.clients.projects import fold_worktree, is_inside
 from howcome.domain import events
+from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import Action
 from howcome.learn.scene import MESSAGE
 from howcome.learn.shell import commands
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from howcome.clients.git import Commit
-    from howcome.domain.stored import StoredEvent
 
 NEAR = 3
 """So many lines on each side are compared: what stands in more than one place is told apart by them."""

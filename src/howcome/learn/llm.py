@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from math import fsum
 
 from howcome.domain import events, memories
 from howcome.domain.distil_batches import OPERATIONS
 from howcome.domain.events import squeeze
-from howcome.domain.memories import normalized
+from howcome.domain.memories import Memory, normalized
 from howcome.domain.personal_data import without_personal_data
+from howcome.domain.stored import StoredEvent
 from howcome.domain.times import iso_day
 from howcome.learn.likeness import Statement
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import StoredEvent
 
 TURNS_CHARS = 88_000
 """Of all messages together; what a message does not need others may use. A batch has less, unless its last exchange is

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from howcome.domain.reconciliation import Known
 from howcome.errors import ProviderError
 from howcome.learn.likeness import RELATED
+from howcome.providers.base import Embedder, FloatMatrix
+from howcome.store.base import Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from howcome.domain.reconciliation import Known
-    from howcome.providers.base import Embedder, FloatMatrix
-    from howcome.store.base import Store
-
-    Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
+Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
 
 BATCH = 16
 """Texts embedded at once: a tenth of a second with the local model, then whoever asked may rest."""

@@ -12,36 +12,29 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from howcome.domain import events
-from howcome.domain.distil_batches import MAX_FAILURES, PENDING
+from howcome.domain.distil_batches import MAX_FAILURES, PENDING, Batch, MemoryChange
 from howcome.domain.events import squeeze
-from howcome.domain.memories import MemoryFilter
-from howcome.domain.stored import Scope
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.reconciliation import Known
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import OverBudgetError, ProviderError, WrongShapeError
 from howcome.learn.batches import close_batches
 from howcome.learn.llm import SCHEMA, Shown, remembered
+from howcome.learn.meaning import Meaning
 from howcome.learn.operations import SenselessError, Weighing, proposals_in
+from howcome.learn.reconcile import Near
+from howcome.providers.base import LanguageModel
 from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm_adapter import DeclinedError, NotYetError
 from howcome.redact.redactor import Redactor
+from howcome.store.base import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from howcome.domain.distil_batches import Batch, MemoryChange
-    from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Known
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.meaning import Meaning
-    from howcome.learn.reconcile import Near
-    from howcome.providers.base import LanguageModel
-    from howcome.store.base import Store
-
-    Rest = Callable[[], bool]
+Rest = Callable[[], bool]
 
 LOCK_NAME = "distil.lock"
 """Whoever asks a model holds it: two that distil do not pay for the same batch. The kernel gives it back at death."""

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from howcome.domain.spending import DISTIL
 from howcome.errors import ProviderError
 from howcome.learn.batches import MOST_CHARS, TOOL_CHARS
+from howcome.learn.meaning import Meaning
 from howcome.learn.model_run import ModelDistillation
+from howcome.providers.base import LanguageModel
 from howcome.providers.llm import LIMIT_SETTING, open_model
-from howcome.settings import ACTIVE
+from howcome.settings import ACTIVE, Settings
+from howcome.store.base import Store
 
 CHARS_A_TOKEN, CHARS_AN_EVENT = 4, 20
 TOKENS_A_CALL, ANSWER_TOKENS = 2200, 1500
 """Of the question, the form of the answer and memories; and of an answer with some eight notes."""
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.learn.meaning import Meaning
-    from howcome.providers.base import LanguageModel
-    from howcome.settings import Settings
-    from howcome.store.base import Store
 
 
 def open_batches(

@@ -9,6 +9,7 @@ somebody trusted said only for messages that are trusted as much, and that speak
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from howcome.clients.decode import clean_text
@@ -16,24 +17,16 @@ from howcome.domain import events, memories
 from howcome.domain.candidates import REPEATED, SECRET, TOO_LONG, Candidate, least_trusted
 from howcome.domain.distil_batches import ADD, DELETE, NOOP, UPDATE, MemoryChange
 from howcome.domain.events import squeeze
-from howcome.domain.memories import NewMemory
+from howcome.domain.memories import Memory, NewMemory
 from howcome.domain.reconciliation import Known, StoredCandidate
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
 from howcome.errors import ProviderError
 from howcome.learn.admission import REDACTED, admit
-from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, question
-from howcome.learn.reconcile import reconcile
+from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, Shown, question
+from howcome.learn.reconcile import Near, reconcile
 from howcome.learn.run import memory_digest, memory_key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.llm import Shown
-    from howcome.learn.reconcile import Near
-    from howcome.redact.redactor import Redactor
+from howcome.redact.redactor import Redactor
 
 REASON_CHARS = 300
 OLDER = "older"

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from howcome.clients import git
 from howcome.clients.decode import clean_text
+from howcome.clients.git import Commit
 from howcome.clients.projects import top_of
 from howcome.domain import events
+from howcome.domain.stored import StoredEvent
 from howcome.errors import UsageError
 from howcome.learn.actions import Action
-from howcome.learn.lines import COMMITTING_MS, bare, committing, edits_of, writer_of
+from howcome.learn.lines import COMMITTING_MS, Edit, bare, committing, edits_of, writer_of
+from howcome.learn.rationale.run import Rationales
 from howcome.learn.scene import PLANNERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from howcome.clients.git import Commit
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.lines import Edit
-    from howcome.learn.rationale.run import Rationales
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 MAX_BYTES = 8 << 20
 MAX_TRIED = 2

@@ -7,6 +7,7 @@ were read, and how often, changes nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from howcome.domain import memories
@@ -17,11 +18,7 @@ from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
 from howcome.domain.text import STOP_WORDS
 from howcome.learn.likeness import Reversals, Statement, WordPairs, difference, is_same, reverses
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
+Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
 
 _REVIEWED = frozenset(("decision", "pattern", "dependency", "discovery"))
 """What can be contradicted: two failures that differ in a number are two."""

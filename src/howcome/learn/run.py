@@ -7,32 +7,22 @@ whatever process, goes on where this one ended, and two at once do the same twic
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from howcome.domain import memories
-from howcome.domain.candidates import OTHER_PROJECT
-from howcome.domain.memories import normalized
-from howcome.domain.reconciliation import NewCandidate, Taught
-from howcome.domain.stored import Scope
+from howcome.domain.candidates import OTHER_PROJECT, Candidate
+from howcome.domain.memories import Memory, normalized
+from howcome.domain.reconciliation import Changes, DueSession, NewCandidate, Taught
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.learn.admission import admit
-from howcome.learn.base import LOOKAHEAD, LOOKBACK, Exchange, stream_of
-from howcome.learn.meaning import VECTORS_PAUSE
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Stream, stream_of
+from howcome.learn.meaning import VECTORS_PAUSE, Meaning
 from howcome.learn.reconcile import reconcile
 from howcome.redact.redactor import Redactor
+from howcome.store.base import Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from howcome.domain.candidates import Candidate
-    from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Changes, DueSession
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.base import Distiller, Stream
-    from howcome.learn.meaning import Meaning
-    from howcome.store.base import Store
-
-    Rest = Callable[[], bool]
+Rest = Callable[[], bool]
 
 PIECE_S = 0.05
 """Between pieces of so much work whoever distils may rest."""

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from howcome.domain import memories
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.memories import Memory
-    from howcome.store.base import Store
+from howcome.domain.memories import Memory
+from howcome.store.base import Store
 
 
 def walked(store: Store, memory: Memory, way: str) -> list[Memory]:

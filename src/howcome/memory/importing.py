@@ -8,25 +8,20 @@ what they claim (origin, pin, whose place they take) does not hold, and their ma
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 
 from howcome.clients.decode import clean_text
 from howcome.clients.projects import MAX_PATH_CHARS
 from howcome.domain import events, memories
-from howcome.domain.memories import Claims, NewMemory
+from howcome.domain.memories import Claims, Memory, NewMemory
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import HowcomeError, UsageError
 from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, is_own
 from howcome.memory.reports import ImportReport
 from howcome.memory.text import owner
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 MAX_TIME_MS = 253_402_300_800_000
 """The end of the year 9999: no clock says more."""

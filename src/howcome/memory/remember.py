@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from howcome.clients.decode import clean_text
 from howcome.clients.projects import project_root
 from howcome.domain import events, memories
 from howcome.domain.events import squeeze
-from howcome.domain.memories import NewMemory
+from howcome.domain.memories import Memory, MemoryFilter, NewMemory
 from howcome.domain.ranking import STALE_READS, facts_of, is_stale
 from howcome.domain.reconciliation import Beside
 from howcome.domain.stored import Scope
@@ -21,13 +22,7 @@ from howcome.memory.importing import MemoryImport
 from howcome.memory.reports import ImportReport, PurgeReport
 from howcome.memory.text import cleaned, known_word, owner, require_in, require_others
 from howcome.redact.gate import Gate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from howcome.domain.memories import Memory, MemoryFilter
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 MIN_TEXT_CHARS = 6
 """Shorter texts are in any file by chance: a purge does not look for them."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from howcome.domain import memories
+from howcome.domain.memories import Review
 from howcome.errors import NotFoundError, UsageError
 from howcome.memory.chains import instead
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.domain.memories import Review
-    from howcome.memory.remember import Memories
-    from howcome.store.base import Store
+from howcome.memory.remember import Memories
+from howcome.store.base import Store
 
 
 class Reviewing:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from howcome.clients.decode import clean_text
 from howcome.domain import memories
 from howcome.domain.events import squeeze
+from howcome.domain.memories import Memory
 from howcome.errors import NotFoundError, UsageError
 from howcome.redact.private_spans import strip_private
 from howcome.redact.redactor import Redactor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.memories import Memory
 
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""

@@ -1,7 +1,6 @@
 """The ports of embedders (texts in, unit vectors out) and of language models (a prompt in, an object out).
 
-And what every embedder does with texts and vectors. Running this needs numpy: other adapters import it for its types
-only. It is imported by the warm process and by commands, never by a hook.
+And what every embedder does with texts and vectors. The warm process and commands import it, no hook does.
 """
 
 from __future__ import annotations
@@ -11,17 +10,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-
 from howcome.errors import ProviderError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from howcome.settings import Settings
 
-    FloatMatrix: TypeAlias = NDArray[np.float32]
-    FloatVector: TypeAlias = NDArray[np.float32]
+FloatMatrix: TypeAlias = "NDArray[np.float32]"
+FloatVector: TypeAlias = "NDArray[np.float32]"
 
 MAX_TEXT_CHARS = 4000
 """Of a longer text the beginning is read: a search text has 2,000 characters, a local model reads some 1,000 of them,
@@ -104,6 +102,8 @@ def readable(text: str) -> str:
 
 def unit_rows(values: ArrayLike, whose: str) -> FloatMatrix:
     """Rows made to length 1."""
+    import numpy as np  # the ports are for those, too, who have no numpy
+
     rows = np.asarray(values, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and (lengths > 0).all()):

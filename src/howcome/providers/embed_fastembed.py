@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from howcome.errors import ProviderError
-from howcome.providers.base import readable, safe_name, unit_rows
-
-if TYPE_CHECKING:
-    from howcome.providers.base import FloatMatrix
+from howcome.providers.base import FloatMatrix, readable, safe_name, unit_rows
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 _FAILURES = (OSError, ValueError, RuntimeError, LookupError)

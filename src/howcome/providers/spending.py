@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from socket import gaierror
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.error import URLError
 
 from howcome.domain.personal_data import without_personal_data
@@ -23,10 +23,7 @@ from howcome.domain.spending import (
 )
 from howcome.errors import OverBudgetError, ProviderError, StoreError, WrongShapeError
 from howcome.providers.http_post import RefusedError, TryLaterError
-from howcome.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, Turn, answer_in
-
-if TYPE_CHECKING:
-    from howcome.providers.llm_adapter import ModelAdapter
+from howcome.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, ModelAdapter, Turn, answer_in
 
 ATTEMPTS = 2
 """A model that twice answers in another shape than it was asked for will do so again."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from howcome.domain.events import squeeze
 from howcome.domain.sentences import Sentence, without_markdown
 from howcome.learn import anchors
+from howcome.learn.base import Exchange
 from howcome.learn.scene import Said, Scene
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.learn.base import Exchange
 
 MAX_ASKED_CHARS = 190
 SHORT_CHARS = 160

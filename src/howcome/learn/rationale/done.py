@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from howcome.domain.events import squeeze
+from howcome.domain.sentences import Sentence
 from howcome.learn import anchors
+from howcome.learn.actions import Action
 from howcome.learn.rewriting import unframed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from howcome.domain.sentences import Sentence
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said, Scene
+from howcome.learn.scene import Said, Scene
 
 MAX_FILES = 3
 MAX_WHAT_CHARS = 170

@@ -8,21 +8,17 @@ a text that is read beside the exchange.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 
 from howcome.domain import events
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
 from howcome.errors import OverBudgetError, ProviderError
+from howcome.learn.base import Exchange
 from howcome.learn.rationale.done import Deeds
 from howcome.learn.rationale.rules import least_trusted
 from howcome.learn.scene import Scene
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from howcome.learn.base import Exchange
-    from howcome.providers.base import LanguageModel
-    from howcome.store.base import Store
+from howcome.providers.base import LanguageModel
+from howcome.store.base import Store
 
 PROMPT_CHARS = 4000
 REPLIES_CHARS = 6000

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from howcome.domain.spending import RATIONALE
+from howcome.learn.rationale.model import Asking
 from howcome.learn.rationale.run import Rationales
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.redact.redactor import Redactor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from howcome.learn.rationale.model import Asking
-    from howcome.settings import Settings
-    from howcome.store.base import Store
+from howcome.settings import Settings
+from howcome.store.base import Store
 
 
 def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str) -> Rationales:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 
 from howcome.domain.events import squeeze
+from howcome.domain.sentences import Sentence
 from howcome.learn import anchors, rewriting
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.sentences import Sentence
-    from howcome.learn.scene import Said, Scene
+from howcome.learn.scene import Said, Scene
 
 MAX_WHY_CHARS = 230
 LEAST_WEIGHT = 3.0

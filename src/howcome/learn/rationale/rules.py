@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from howcome.domain import events
 from howcome.domain.events import squeeze
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
+from howcome.domain.stored import StoredEvent
+from howcome.learn.base import Exchange
 from howcome.learn.rationale.asked import asked
 from howcome.learn.rationale.done import Deeds, deed_in_words
 from howcome.learn.rationale.reasons import why
 from howcome.learn.rewriting import capitalized
 from howcome.learn.scene import Scene
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.base import Exchange
 
 NAME = "rules"
 VERSION = 1

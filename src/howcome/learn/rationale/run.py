@@ -11,25 +11,19 @@ Everything follows from the events: the same transcripts give the same rationale
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from howcome.domain import events
-from howcome.domain.rationales import KEY_BYTES, NewRationale
-from howcome.domain.stored import Scope
+from howcome.domain.rationales import KEY_BYTES, NewRationale, Rationale, Unasked, UnreadSession
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.learn.base import Exchange, stream_of
+from howcome.learn.rationale.model import Asking
 from howcome.learn.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
 from howcome.redact.redactor import Redactor
+from howcome.store.base import Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from howcome.domain.rationales import Rationale, Unasked, UnreadSession
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.rationale.model import Asking
-    from howcome.store.base import Store
-
-    Rest = Callable[[], bool]
+Rest = Callable[[], bool]
 
 PIECE_S = 0.05
 """Between pieces of so much work whoever writes may rest."""
