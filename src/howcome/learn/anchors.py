@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 import sys
 
+from howcome.learn.prose import Prose
+
+_P = Prose("anchors")
+
 _ENDINGS = (
     "py|pyi|go|rs|ts|tsx|js|jsx|mjs|cjs|java|kt|kts|swift|rb|php|cs|cpp|cc|c|h|hpp|m|mm|scala|ex|exs|dart"
     "|lua|sh|bash|zsh|ps1|sql"
@@ -48,57 +52,9 @@ _MAY_BE_STRONG = re.compile(r"[`_/]|[(][)]|[a-z][A-Z]|[A-Z][A-Z]|[0-9]|[A-Za-z][
 
 MAX_CODE_CHARS = 200
 _PROPER = re.compile(r"(?<=[a-z,;] )[A-Z][A-Za-z0-9.+#]{1,30}\b")
-WORDS = frozenset(
-    "configurable budget api apis app auth authentication backend backoff batch benchmark binary branch"
-    " branches buffer bug build builds bundle cache caches caching callback cert certificate changelog checksum"
-    " ci class classes cli client clients cluster codebase column columns commit commits compiler component"
-    " components concurrency config configuration connection connections constant constants consumer container"
-    " containers controller cookie cookies coroutine coverage cpu cron crash crashes daemon dashboard database"
-    " databases dataset deadlock debug decorator dependencies dependency deploy deployment deploys docs docker"
-    " docstring docstrings endpoint endpoints enum env environment error errors event events exception"
-    " exceptions export exports factory feature fields file files fixture fixtures flag flags flaky folder"
-    " foreign formatter framework frontend function functions gateway git goroutine handler handlers hash header"
-    " headers hook hooks host http https import imports index indexes indices integration interface interfaces"
-    " interpreter iterator job jobs json key keys kernel kubernetes latency library libraries lint linter"
-    " listener loader lock lockfile log logger logging logs loop macro main memory merge metadata method methods"
-    " metric metrics middleware migration migrations mock mocks model module modules monorepo mutex namespace"
-    " network node npm nullable object oom orm package packages pagination parameter parameters parser partition"
-    " payload permission permissions pipeline plugin pointer pool port postgres postgresql production protocol"
-    " provider proxy pull python query queries queue queues race rebase redirect redis refactor regex registry"
-    " release releases repo repository request requests resolver response responses retries retry rollback route"
-    " router routes row rows rust schema schemas script scripts sdk secret secrets serializer server servers"
-    " service services session sessions setting settings shell singleton snapshot socket sql squash stack"
-    " staging string strings struct subprocess suite sync syntax table tables template templates tenant test"
-    " tests thread threads timeout timeouts timestamp timestamps tls token tokens tool toolchain transaction"
-    " transactions type types typescript upload url urls user-agent utc uuid validation validator variable"
-    " variables version versions view views webhook webhooks websocket widget worker workers workflow yaml async"
-    " await boolean null none int integer float decimal enums generics inheritance subclass css html dom react"
-    " props state store reducer selector pixel layout linting typing mypy ruff eslint pytest jest cargo gradle"
-    " maven pip yarn pnpm bun make makefile dockerfile compose helm terraform ansible nginx snake_case camelcase"
-    " kebab-case tabs spaces semicolons indentation comments naming assertions assertion stubs message messages"
-    " regression bugs returns ifs imperative ticket overlay overlays icon button label labels dns signature"
-    " signing image images digest runner runners replica shard locks id ids serial primary charts chart"
-    " controllers locale locales crate crates pod pods nodes".split()
-)
+WORDS = _P.words("words")
 
-PRODUCTS = frozenset(
-    "redis celery rq kafka rabbitmq nats postgres postgresql mysql mariadb sqlite mongodb dynamodb "
-    "cassandra clickhouse duckdb react vue svelte angular"
-    " django flask fastapi rails spring express nextjs nuxt vite webpack rspack esbuild rollup parcel "
-    "turbopack babel tailwind bootstrap redux zustand"
-    " pytest unittest jest vitest mocha cypress playwright selenium docker podman kubernetes helm kustomize "
-    "terraform pulumi ansible nginx caddy envoy"
-    " traefik haproxy grpc graphql protobuf kotlin swift java golang rust python typescript javascript ruby "
-    "php elixir scala haskell dart flutter prisma"
-    " sqlalchemy gorm sqlc hibernate zod pydantic keycloak auth0 okta stripe sentry datadog prometheus "
-    "grafana elasticsearch opensearch lambda fargate s3 sqs"
-    " aws gcp azure github gitlab jenkins circleci turborepo lerna gradle maven bazel cmake npm pnpm yarn "
-    "bun deno pip poetry uv cargo ruff black mypy eslint"
-    " prettier biome android ios debian ubuntu alpine linux macos windows tokio actix axum laravel symfony "
-    "phoenix openlayers mapbox leaflet d3 pandas numpy"
-    " pytorch tensorflow spark airflow dagster dbt snowflake bigquery firebase supabase realm coredata "
-    "swiftui jetpack zookeeper etcd consul vault minio git".split()
-)
+PRODUCTS = _P.words("products")
 """Names of the trade that everybody knows, whatever their case."""
 
 _WORD = re.compile(r"[A-Za-z][\w-]*")

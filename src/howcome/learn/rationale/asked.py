@@ -9,7 +9,10 @@ from howcome.domain.events import squeeze
 from howcome.domain.sentences import Sentence, without_markdown
 from howcome.learn import anchors
 from howcome.learn.base import Exchange
+from howcome.learn.prose import Prose
 from howcome.learn.scene import Said, Scene
+
+_P = Prose("asked")
 
 MAX_ASKED_CHARS = 190
 SHORT_CHARS = 160
@@ -23,68 +26,15 @@ MAX_BARE_CHARS = 50
 MAX_BACK = 4
 """So many prompts back is looked for the task when one after the other only says to go on."""
 
-_AGREEING = frozenset(
-    (
-        "a again agree ahead all alright also and any apply approve approved are as b be both c can changes code"
-        " continue cool correct d do does else everything exactly excellent finish first fix fixes for go going good"
-        " great ha happy hey hi i i'd i'm if implement implementing in is issue issues it it's its just keep know let's"
-        " lets lgtm like looks make makes me more my next nice no not now of ok okay on one option options our perfect"
-        " plan please point proceed ready really resume right sense should so sounds start step steps sure thanks that"
-        " that's the them then these they thing things think this those three to too try two u up want was we we'll"
-        " well what will with work works would yea yeah yep yes you"
-    ).split()
-)
+_AGREEING = _P.words("agreeing")
 """Words that say to go on, not with what."""
 
 _WORD = re.compile(r"[A-Za-z][\w'\u2019./-]*|#?\d+")
-_NOISE = re.compile(
-    r"<(system-reminder|command-message|command-name|local-command-stdout|local-command-caveat|ide_[a-z_]+"
-    r"|task-notification)>.*?</\1>|\[Image[^\]]*\]|\[Request interrupted[^\]]*\]|</?command-args>",
-    re.DOTALL,
-)
 MAX_AGREEING_CHARS = 400
 MAX_AGREEING_WORDS = 14
-_PLAN = re.compile(
-    r"\s*(?:implement|execute) (?:the|this) (?:following )?plan\b|\s*here(?:'s| is) the plan\b",
-    re.IGNORECASE,
-)
 _TITLE = re.compile(r"^#{1,3}\s+(.+)$", re.MULTILINE)
 _PLAN_WORD = re.compile(r"(?:(?:implementation |fix |refactoring )?plan\s*[:\u2014\u2013-]\s*)", re.IGNORECASE)
-_REQUEST = re.compile(
-    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\blet'?s\b|\b(?:i|we) (?:want|need|would like|should|must"
-    r"|'d like)\b|\bi'd like\b|\b(?:should|must|needs? to|has to|have to)\b|\bmake sure\b|\b(?:instead of|consider"
-    r"|suggest)\b|\bwhy (?:is|are|does|do|did|isn't|doesn't)\b",
-    re.IGNORECASE,
-)
-_IMPERATIVE = re.compile(
-    r"(?:(?:and |then |now |also |ok(?:ay)?,? |so,? |yes,? |great,? |please )+)?(?:add|adjust|address|allow|apply"
-    r"|build|bump|change|check|clean|commit|convert|copy|create|cut|debug|delete|deploy|disable|document|drop|enable"
-    r"|ensure|expand|explain|explore|extend|extract|find|fix|format|generate|get|handle|hide|implement|improve"
-    r"|include|increase|install|integrate|introduce|investigate|keep|limit|look|make|mark|merge|migrate|move|only"
-    r"|open|optimi[sz]e|pass|port|prepare|prevent|proceed|provide|put|read|rebase|redesign|reduce|refactor|release"
-    r"|remove|rename|reorder|replace|reproduce|reset|resolve|restore|restructure|return|reuse|revert|review|rework"
-    r"|rewrite|run|set|show|simplify|skip|split|start|stop|support|swap|switch|test|tweak|undo|unify|update|upgrade"
-    r"|use|validate|verify|wire|work|wrap|write)\b",
-    re.IGNORECASE,
-)
 _PASTED = re.compile(r"\[[yY]/[nN]\]|\w+:\d+:\d+|^\W*\w+Error\b|\bexit(?:ed)? (?:code|status)\b")
-_LOG = re.compile(
-    r"^\s*at .+\(?\S+:\d+|^\s*\[[\w .:-]+\] |Traceback \(|\.[jt]sx?:\d+|^\s*[\u276f$] |\bexit (?:code|status) [1-9]"
-    r"|^\s*[\u2a2f✗✘]",
-    re.MULTILINE,
-)
-_PROPOSAL = re.compile(
-    r"\b(?:(?:do you )?want me to|would you like (?:me )?to|shall (?:i|we)|should (?:i|we)|(?:i|we) (?:can|could"
-    r"|should|recommend|suggest|propose)|i'd (?:suggest|recommend|propose)|i'll|my (?:suggestion"
-    r"|recommendation) (?:is|would be)(?: to)?|recommend(?:ed|ation)?:?|let me know if you(?:'d like me| want me)? to"
-    r"|happy to|ready to|the fix (?:is|would be)(?: to)?)\s+(?P<what>\S.{8,})",
-    re.IGNORECASE,
-)
-_ASKS_NOTHING = re.compile(
-    r"^(?:to )?(?:proceed|continue|go ahead|start|begin|do (?:this|that|it)|make (?:this|these|that|those) changes?"
-    r"|know|help|be)\b",
-    re.IGNORECASE,
-)
 
 
 def asked(scene: Scene, before: Sequence[Exchange]) -> str:
@@ -126,7 +76,7 @@ def _own(exchange: Exchange) -> str:
 
 def _typed(text: str) -> str:
     """What somebody typed, without what the client put around it."""
-    return _NOISE.sub(" ", text).strip()
+    return _P.noise.sub(" ", text).strip()
 
 
 def _only_agrees(text: str) -> bool:
@@ -139,7 +89,7 @@ def _only_agrees(text: str) -> bool:
 
 def _essence(text: str, exchange: Exchange) -> str:
     """A prompt on one line: as it is when it is short, else the title of a plan, or the sentences that ask."""
-    if _PLAN.match(text):
+    if _P.plan.match(text):
         return _plan_title(text)
     line = without_markdown(" ".join(text.split()))
     if len(line) <= SHORT_CHARS:
@@ -148,7 +98,7 @@ def _essence(text: str, exchange: Exchange) -> str:
     found = Said(prompt, 0, text=text).sentences if prompt is not None else []
     if not found:
         return squeeze(line, MAX_ASKED_CHARS)
-    has_log = _LOG.search(text) is not None
+    has_log = _P.log.search(text) is not None
     weights = [_weight(sentence, place, len(found), has_log=has_log) for place, sentence in enumerate(found)]
     order = sorted(range(len(found)), key=lambda place: (-weights[place], place))
     chosen = [order[0]]
@@ -161,8 +111,8 @@ def _essence(text: str, exchange: Exchange) -> str:
 def _weight(sentence: Sentence, place: int, count: int, *, has_log: bool) -> float:
     """How much a sentence of a prompt looks like what it wants."""
     text = sentence.text
-    weight = 2.0 * bool(_REQUEST.search(text)) + 2.5 * bool(_IMPERATIVE.match(text)) + 1.0 * text.endswith("?")
-    weight -= 2.0 * (text.endswith(":") and not _IMPERATIVE.match(text)) + 2.0 * (len(text.split()) < 3)
+    weight = 2.0 * bool(_P.request.search(text)) + 2.5 * bool(_P.imperative.match(text)) + 1.0 * text.endswith("?")
+    weight -= 2.0 * (text.endswith(":") and not _P.imperative.match(text)) + 2.0 * (len(text.split()) < 3)
     weight -= 0.5 * (not anchors.is_technical(text))
     weight += (3.0 if has_log else 1.5) * (place == 0) + 0.5 * (place == count - 1)
     weight -= min(1.5, 0.15 * place) + 3.0 * bool(_PASTED.search(text))
@@ -183,8 +133,8 @@ def _proposal(scene: Scene) -> str:
         if said.is_plan:
             return _plan_title(said.text)
         for sentence in reversed(said.sentences):
-            match = _PROPOSAL.search(sentence.text)
-            if match and not _ASKS_NOTHING.match(match["what"]):
+            match = _P.proposal.search(sentence.text)
+            if match and not _P.asks_nothing.match(match["what"]):
                 return squeeze(match["what"], MAX_ASKED_CHARS)
         if said.sentences:
             return ""

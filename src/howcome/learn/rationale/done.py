@@ -9,8 +9,11 @@ from howcome.domain.events import squeeze
 from howcome.domain.sentences import Sentence
 from howcome.learn import anchors
 from howcome.learn.actions import Action
+from howcome.learn.prose import Prose
 from howcome.learn.rewriting import unframed
 from howcome.learn.scene import Said, Scene
+
+_P = Prose("done")
 
 MAX_FILES = 3
 MAX_WHAT_CHARS = 170
@@ -30,85 +33,16 @@ _PLAN_FILE = re.compile(r"/\.claude/(?:plans|todos|projects)/|^/(?:tmp|private/t
 _COMMIT = re.compile(r"git commit\b")
 _PULL_REQUEST = re.compile(r"\b(?:gh pr create|glab mr create)\b")
 _PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
-_MATTERS = re.compile(
-    r"(?:^|[;&|(]\s*|&&\s*|\|\|\s*)((?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall"
-    r"|publish|up|update|upgrade)\b|pip3? (?:install|uninstall)\b|uv (?:add|remove|pip|sync|lock)\b|poetry (?:add"
-    r"|remove|update)\b|cargo (?:add|remove|update|publish)\b|go (?:get|mod|install)\b|brew (?:install|upgrade)\b"
-    r"|apt(?:-get)? install\b|git (?:merge|rebase|cherry-pick|revert|reset|tag|mv|rm|stash pop|checkout -b|switch -c"
-    r"|branch -[dDmM]|worktree (?:add|remove))(?![\w-])|gh (?:pr (?:merge|close|edit|comment)|release|issue (?:create"
-    r"|close)|run rerun|workflow run)\b|docker(?:[- ]compose)? (?:build|push|up|down|rm)\b|kubectl (?:apply|delete"
-    r"|rollout)\b|terraform (?:apply|destroy)\b|helm (?:install|upgrade)\b|alembic (?:upgrade|downgrade|revision)\b"
-    r"|(?:python3? )?manage\.py migrate\b|make (?:deploy|install|release|migrate)\b|prisma migrate\b|mv )[^\n;&|<>]*)"
-)
-_IN_PLACE = re.compile(
-    r"(?:^|[;&|(]\s*|&&\s*)(?:sed -i|perl -p?i)\b[^\n;&|]*?[\s'\"](?P<file>[\w./@~-]+\.\w{1,6})[\"']?(?=\s|$|[;&|])",
-)
-_CHANGES = re.compile(
-    r"(?:^|[;&|(]\s*|&&\s*)(?:sudo )?(?:(?:npm|pnpm|yarn|bun) (?:install|i|add|remove|uninstall|publish|up"
-    r"|update|upgrade) +[\w@]|pip3? (?:un)?install (?!-r|-e)|uv (?:add|remove) |poetry (?:add|remove|update)"
-    r"|cargo (?:add|remove|update)|go (?:get|mod tidy)|git (?:merge|rebase|cherry-pick|revert|mv|rm) (?!--abort"
-    r"|--continue)|gh (?:pr merge|release)|docker(?:[- ]compose)? (?:push|up|down)|kubectl (?:apply|delete|rollout)"
-    r"|terraform (?:apply|destroy)|helm (?:install|upgrade)|alembic (?:upgrade|downgrade)"
-    r"|(?:python3? )?manage\.py migrate|make (?:deploy|release|migrate)|prisma migrate|mv )"
-)
-"""Commands that change something worth a rationale by themselves."""
 
 _RUNNER = (
     r"(?:npm|pnpm|yarn|bun|bunx|npx|mise|make|just|task|cargo|go|uv|poetry|tox|nox|hatch|mvn|\./?gradlew?|gradle"
     r"|dotnet|swift|flutter|dart|mix|bundle exec|python3? -m|\S*/python3? -m)"
 )
-_CHECK = re.compile(
-    rf"(?:^|[;&|(]\s*)((?:[A-Z_]+=\S+ )*(?:{_RUNNER} (?:run )?(?:[\w:./-]+ ){{0,2}}?(?:-\S+ )*[\w:./-]*(?:test"
-    rf"|tests|pytest|vitest|jest|lint|typecheck|tsc|mypy|ruff|clippy|vet|build|check)(?::[\w-]+)?\b"
-    r"|(?:\./|\S+/)?(?:pytest|vitest|jest|rspec|phpunit|tsc|mypy|eslint|golangci-lint"
-    r"|(?:\S+/)?[\w-]*tests?[\w-]*\.sh)\b|ruff check\b)[^\n;&|>]*)",
-    re.MULTILINE,
-)
 _TEST = re.compile(r"test|spec|jest|tox|nox")
-_DID = re.compile(
-    r"(?!(?:based|confirmed|verified|checked|tested|failed|skipped|located|related|needed|supposed|expected|compared"
-    r"|reviewed|read|explored|noted|limited to)\b)(?:[a-z]{3,}ed|built|cut|kept|made|put|rewrote|set|split|wrote)\b",
-    re.IGNORECASE,
-)
-_IS_DONE = re.compile(
-    r"(?<=\w )now\b|\b(?:(?:has|have) been|(?:is|are) fixed|(?:was|were) (?:added|moved|renamed|removed|replaced))\b",
-    re.IGNORECASE,
-)
-_EMPTY = re.compile(
-    r"(?:all |both )?(?:\d[\d,]* )?(?:unit |integration )?(?:tests?|checks?|lint\w*|build)\b.{0,40}\b(?:pass\w*|clean"
-    r"|green|succe\w+)|done\b|here(?:'s| is| are)|summary|(?:the )?(?:changes|fix|implementation"
-    r"|work)\b.{0,30}\b(?:complete|done|finished|ready)|everything|perfect|committed (?:as|and)|pushed",
-    re.IGNORECASE,
-)
 _LABEL = re.compile(r"(?:the )?(?:fix|solution|change)", re.IGNORECASE)
-_WHO = re.compile(
-    r"\A(?:I|We)(?:'ve| have|'m)? (?:(?:also|now|successfully|just|already) )*(?=[a-z]+(?:ed|t|de|ew|ote|ok|it|an|ut"
-    r"|pt)\b)",
-)
-_WILL = re.compile(
-    r"(?:\b(?:let me|let's|i'll|i will|i need to|i should|we need to|we should|i'm going to|(?:the )?fix(?: is"
-    r"|:)(?: to)?|i want to|time to)) (?:now |also |then |just |simply )?(?P<what>[a-z]+ \S.*?)(?:[.:]$|$)",
-    re.IGNORECASE,
-)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?\n.*?\n\s*\1\b", re.DOTALL)
 _SCRATCH = "/tmp/"  # noqa: S108 - looked for in commands
 _DIGIT = re.compile(r"\s+\d?$")
-_NO_REPORT = re.compile(
-    r"(?:now,? )?(?:let me|let's|let us|I\b|we\b|you\b|next\b|if\b|want\b|would\b|should\b|shall\b|to (?:test|verify"
-    r"|use)\b)",
-    re.IGNORECASE,
-)
-_READS = re.compile(
-    r"(?:look|check|see|read|run|verify|find|understand|explore|view|search|examine|investigate|start|think|get|trace"
-    r"|test|debug|confirm|review|ask|write the plan|use the|have|be|do)\b",
-    re.IGNORECASE,
-)
-_SAYS_NOTHING = re.compile(
-    r"(?:make|apply|implement|fix|do|address|use|update|edit) (?:all |both )?(?:of )?(?:the |these |this |that "
-    r"|those |it|them|all|both)?(?:\w+ )?(?:changes?|edits?|fix(?:es)?|issues?|content|component"
-    r"|files?)?(?: at once.*| now)?$",
-    re.IGNORECASE,
-)
 
 
 class Deeds:
@@ -129,14 +63,14 @@ class Deeds:
         ran = [action.command for action in done if action.command]
         commands = [_without_heredocs(command) for command in ran]
         root = done[0].call.project if done else ""
-        paths += [(match["file"], root) for command in commands for match in _IN_PLACE.finditer(command)]
+        paths += [(match["file"], root) for command in commands for match in _P.in_place.finditer(command)]
         self.files = list(dict.fromkeys(shown_path(path, root) for path, root in paths if not _PLAN_FILE.search(path)))
         self.commits = [subject for command in ran if _COMMIT.search(command) and (subject := _subject(command, scene))]
         self.pulls = [title for command in ran if _PULL_REQUEST.search(command) and (title := _title(command))]
-        found = [match[1].strip() for command in commands for match in _MATTERS.finditer(command)]
+        found = [match[1].strip() for command in commands for match in _P.matters.finditer(command)]
         shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in found if not _is_scratch(command))
         self.commands = list(dict.fromkeys(shown))
-        self.is_changing = any(_CHANGES.search(command) for command in commands)
+        self.is_changing = any(_P.changes.search(command) for command in commands)
         self.check = _check(scene.actions)
 
     @property
@@ -176,16 +110,18 @@ def deed_in_words(scene: Scene) -> str:
 
 def bare(text: str) -> str:
     """A sentence without what leads up to it, and without who did it."""
-    return _WHO.sub("", unframed(text), count=1)
+    return _P.who.sub("", unframed(text), count=1)
 
 
 def _weight(text: str, sentence: Sentence, place: int, said: Said) -> float:
     """How well a sentence says what was done; 0 where it does not."""
     if not LEAST_WORDS_CHARS <= len(text) <= MOST_WORDS_CHARS or text.endswith(("?", ":")):
         return 0.0
-    if _EMPTY.match(text) or _NO_REPORT.match(text):
+    if _P.empty.match(text) or _P.no_report.match(text):
         return 0.0
-    weight = 2.0 * bool(_DID.match(text)) + 1.0 * bool(_IS_DONE.search(text)) + 1.0 * bool(_LABEL.match(sentence.label))
+    weight = (
+        2.0 * bool(_P.did.match(text)) + 1.0 * bool(_P.is_done.search(text)) + 1.0 * bool(_LABEL.match(sentence.label))
+    )
     return weight + 0.5 * said.is_final + 0.5 * ("`" in text) - 0.02 * place - 0.6 * (sentence.kind == "item")
 
 
@@ -196,9 +132,9 @@ def _announced(scene: Scene) -> str:
         if not changes or said.place > changes[0] or changes[0] - said.place > NEAR:
             continue
         for sentence in reversed(said.sentences):
-            match = _WILL.search(sentence.text)
+            match = _P.will.search(sentence.text)
             what = match["what"] if match else ""
-            says_nothing = _READS.match(what) or _SAYS_NOTHING.match(what) or not anchors.is_technical(what)
+            says_nothing = _P.reads.match(what) or _P.says_nothing.match(what) or not anchors.is_technical(what)
             if LEAST_WORDS_CHARS <= len(what) <= MOST_WORDS_CHARS and not says_nothing:
                 return what
     return ""
@@ -246,7 +182,7 @@ def _check(actions: Iterable[Action]) -> str:
         (match[1].strip(), action)
         for action in actions
         if action.command and action.result is not None
-        for match in [_CHECK.search(_without_heredocs(action.command))]
+        for match in [_P.check.search(_without_heredocs(action.command))]
         if match
     ]
     tests = [run for run in runs if _TEST.search(run[0])]
