@@ -18,7 +18,7 @@ from tests.processes import COMMAND, HOOK, HOOK_FIELDS, LIMIT_S, ask, payload
 
 from howcome.domain.spending import CLASSIFY, Caps, Receipt
 from howcome.errors import ProviderError
-from howcome.providers.llm_claude import ARGUMENTS, ClaudeLanguageModel
+from howcome.providers.llm_program import ARGUMENTS, ClaudeLanguageModel
 from howcome.providers.spending import MeteredModel
 from howcome.settings import ACTIVE
 from howcome.store.sqlite import SqliteStore

@@ -19,7 +19,7 @@ from howcome.domain.memories import MemoryFilter
 from howcome.domain.spending import DISTIL, Caps
 from howcome.domain.stored import Scope
 from howcome.errors import ProviderError
-from howcome.providers.llm_command import CommandLanguageModel
+from howcome.providers.llm_program import CommandLanguageModel
 from howcome.providers.spending import MeteredModel
 from howcome.settings import ACTIVE
 from howcome.store.sqlite import SqliteStore

@@ -17,7 +17,7 @@ from tests.mcp_server import McpServer
 from tests.others import Chat, Noter
 from tests.processes import HOOK_FIELDS, ask, hook, payload, run
 
-from howcome.learn.opening import open_batches
+from howcome.learn.model_run import open_batches
 from howcome.redact.redactor import RULES
 from howcome.settings import read_settings
 

@@ -23,7 +23,7 @@ from tests.builders import Claude, write
 from tests.histories import OpenCode
 from tests.processes import run
 
-from howcome.doctor import folder, programs, source, storage
+from howcome.doctor import base, folder, programs, storage
 from howcome.doctor import report as doctor
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.wiring import launch_of
@@ -482,7 +482,7 @@ def test_a_store_of_a_newer_howcome_is_left_alone(patient: Patient) -> None:
     problems = patient.problems()
     (problem,) = [found for found in problems if found["check"] == "store"]
     assert "schema 999" in problem["what"]
-    assert problem["remedy"] == source.update_remedy()
+    assert problem["remedy"] == base.update_remedy()
     checks = {found["check"] for found in patient.examine()["findings"]}
     assert checks >= {"folder", "agents", "interpreter", "spool"}
 
@@ -614,7 +614,7 @@ def test_many_unreadable_records_are_a_new_format(patient: Patient) -> None:
     patient.do("howcome import")
     (problem,) = patient.problems()
     assert (problem["level"], problem["check"]) == ("warning", "quarantine")
-    assert problem["remedy"] == source.update_remedy()
+    assert problem["remedy"] == base.update_remedy()
 
 
 def test_what_a_running_session_writes_is_no_warning(patient: Patient) -> None:
@@ -882,7 +882,7 @@ def test_a_newer_howcome_comes_from_where_this_one_did(tmp_path: Path, case: str
     noted, prefix, words = SOURCES[case]
     (tmp_path / ".git").mkdir()
     text = json.dumps(noted).replace("{checkout}", str(tmp_path))
-    remedy = source.remedy_for(json.loads(text), prefix)
+    remedy = base.remedy_for(json.loads(text), prefix)
     assert words.format(checkout=tmp_path) in remedy
     assert "install --upgrade howcome" not in remedy
 

@@ -19,16 +19,15 @@ from tests.endpoint import Embeddings
 from tests.endpoint import running as endpoint
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
-from howcome.doctor.base import Machine
-from howcome.doctor.embedding import check_embedding, packages_remedy
-from howcome.doctor.source import extra_remedy_for
+from howcome.doctor.base import Machine, extra_remedy_for
+from howcome.doctor.configuration import check_embedding, packages_remedy
 from howcome.present.own_files import foreign_paths, own_paths
 from howcome.providers import minilm_cache
 from howcome.providers.base import Embedder
 from howcome.providers.embed import open_embedder
 from howcome.providers.embed_minilm import MiniLmEmbedder
+from howcome.providers.minilm_cache import Weights
 from howcome.providers.minilm_places import MODEL_NAME, package_folder
-from howcome.providers.minilm_weights import Weights
 from howcome.settings import read_settings
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else

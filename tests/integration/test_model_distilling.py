@@ -24,8 +24,7 @@ from howcome.domain.stored import Scope
 from howcome.learn.batches import MOST_CHARS, close_batches
 from howcome.learn.llm import NOTE_CHARS, TURNS_CHARS
 from howcome.learn.meaning import Meaning
-from howcome.learn.model_run import ModelDistillation
-from howcome.learn.opening import open_batches
+from howcome.learn.model_run import ModelDistillation, open_batches
 from howcome.learn.run import Distillation
 from howcome.learn.sources import SourceDistiller
 from howcome.memory.remember import Memories

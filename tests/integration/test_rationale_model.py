@@ -15,7 +15,7 @@ from tests.processes import ask, run
 from howcome.domain.rationales import NewRationale, Rationale
 from howcome.domain.stored import Scope
 from howcome.learn.rationale.model import PROMPT_CHARS, REPLIES_CHARS
-from howcome.learn.rationale.opening import open_rationales
+from howcome.learn.rationale.run import open_rationales
 from howcome.retrieve.outside import model_known_as
 from howcome.settings import read_settings
 

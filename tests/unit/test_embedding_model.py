@@ -18,8 +18,7 @@ from tests import bert
 from howcome.errors import ProviderError
 from howcome.providers import minilm_cache
 from howcome.providers.embed_minilm import MiniLmEmbedder
-from howcome.providers.minilm_cache import build, built_models, name_of, read_model, remove_models
-from howcome.providers.minilm_weights import MODEL_NAME, Weights
+from howcome.providers.minilm_cache import MODEL_NAME, Weights, build, built_models, name_of, read_model, remove_models
 
 TEXTS = ("the queue is locked", "", "a", "why 42", "日本語", "x" * 90_000, "a b " * 3000, "\ud800 half", "\x00\n")
 
@@ -177,7 +176,7 @@ def test_a_damaged_model_is_not_used_but_made_anew(damage: object, home: Path, s
 BUILD = """
 import sys
 from howcome.providers.minilm_cache import build
-from howcome.providers.minilm_weights import Weights
+from howcome.providers.minilm_cache import Weights
 print(build(Weights(sys.argv[1]), sys.argv[2]).folder)
 """
 

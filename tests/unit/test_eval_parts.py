@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from howcome.errors import UsageError
-from howcome.evaluate.ablation import named, variants
-from howcome.evaluate.parts import has_part, with_part
-from howcome.evaluate.tables import as_markdown
+from howcome.evaluate.measurement import named, variants
+from howcome.evaluate.tables import as_markdown, has_part, with_part
 from howcome.retrieve.ranking import STRATEGIES, WEIGHTS, Ranking
 
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
     from howcome.learn.in_step import InStep, Seen
-    from howcome.learn.model_run import ModelDistillation
-    from howcome.learn.opening import Estimate
+    from howcome.learn.model_run import Estimate, ModelDistillation
     from howcome.learn.rationale.run import Rationales
     from howcome.learn.run import Distillation
     from howcome.settings import Settings
@@ -58,20 +57,20 @@ class Learning:
         return manifest(told, limit_tokens)
 
     def batches(self) -> ModelDistillation:
-        """What asks a language model for memories, a batch at a time; see `learn.opening.open_batches`."""
-        from howcome.learn.opening import open_batches
+        """What asks a language model for memories, a batch at a time; see `learn.model_run.open_batches`."""
+        from howcome.learn.model_run import open_batches
 
         return open_batches(self._store, self._settings, now_ms, self._known_as(), self._models.meaning)
 
     def estimated(self) -> Estimate:
         """What asking a model for the whole history takes."""
-        from howcome.learn.opening import estimated
+        from howcome.learn.model_run import estimated
 
         return estimated(self._store)
 
     def rationales(self) -> Rationales:
-        """What writes rationales; see `learn.rationale.opening.open_rationales`."""
-        from howcome.learn.rationale.opening import open_rationales
+        """What writes rationales; see `learn.rationale.run.open_rationales`."""
+        from howcome.learn.rationale.run import open_rationales
 
         return open_rationales(self._store, self._settings, now_ms, self._known_as())
 

@@ -10,15 +10,13 @@ import click
 
 from howcome.errors import UsageError
 from howcome.evaluate import redaction
-from howcome.evaluate.ablation import named
 from howcome.evaluate.answers import AnswerReport, measure_answers
 from howcome.evaluate.datasets import find_sets, kind_of, read_set
 from howcome.evaluate.figures import as_json
-from howcome.evaluate.measurement import Measurement, Plan
+from howcome.evaluate.measurement import Measurement, Plan, named
 from howcome.evaluate.note_report import NoteReport, measure_notes
-from howcome.evaluate.parts import has_part, with_part
 from howcome.evaluate.speak import SpeakReport, measure_speak
-from howcome.evaluate.tables import as_markdown
+from howcome.evaluate.tables import as_markdown, has_part, with_part
 from howcome.present.terminal import echo, echo_text
 from howcome.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
 from howcome.wiring.atomic_files import decoded, edit_safely, read_snapshot, replace_file

@@ -15,13 +15,14 @@ import click
 from howcome.app import open_app
 from howcome.cli.asking import confirm
 from howcome.doctor.base import in_units
-from howcome.doctor.embedding import packages_remedy, remedy_of
+from howcome.doctor.configuration import packages_remedy, remedy_of
 from howcome.errors import ProviderError
 from howcome.present.render import json_line
 from howcome.present.terminal import echo, error_stream
 from howcome.providers.embed import embedding_status, missing_packages
 from howcome.providers.minilm_cache import (
     Model,
+    Weights,
     build,
     built_models,
     make_folder,
@@ -30,7 +31,6 @@ from howcome.providers.minilm_cache import (
     remove_models,
 )
 from howcome.providers.minilm_places import DISTRIBUTION, MODEL_NAME, VERSION, models_folder, package_folder
-from howcome.providers.minilm_weights import Weights
 from howcome.settings import Settings, read_settings
 
 DOWNLOAD_LIMIT_S = 1800

@@ -21,7 +21,7 @@ from howcome.settings import ACTIVE, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.learn.opening import Estimate
+    from howcome.learn.model_run import Estimate
     from howcome.settings import Settings
 
 PRICES = (

@@ -13,7 +13,7 @@ from howcome.cli.arguments import open_to_read
 from howcome.clients.spool import spool_counts
 from howcome.doctor.activity import last_hook_ms, last_lines, late_prompts, prompts_in_time
 from howcome.doctor.base import Machine, in_units
-from howcome.doctor.embedding import described, vector_facts, waiting
+from howcome.doctor.configuration import described, vector_facts, waiting
 from howcome.doctor.storage import unknown_to_readers, unread_transcripts
 from howcome.doctor.wiring import read_wirings
 from howcome.domain.sources import COUNTERS

@@ -14,8 +14,7 @@ from howcome.clients.registry import clients
 from howcome.clients.spool import dead_letters, spool_counts
 from howcome.doctor.base import Finding, Level, Machine, counted, edit, quoted
 from howcome.errors import StoreError
-from howcome.learn.model_run import STOPPED
-from howcome.learn.opening import not_allowed
+from howcome.learn.model_run import STOPPED, not_allowed
 from howcome.present.guarded import LATE, REFUSED, TALLY_NAME
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
 from howcome.present.screen import local_time

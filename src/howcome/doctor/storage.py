@@ -9,10 +9,9 @@ from collections.abc import Callable
 from howcome.app import App
 from howcome.clients.discover import Found
 from howcome.clients.registry import clients
-from howcome.doctor.base import Finding, Machine, counted, in_units, quoted
+from howcome.doctor.base import Finding, Machine, counted, in_units, quoted, update_remedy
 from howcome.doctor.damage import damaged
 from howcome.doctor.folder import writing_remedy
-from howcome.doctor.source import update_remedy
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
 from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError

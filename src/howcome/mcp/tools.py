@@ -17,8 +17,7 @@ from howcome.mcp.reading import (
     replay_session,
     search_memory,
 )
-from howcome.mcp.tidying import list_stale
-from howcome.mcp.writing import forget, remember, update_memory
+from howcome.mcp.writing import forget, list_stale, remember, update_memory
 from howcome.retrieve.question import TYPES
 
 if TYPE_CHECKING:

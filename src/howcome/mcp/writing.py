@@ -1,13 +1,14 @@
-"""The tools that write: memories kept, corrected and forgotten by an agent. What they keep is the agent's own words."""
+"""The tools that write, and the one that lists what to look at again. What they keep is the agent's own words."""
 
 from __future__ import annotations
 
 from howcome.domain import memories
-from howcome.domain.events import ORIGIN_ASSISTANT
+from howcome.domain.events import ORIGIN_ASSISTANT, squeeze
+from howcome.domain.memories import MemoryFilter
 from howcome.errors import UsageError
-from howcome.mcp.reading import answer
+from howcome.mcp.reading import answer, cut_to_fit
 from howcome.memory.wording import worded
-from howcome.present.render import counted, entry
+from howcome.present.render import Rendered, counted, entry, joined
 from howcome.present.views import memory_head, memory_view
 from howcome.retrieve.projects import project_label
 
@@ -113,3 +114,36 @@ def _id(arguments: Arguments) -> str:
     if len(text.lower().removeprefix(memories.ID_PREFIX)) < MIN_ID_CHARS:
         raise UsageError(f"id: write the whole id of the memory, such as {memories.ID_PREFIX}3f9a0c41d2e7")
     return text
+
+
+LIMIT = 20
+MAX_PAIRS = 1000
+"""Looked through for an agent's."""
+
+LINE_CHARS = 400
+_SETTLE = "Correct one with update_memory or forget; a person settles a pair: howcome memories --settle NUMBER."
+
+
+def list_stale(session: Workplace, arguments: Arguments) -> str:
+    """Faded memories of a scope, or pairs of memories that may contradict each other."""
+    app, scope, agent = session.app, session.scope(arguments.text("project")), arguments.text("agent_id")
+    limit = arguments.number("limit", LIMIT)
+    if arguments.flag("contradictions"):
+        pairs = app.memories.waiting(scope, limit if agent is None else MAX_PAIRS)
+        pairs = [one for one in pairs if agent is None or agent in (one.older.agent, one.newer.agent)][:limit]
+        if not pairs:
+            return "No memories here contradict each other, as far as their words tell."
+        parts = [
+            joined([entry(f"Pair {pair.row}, {pair.reason}:"), _entry(pair.older), _entry(pair.newer)])
+            for pair in pairs
+        ]
+        return answer(app, f"{counted(len(pairs), 'pair')}, newest first. {_SETTLE}", cut_to_fit(parts, "limit"))
+    stale = app.memories.stale(scope, limit, MemoryFilter(agent=agent))
+    if not stale:
+        return "No memories here have faded."
+    head = f"{counted(len(stale), 'memory', 'memories')}, the longest unsaid first; forget what is no longer so."
+    return answer(app, head, cut_to_fit([_entry(memory) for memory in stale], "limit"))
+
+
+def _entry(memory: Memory) -> Rendered:
+    return entry(memory_head(memory_view(memory)), squeeze(memory.text, LINE_CHARS))

@@ -11,7 +11,7 @@ from howcome.providers.prefixes import prefixes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.providers.base import Embedder
-    from howcome.providers.minilm_weights import Weights
+    from howcome.providers.minilm_cache import Weights
     from howcome.settings import Settings
 
 RUNNING = {"numpy": "numpy", "onnxruntime": "onnxruntime", "tokenizers": "tokenizers"}
@@ -113,7 +113,7 @@ def _name(settings: Settings) -> str:
 
 def _weights_of(settings: Settings) -> Weights | None:
     """The weights that the settings name, else the installed package's, which make one model only."""
-    from howcome.providers.minilm_weights import Weights
+    from howcome.providers.minilm_cache import Weights
 
     if settings.embedding_weights:
         folder = os.path.expanduser(settings.embedding_weights)

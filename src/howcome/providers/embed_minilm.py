@@ -10,8 +10,7 @@ import numpy as np
 
 from howcome.errors import ProviderError
 from howcome.providers.base import readable, unit_rows
-from howcome.providers.minilm_cache import GRAPH
-from howcome.providers.minilm_weights import TOKENIZER
+from howcome.providers.minilm_cache import GRAPH, TOKENIZER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -46,11 +46,11 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
     if settings.llm == "off" or os.environ.get(ACTIVE):
         return None
     if settings.llm == "claude":
-        from howcome.providers.llm_claude import ClaudeLanguageModel
+        from howcome.providers.llm_program import ClaudeLanguageModel
 
         return ClaudeLanguageModel(settings.llm_command, settings.llm_model, settings.home, settings.llm_answer_tokens)
     if settings.llm == "command":
-        from howcome.providers.llm_command import CommandLanguageModel
+        from howcome.providers.llm_program import CommandLanguageModel
 
         return CommandLanguageModel(settings.llm_command, settings.llm_model, settings.home)
     key = _secret(settings.llm_key_env, "llm_key_env")

@@ -16,11 +16,14 @@ from hashlib import blake2b
 
 from howcome.domain import events
 from howcome.domain.rationales import KEY_BYTES, NewRationale, Rationale, Unasked, UnreadSession
+from howcome.domain.spending import RATIONALE
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.learn.base import Exchange, stream_of
 from howcome.learn.rationale.model import Asking
 from howcome.learn.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
+from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.redact.redactor import Redactor
+from howcome.settings import Settings
 from howcome.store.base import Store
 
 Rest = Callable[[], bool]
@@ -247,3 +250,29 @@ def _with_texts(exchange: Exchange, found: dict[int, StoredEvent]) -> Exchange:
     prompt = exchange.prompt
     told = [found.get(event.row, event) for event in exchange.events]
     return Exchange(found.get(prompt.row, prompt) if prompt is not None else None, told)
+
+
+def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str) -> Rationales:
+    """What writes rationales.
+
+    Args:
+        store: Where events are, and rationales go.
+        settings: Which language model, and what it may spend; without a budget it is not asked.
+        now_ms: The clock.
+        known_as: What a pause of the model is kept by.
+    """
+
+    def asking() -> Asking | None:
+        if settings.distiller != "llm":  # a model that is there for searches writes nothing
+            return None
+        if settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:  # the default
+            return None
+        limit_s = settings.llm_deadline_s
+        model = open_model(settings, store.spending, RATIONALE, limit_s=limit_s, limit_setting=LIMIT_SETTING)
+        if model is None:
+            return None
+        key = store.meta("key")
+        redactor = Redactor(key if isinstance(key, bytes) else b"")
+        return Asking(model, store, redactor.redact, now_ms, known_as)
+
+    return Rationales(store, now_ms, asking)
