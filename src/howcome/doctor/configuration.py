@@ -13,7 +13,6 @@ from howcome.errors import MissingError, ProviderError
 from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status, model_name
 from howcome.providers.graph_neo4j import PACKAGE as GRAPH_EXTRA
 from howcome.providers.llm import open_adapter, open_graph
-from howcome.providers.llm_anthropic import PACKAGE as ANTHROPIC
 from howcome.redact.second_opinion import MODULE as KINGFISHER
 from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
@@ -203,8 +202,6 @@ def _language_model(machine: Machine) -> list[Finding]:
         return [Finding("ok", "models", "no language model: off, free by default")]
     try:
         model = open_adapter(settings)
-    except MissingError as error:
-        return [Finding("warning", "models", str(error), extra_remedy(ANTHROPIC, [ANTHROPIC]))]
     except ProviderError as error:
         return [_wrong(machine, "models", f'llm = "{settings.llm}", but {error}', "llm")]
     if model is None:  # said by the check of the switches

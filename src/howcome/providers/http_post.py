@@ -97,11 +97,14 @@ class Endpoint:
 
     Args:
         url: http or https, without a user's name in it.
-        key: Sent as a bearer token when not empty.
+        key: Sent as a bearer token when not empty, unless `headers` say how; shown nowhere.
         setting: What the settings begin with that name the endpoint, for messages: `<setting>_url` and so on.
+        headers: What is sent with each question instead.
     """
 
-    def __init__(self, url: str, key: str = "", *, setting: str = "embedding") -> None:
+    def __init__(
+        self, url: str, key: str = "", *, setting: str = "embedding", headers: Mapping[str, str] | None = None
+    ) -> None:
         self._setting, self._key_setting = setting, f"{setting}_key_env"
         try:
             parts = urlsplit(url)
@@ -117,6 +120,9 @@ class Endpoint:
             raise ProviderError(f"what is in the variable of {self._key_setting} is not one line of plain characters")
         self.shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
         self._url, self._key = url, key
+        bearer = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "howcome"}
+        self._headers |= bearer if headers is None else headers
         proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
         self._opener = urllib.request.build_opener(_NoRedirect, _Http, _Https, proxies)
 
@@ -128,10 +134,7 @@ class Endpoint:
             TryLaterError: it is busy, fails, cannot be reached, or does not answer in time: the message says which.
         """
         started = time.monotonic()
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "howcome"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self._url, json.dumps(value).encode(), headers, method="POST")  # noqa: S310 - http(s) by the constructor
+        request = urllib.request.Request(self._url, json.dumps(value).encode(), self._headers, method="POST")  # noqa: S310 - http(s) by the constructor
         try:
             with self._opener.open(request, timeout=seconds_left(deadline)) as answer:
                 return self._read(answer, deadline)
@@ -162,8 +165,20 @@ class Endpoint:
         return b"".join(parts)
 
     def _failure(self, error: urllib.error.HTTPError, deadline: float) -> ProviderError:
-        said = "" if error.code < 400 else self._said(error, deadline)
-        return status_error(error.code, error.headers, said, self.shown, self._setting, self._key_setting)
+        """What a status of 300 and more means."""
+        status, headers, shown, setting = error.code, error.headers, self.shown, self._setting
+        said = "" if status < 400 else self._said(error, deadline)
+        if 300 <= status < 400:
+            target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
+            return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
+        if status in (408, 425, 429) or status >= 500:
+            reason = f": {said}" if said and not said.startswith(("<", "{")) else ""  # no page, and nothing in JSON
+            return TryLaterError(f"{shown} fails with {status}{reason}", _wait_s(headers.get("Retry-After")))
+        if status in (400, 413) and _CONTEXT.search(said):
+            return TooLongError(f"{shown} refuses with {status}: {said}; the model needs a larger context", status)
+        is_key = status in (401, 403)
+        step = f"check the key ({self._key_setting})" if is_key else f"check {setting}_url and what belongs to it"
+        return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
 
     def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
         """The beginning of what it says, in one line, without the key."""
@@ -174,21 +189,6 @@ class Endpoint:
         if self._key:
             text = text.replace(self._key, "(key)")
         return in_one_line(_reason_in(text))
-
-
-def status_error(status: int, headers: Headers, said: str, shown: str, setting: str, key_setting: str) -> ProviderError:
-    """What a status of 300 and more means."""
-    if 300 <= status < 400:
-        target = headers.get("Location", "?")[:MAX_SHOWN_CHARS]
-        return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
-    if status in (408, 425, 429) or status >= 500:
-        reason = f": {said}" if said and not said.startswith(("<", "{")) else ""  # no page, and nothing in JSON
-        return TryLaterError(f"{shown} fails with {status}{reason}", _wait_s(headers.get("Retry-After")))
-    if status in (400, 413) and _CONTEXT.search(said):
-        return TooLongError(f"{shown} refuses with {status}: {said}; the model needs a larger context", status)
-    is_key = status in (401, 403)
-    step = f"check the key ({key_setting})" if is_key else f"check {setting}_url and what belongs to it"
-    return RefusedError(f"{shown} refuses with {status}: {said}; {step}", status)
 
 
 def _promised_bytes(headers: Headers) -> int:
