@@ -121,11 +121,6 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
 
     A database's rows by a gate with its own key; any other file line by line, JSON or not, packed or not.
 
-    Args:
-        store: The one that it is a backup of.
-        path: An export, a database, or whatever else.
-        gate: The store's, when there is one already.
-
     Raises:
         StoreError: it cannot be read or written; it is as it was.
     """

@@ -53,12 +53,7 @@ def known_transcripts(
 def named_transcripts(
     paths: Iterable[str], agent: str | None = None, strangers: list[str] | None = None
 ) -> list[Found]:
-    """The transcripts at or below `paths`, oldest first.
-
-    Args:
-        paths: Files and folders.
-        agent: Whose they are; None: each is told by what it holds.
-        strangers: Gets the paths of the files that no client wrote.
+    """The transcripts at or below `paths`, oldest first; `strangers` gets the paths of the files that no client wrote.
 
     Raises:
         UsageError: a path that does not exist.

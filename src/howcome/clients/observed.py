@@ -60,11 +60,6 @@ _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def check_observation(value: object, *, agent: str = "", cwd: str = "") -> Observation:
     """An observation as the spool keeps it: known fields only, a kind by its own name, times in milliseconds.
 
-    Args:
-        value: Decoded JSON from outside.
-        agent: Whose it is when it does not say so.
-        cwd: Where it was when it does not say so.
-
     Raises:
         UsageError: it cannot be kept; the message begins with the field that is wrong.
     """

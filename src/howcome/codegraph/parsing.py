@@ -43,13 +43,7 @@ class TooSlowError(Exception):
 
 
 class Grammar:
-    """One language's parser and what is looked for in its trees.
-
-    Args:
-        name: One of GRAMMARS.
-        query: What to look for, as tree-sitter queries write it.
-        kinds: The same as kinds of nodes, for trees that are walked; it may be more than the query gives.
-    """
+    """One language's parser and what is looked for in its trees."""
 
     def __init__(self, name: str, query: str, kinds: Sequence[str]) -> None:
         package, function = GRAMMARS[name]

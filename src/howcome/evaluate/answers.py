@@ -80,12 +80,6 @@ class AnswerReport:
 def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: Path | None = None) -> AnswerReport:
     """Asks the questions of a file of a set, in a store that holds it, distilled, and embedded where a model is.
 
-    Args:
-        folder: The set, with transcripts/.
-        questions: The file.
-        progress: Is told what is done.
-        keep: Where the imported store stays for the next run.
-
     Raises:
         UsageError: the set or the file cannot be read.
     """

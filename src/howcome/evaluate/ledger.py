@@ -79,13 +79,7 @@ def joined(every: Iterable[Replayed]) -> Replayed:
 
 
 def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Replayed:
-    """Asks the ledger at each failed command, by what earlier sessions had done until then.
-
-    Args:
-        app: Over a store that holds the set.
-        root: Its project.
-        told: The events of each session, with their texts.
-    """
+    """Asks the ledger at each failed command, by what earlier sessions had done until then."""
     found = Replayed()
     known: dict[int, set[str]] = {}
     moments = [moment for name, events in told.items() for moment in _moments(name, events)]

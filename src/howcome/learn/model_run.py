@@ -312,13 +312,6 @@ def open_batches(
 ) -> ModelDistillation:
     """What asks a model for batches; without a budget, or within an agent that howcome started, it asks nobody, and
     reports why.
-
-    Args:
-        store: Where events are, and memories go.
-        settings: Which language model, and what it may spend.
-        now_ms: The clock.
-        known_as: What a pause of the model is kept by.
-        meaning: As `ModelDistillation` takes it.
     """  # noqa: D205 - one sentence
 
     def model() -> LanguageModel | None:

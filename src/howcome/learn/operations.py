@@ -84,11 +84,6 @@ class Proposal:
 def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str, int]) -> list[Proposal]:
     """The operations of an answer that has the shape of `llm.SCHEMA`, but for those that change nothing.
 
-    Args:
-        answer: What the model says.
-        shown: What it was shown.
-        rejected: Where those that make no sense are counted, by reason.
-
     Raises:
         SenselessError: none of them makes sense.
     """
@@ -205,13 +200,7 @@ class Weighing:
     def changes(
         self, proposals: Iterable[Proposal], shown: Shown, near: Callable[[Known], Near | None]
     ) -> list[MemoryChange]:
-        """What is to be done, in the proposals' order; what is rejected is counted by reason.
-
-        Args:
-            proposals: What the model wants.
-            shown: What it was shown.
-            near: What is near by meaning to what is to be added.
-        """
+        """What is to be done, in the proposals' order; what is rejected is counted by reason."""
         trust, told = Trust(shown), "\n".join(shown.texts)
         found: list[MemoryChange] = []
         for proposal in proposals:
@@ -272,11 +261,7 @@ class Weighing:
         return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
 
     def _compare(self, changes: Sequence[MemoryChange], near: Callable[[Known], Near | None]) -> list[MemoryChange]:
-        """What says the same as a memory points to it; what may contradict one is to be looked at.
-
-        Returns:
-            What says the same as another of the changes.
-        """
+        """Points what says the same as a memory to it, notes what may contradict one; what repeats another change."""
         rows = {memory.key: memory.row for memory in self._kept}
         ours = [(change, change.new) for change in changes if change.new is not None]
         known = Known(self._project_id, [_candidate(new) for _, new in ours if new.key not in rows], kept=self._kept)

@@ -129,14 +129,7 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def writer_of(edits: Iterable[Edit], lines: Sequence[str], at: int, until_ms: int | None) -> tuple[Edit, bool] | None:
-    """The edit that wrote a line, and whether that is sure: no other place of the file looks like what it wrote.
-
-    Args:
-        edits: What was done to the file.
-        lines: The file's lines (`bare`).
-        at: The place of the one that is asked for.
-        until_ms: When it was committed; None: it is not.
-    """
+    """The edit that wrote a line, and whether that is sure: no other place of the file looks like what it wrote."""
     best: tuple[int, int] = (0, 0)
     found: tuple[Edit, int, int] | None = None
     for edit in edits:

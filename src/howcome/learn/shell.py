@@ -24,12 +24,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Command:
-    """A simple command of a line.
-
-    Attributes:
-        words: The program and its arguments, quotes taken off; what a substitution gives is a `$(…)`.
-        given: Texts that it is handed whole: bodies of here-documents, in it or in its arguments.
-    """
+    """A simple command of a line; `given`: texts that it is handed whole, in here-documents or in its arguments."""
 
     __slots__ = ("given", "words")
 

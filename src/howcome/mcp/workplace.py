@@ -26,12 +26,7 @@ ALL_PROJECTS = "all"
 
 
 class Workplace:
-    """What the tools of one server share.
-
-    Args:
-        environment: Of the server's process: the client says in it which project and session it is.
-        folder: The folder that the server was started in.
-    """
+    """What the tools of one server share."""
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
         self.environment = environment

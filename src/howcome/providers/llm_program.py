@@ -187,13 +187,7 @@ LATER = 75
 
 
 class CommandLanguageModel(ModelAdapter):
-    """Starts the program, hands it the words on standard input, and ends all that it started.
-
-    Args:
-        command: The program and its arguments, with quotes as in a shell; no shell reads them.
-        model: What it is called in the ledger; '' is the program's name.
-        home: HOWCOME_HOME.
-    """
+    """Starts the program, hands it the words on standard input, and ends all that it started."""
 
     provider = "command"
 

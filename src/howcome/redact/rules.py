@@ -104,12 +104,7 @@ def plain(text: str) -> str:
 
 
 def read_rules(table: str, *checks: Check) -> tuple[list[Rule], dict[str, str]]:
-    """The rules of a table, whose form `tables/formats.txt` tells, and what it gives names to.
-
-    Args:
-        table: The name of its file.
-        checks: What its rules may name as `check`, beside the checks of this module.
-    """
+    """The rules of a table (`tables/formats.txt` tells its form), and what it gives names to; they may name `checks`."""
     known = {check.__name__: check for check in (is_mixed, has_two_cases, is_scattered, *checks)}
     fragments, rules = {"PASSWORD": PASSWORD}, list[Rule]()
     for line in lines_of(table):

@@ -83,9 +83,6 @@ def require_deletable(plan: Purge) -> None:
 def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
     """Deletes what is planned and what comes meanwhile, folders as far as they are empty then.
 
-    Returns:
-        The files that were deleted, as paths in the folder.
-
     Raises:
         LifecycleError: Something is left, or may come; all else is deleted, and the message says what to do.
     """

@@ -47,15 +47,7 @@ _MARK = re.compile(r"\[redacted:[\w:-]*\]?")
 
 
 class Asking:
-    """Asks a model for rationales, and remembers that it failed.
-
-    Args:
-        model: Which one (`providers.llm.open_model` with the purpose `rationale`).
-        store: Where it is remembered that it failed.
-        redact: Takes secrets out of a text.
-        now_ms: The clock.
-        known_as: What its pause is kept by.
-    """
+    """Asks a model for rationales, and remembers that it failed."""
 
     def __init__(
         self, model: LanguageModel, store: Store, redact: Callable[[str], str], now_ms: Callable[[], int], known_as: str

@@ -50,13 +50,7 @@ _WORD = re.compile(r"[A-Za-z_][\w-]{3,}")
 
 
 def why(scene: Scene, told: str, files: list[str]) -> tuple[str, bool]:
-    """The reason, '' when none was given, and whether a person said it.
-
-    Args:
-        scene: The exchange.
-        told: What was asked and done, in words: the reason is about the same things.
-        files: The files that were changed.
-    """
+    """The reason, '' when none was given, and whether a person said it."""
     wanted = {word.lower() for word in _WORD.findall(told)}
     names = {file.rpartition("/")[2].partition(".")[0].lower() for file in files}
     is_no_test = not _ABOUT_A_TEST.search(told.split(" ran `", maxsplit=1)[0])

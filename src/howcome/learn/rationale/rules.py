@@ -47,12 +47,7 @@ _PASTED = re.compile(r"\[[yY]/[nN]\]|\w+:\d+:\d+|^\W*\w+Error\b|\bexit(?:ed)? (?
 
 
 def asked(scene: Scene, before: Sequence[Exchange]) -> str:
-    """What was asked for, '' when nothing was that can be told.
-
-    Args:
-        scene: The exchange.
-        before: Those before it, the nearest last: what a prompt points at that only agrees.
-    """
+    """What was asked for, '' when nothing can be told; `before` is what a prompt points at that only agrees."""
     prompt = scene.exchange.prompt
     text = _typed(prompt.text or "") if prompt is not None else ""
     if not text:

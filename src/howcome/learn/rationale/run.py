@@ -57,13 +57,7 @@ class RationaleReport:
 
 
 class Rationales:
-    """Writes rationales of what is stored.
-
-    Args:
-        store: Where events are, and rationales go.
-        now_ms: The clock.
-        asking: Opens what asks a model, when it is needed; None from it: there is none.
-    """
+    """Writes rationales of what is stored."""
 
     def __init__(
         self, store: Store, now_ms: Callable[[], int], asking: Callable[[], Asking | None] = lambda: None
@@ -253,14 +247,7 @@ def _with_texts(exchange: Exchange, found: dict[int, StoredEvent]) -> Exchange:
 
 
 def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str) -> Rationales:
-    """What writes rationales.
-
-    Args:
-        store: Where events are, and rationales go.
-        settings: Which language model, and what it may spend; without a budget it is not asked.
-        now_ms: The clock.
-        known_as: What a pause of the model is kept by.
-    """
+    """What writes rationales; without a budget no model is asked."""
 
     def asking() -> Asking | None:
         if settings.distiller != "llm":  # a model that is there for searches writes nothing
