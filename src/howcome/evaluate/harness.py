@@ -222,43 +222,57 @@ def _questions(
 
 
 def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
-    measured = Measured(asked)
-    started, worked = time.perf_counter(), time.process_time()
-    found = app.search.find(Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
-    measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
-    measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
-    passages = [item.event for item in found if item.event is not None]
+    measured, found = _timed(app, asked, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
+    passages, sessions = [item.event for item in found if item.event is not None], list[str]()
     if asked.sessions:
         limit = RANKED + bool(asked.asking)
         by_session = app.search.find(Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
-        ranked = [item.event.session for item in by_session if item.event is not None]
-        measured.scores[SESSION] = _session_scores(asked, ranked)
-    if asked.turns:
-        times = [(event.session, event.ts_ms or 0) for event in passages]
-        measured.scores[TURN] = _turn_scores(corpus, asked, times)
-    elif asked.answer and not _has_evidence(corpus):
-        measured.scores[ANSWER] = _answer_scores(app, asked, [event.row for event in passages[:SHOWN]])
-    return measured
+        sessions = [item.event.session for item in by_session if item.event is not None]
+    times = [(event.session, event.ts_ms or 0) for event in passages]
+    return _scored(app, corpus, measured, sessions, times, [event.row for event in passages[:SHOWN]])
 
 
 def _measure_shown(
     app: App, types: Sequence[str], corpus: Corpus, asked: Asked, scope: Scope, before_ms: int
 ) -> Measured:
+    measured, found = _timed(app, asked, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
+    meant = [event for item in found for event in _meant(app, item)]
+    sessions = list(dict.fromkeys(event.session for event in meant))
+    times = list(dict.fromkeys((event.session, event.ts_ms or 0) for event in meant))
+    rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
+    said = [item.memory.text for item in found[:SHOWN] if item.memory is not None]
+    return _scored(app, corpus, measured, sessions, times, rows, said)
+
+
+def _timed(app: App, asked: Asked, question: Question) -> tuple[Measured, list[Found]]:
     measured = Measured(asked)
     started, worked = time.perf_counter(), time.process_time()
-    found = app.search.find(Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
+    found = app.search.find(question)
     measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
     measured.shown_tokens = sum(tokens(item.passage) for item in found[:SHOWN])
-    meant = [event for item in found for event in _meant(app, item)]
+    return measured, found
+
+
+def _scored(
+    app: App,
+    corpus: Corpus,
+    measured: Measured,
+    sessions: Sequence[str],
+    times: Sequence[tuple[str, int]],
+    rows: Sequence[int],
+    said: Sequence[str] = (),
+) -> Measured:
+    """The scores of a question: by the sessions that came up, the times of turns, or the words of what is shown."""
+    asked = measured.asked
     if asked.sessions:
-        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(event.session for event in meant)))
+        others = [session for session in sessions if session != asked.asking]
+        measured.scores[SESSION] = score_ranking(others[:RANKED], set(asked.sessions))
     if asked.turns:
-        times = dict.fromkeys((event.session, event.ts_ms or 0) for event in meant)
-        measured.scores[TURN] = _turn_scores(corpus, asked, list(times))
-    elif asked.answer and not _has_evidence(corpus):
-        rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
-        said = [item.memory.text for item in found[:SHOWN] if item.memory is not None]
-        measured.scores[ANSWER] = _answer_scores(app, asked, rows, said)
+        turns = [turn for turn in (corpus.turns.get(time, "") for time in times) if turn]
+        measured.scores[TURN] = score_ranking(turns[:RANKED], set(asked.turns))
+    elif asked.answer and not any(one.sessions for one in corpus.questions):  # else one without evidence has no answer
+        texts = [*said, *(event.text or "" for event in app.events.of_rows(rows).values())]
+        measured.scores[ANSWER] = {f"coverage@{SHOWN}": coverage(asked.answer, texts)}
     return measured
 
 
@@ -270,11 +284,6 @@ def _meant(app: App, item: Found) -> list[StoredEvent]:
     return app.events.cited(cited)
 
 
-def _has_evidence(corpus: Corpus) -> bool:
-    """Whether a corpus says for any question what answers it: then one without evidence has no answer."""
-    return any(asked.sessions for asked in corpus.questions)
-
-
 def _measure_baseline(
     app: App, baseline: Baseline, corpus: Corpus, asked: Asked, project: str, before_ms: int
 ) -> Measured:
@@ -283,24 +292,5 @@ def _measure_baseline(
     found = baseline.ranked(asked.text, project, before_ms)
     measured.time_ms = (time.perf_counter() - started) * 1000
     times = [(session, ts_ms) for _, session, ts_ms in found]
-    if asked.sessions:
-        measured.scores[SESSION] = _session_scores(asked, list(dict.fromkeys(session for session, _ in times)))
-    if asked.turns:
-        measured.scores[TURN] = _turn_scores(corpus, asked, times)
-    elif asked.answer and not _has_evidence(corpus):
-        measured.scores[ANSWER] = _answer_scores(app, asked, [row for row, _, _ in found[:SHOWN]])
-    return measured
-
-
-def _answer_scores(app: App, asked: Asked, rows: Sequence[int], said: Sequence[str] = ()) -> dict[str, float]:
-    found = app.events.of_rows(rows)
-    return {f"coverage@{SHOWN}": coverage(asked.answer, [*said, *(event.text or "" for event in found.values())])}
-
-
-def _session_scores(asked: Asked, ranked: Sequence[str]) -> dict[str, float]:
-    return score_ranking([session for session in ranked if session != asked.asking][:RANKED], set(asked.sessions))
-
-
-def _turn_scores(corpus: Corpus, asked: Asked, times: Sequence[tuple[str, int]]) -> dict[str, float]:
-    turns = (corpus.turns.get(time, "") for time in times)
-    return score_ranking([turn for turn in turns if turn][:RANKED], set(asked.turns))
+    sessions = list(dict.fromkeys(session for session, _ in times))
+    return _scored(app, corpus, measured, sessions, times, [row for row, _, _ in found[:SHOWN]])

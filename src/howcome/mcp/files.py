@@ -7,14 +7,11 @@ import os
 from howcome.clients.projects import MAX_PATH_CHARS, is_inside
 from howcome.errors import UsageError
 from howcome.mcp import reading
+from howcome.mcp.arguments import Arguments
+from howcome.mcp.workplace import Workplace
 from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.render import entry
 from howcome.present.views import short_time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.mcp.arguments import Arguments
-    from howcome.mcp.workplace import Workplace
 
 CHANGES = 8
 

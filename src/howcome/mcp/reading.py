@@ -6,13 +6,18 @@ is taken out again when the transcript is read: memory must not feed on its own 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from howcome.app import App
 from howcome.domain import events
 from howcome.domain.answering import cut as shorten
 from howcome.domain.events import squeeze
-from howcome.domain.memories import MemoryFilter, is_memory_id
-from howcome.domain.stored import Scope
+from howcome.domain.memories import Memory, MemoryFilter, is_memory_id
+from howcome.domain.stored import Found, Scope, SessionSummary, StoredEvent
 from howcome.domain.text import tokens
 from howcome.errors import NotFoundError, ProviderError, UsageError
+from howcome.mcp.arguments import Arguments
+from howcome.mcp.workplace import Workplace
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
@@ -29,16 +34,6 @@ from howcome.present.views import (
 )
 from howcome.retrieve.projects import project_label
 from howcome.retrieve.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.app import App
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Found, SessionSummary, StoredEvent
-    from howcome.mcp.arguments import Arguments
-    from howcome.mcp.workplace import Workplace
 
 KINDS = events.STORED_KINDS
 ANSWER_CHARS = 30_000

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
+from types import TracebackType
 
 from howcome.clients.registry import DEFAULT
 from howcome.errors import HowcomeError
@@ -14,13 +16,7 @@ from howcome.present.next_step import next_step
 from howcome.present.render import own_words
 from howcome.present.unsaid import without_secrets
 from howcome.settings import ACTIVE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
-    from howcome.worker.thread import Worker
+from howcome.worker.thread import Worker
 
 HOOKED_CLIENT = DEFAULT
 """The client (by the name that it says) whose hooks can call a tool; to any other's model that tool is of no use."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
+from howcome.app import App
 from howcome.clients.decode import clean_text
 from howcome.clients.registry import clients
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
 from howcome.log.place import has_database
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from howcome.app import App
-    from howcome.present.shared_embedder import SharedEmbedder
-    from howcome.settings import Settings
+from howcome.present.shared_embedder import SharedEmbedder
+from howcome.settings import Settings
 
 GONE = (
     "howcome's store is gone: somebody has taken it away. Go on without it; the user can run `howcome init` to"

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from howcome.domain import memories
 from howcome.domain.events import ORIGIN_ASSISTANT, squeeze
-from howcome.domain.memories import MemoryFilter
+from howcome.domain.memories import Memory, MemoryFilter
 from howcome.errors import UsageError
+from howcome.mcp.arguments import Arguments
 from howcome.mcp.reading import answer, cut_to_fit
+from howcome.mcp.workplace import Workplace
 from howcome.memory.wording import worded
 from howcome.present.render import Rendered, counted, entry, joined
 from howcome.present.views import memory_head, memory_view
 from howcome.retrieve.projects import project_label
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.domain.memories import Memory
-    from howcome.mcp.arguments import Arguments
-    from howcome.mcp.workplace import Workplace
 
 MIN_ID_CHARS = 8
 """What is changed is named by its id, not by the two letters that happen to find some project's memory."""
