@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 from howcome.domain import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.candidates import Distilled
     from howcome.domain.stored import StoredEvent
 
+PIECE_S = 0.05
+"""Between pieces of so much work whoever distils or writes rationales may rest."""
+
 LOOKAHEAD = 3
 """Exchanges after one that a distiller may look at, to see whether what was found in it was taken back."""
-
 
 LOOKBACK = 8
 """Exchanges before one in which a page or a tool may have said first what the agent says in it."""
@@ -99,3 +102,23 @@ def stream_of(session_events: Iterable[StoredEvent]) -> list[Exchange]:
         else:
             stream[-1].events.append(event)
     return found
+
+
+class Pace:
+    """Lets a worker rest between pieces of work, wherever they end."""
+
+    def __init__(self, rest: Callable[[], bool]) -> None:
+        self._rest, self._began_s, self._is_over = rest, time.monotonic(), False
+        self._piece_s = self._began_s
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been."""
+        return round(time.monotonic() - self._began_s, 3)
+
+    def goes_on(self) -> bool:
+        """False when the work has to end."""
+        if not self._is_over and time.monotonic() - self._piece_s >= PIECE_S:
+            self._is_over = not self._rest()
+            self._piece_s = time.monotonic()
+        return not self._is_over

@@ -9,14 +9,13 @@ somebody asks for it again.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from howcome.clients.spool import locked
 from howcome.domain import events
 from howcome.domain.distil_batches import MAX_FAILURES, PENDING, Batch, MemoryChange
 from howcome.domain.events import squeeze
@@ -24,7 +23,7 @@ from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.reconciliation import Known
 from howcome.domain.spending import DISTIL
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.errors import OverBudgetError, ProviderError, WrongShapeError
+from howcome.errors import OverBudgetError, ProviderError, StoreLockedError, WrongShapeError
 from howcome.learn.batches import MOST_CHARS, TOOL_CHARS, close_batches
 from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.meaning import Meaning
@@ -43,7 +42,6 @@ Rest = Callable[[], bool]
 LOCK_NAME = "distil.lock"
 """Whoever asks a model holds it: two that distil do not pay for the same batch. The kernel gives it back at death."""
 
-POLL_S = 0.05
 PAUSE_MS, MAX_PAUSE_MS = 5 * 60_000, 3_600_000
 MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not these batches that it fails at."""
@@ -181,12 +179,13 @@ class ModelDistillation:
     @contextmanager
     def _asking(self, wait_s: float) -> Iterator[bool]:
         """Whether nobody else asks a model for batches now; nobody else does until the block ends."""
-        path = os.path.join(os.path.dirname(self._store.path), LOCK_NAME)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            yield _take(descriptor, time.monotonic() + wait_s)
-        finally:
-            os.close(descriptor)
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(os.path.join(os.path.dirname(self._store.path), LOCK_NAME), wait_s))
+                is_ours = True
+            except StoreLockedError:
+                is_ours = False
+            yield is_ours
 
     # -- one batch -------------------------------------------------------------------------------------------------
     def _ask(self, model: LanguageModel, batch: Batch, report: ModelReport, rest: Rest) -> None:
@@ -283,19 +282,6 @@ def _is_about(error: ProviderError) -> bool:
         return error.status in _ABOUT_THE_QUESTION
     cause = getattr(error.__cause__, "reason", error.__cause__)
     return isinstance(error, TryLaterError) and isinstance(cause, TimeoutError)
-
-
-def _take(descriptor: int, deadline: float) -> bool:
-    """Takes a lock, waiting until a time (`time.monotonic()`) while another process holds it."""
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(POLL_S)
-        else:
-            return True
 
 
 CHARS_A_TOKEN, CHARS_AN_EVENT = 4, 20

@@ -6,7 +6,6 @@ whatever process, goes on where this one ended, and two at once do the same twic
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
@@ -16,16 +15,13 @@ from howcome.domain.memories import Memory, normalized
 from howcome.domain.reconciliation import Changes, DueSession, NewCandidate, Taught
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.learn.admission import admit
-from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Stream, stream_of
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Pace, Stream, stream_of
 from howcome.learn.meaning import VECTORS_PAUSE, Meaning
 from howcome.learn.reconcile import reconcile
 from howcome.redact.redactor import Redactor
 from howcome.store.base import Store
 
 Rest = Callable[[], bool]
-
-PIECE_S = 0.05
-"""Between pieces of so much work whoever distils may rest."""
 
 MAX_READ_EVENTS = 3000
 """A session that is all new is read at once when it is no longer; of others the texts are read as they are needed."""
@@ -114,24 +110,24 @@ class Distillation:
             rest: Called between pieces of work; False: end now. What was done is kept, what was begun is left.
             on_session: Told after each session how many are done.
         """
-        report, started = DistilReport(), time.monotonic()
+        report, pace = DistilReport(), Pace(rest)
         is_everything = (scope is None or scope.is_everything) and since_ms is None
-        last_row, pause = self._store.log.last_position(), _Pause(rest)
+        last_row = self._store.log.last_position()
         for number, due in enumerate(self.due(scope, since_ms), 1):
-            if not self._session(due, report, pause):
+            if not self._session(due, report, pace):
                 report.is_whole = False
                 break
             on_session(number)
         else:
             if is_everything:
                 self._store.candidates.mark(self._label, last_row)
-            report.is_whole = self._reconcile_all(report, pause)
+            report.is_whole = self._reconcile_all(report, pace)
         report.duplicates = max(0, report.candidates - report.added)
-        report.seconds = round(time.monotonic() - started, 3)
+        report.seconds = pace.seconds
         return report
 
     # -- sessions --------------------------------------------------------------------------------------------------
-    def _session(self, due: DueSession, report: DistilReport, pause: _Pause) -> bool:
+    def _session(self, due: DueSession, report: DistilReport, pace: Pace) -> bool:
         """One session's new exchanges; False when it had to end before that."""
         taught: list[Taught] = []
         streams: dict[str | None, list[Exchange]] = {}
@@ -149,7 +145,7 @@ class Distillation:
                     continue
                 counts = report if new[place] else DistilReport()
                 taught.append(self._exchange(whole, place, counts, roots))
-                if not pause.goes_on():
+                if not pace.goes_on():
                     return False
         exchanges = [_exchange_id(exchange) for stream in streams.values() for exchange in stream]
         report.candidates += self._store.candidates.record(due, self._label, taught, exchanges)
@@ -176,7 +172,7 @@ class Distillation:
         return Taught(_exchange_id(exchange), found)
 
     # -- projects --------------------------------------------------------------------------------------------------
-    def _reconcile_all(self, report: DistilReport, pause: _Pause) -> bool:
+    def _reconcile_all(self, report: DistilReport, pace: Pace) -> bool:
         """Projects with new candidates, and those whose candidates have no vectors although there is a model by now."""
         due = self._store.candidates.unreconciled()
         if self._model and self._store.model_answers.pause_of(VECTORS_PAUSE, self._now_ms()) is None:
@@ -184,15 +180,15 @@ class Distillation:
             if behind and self._meaning() is not None:
                 due = sorted({*due, *behind})
         roots = dict(self._store.projects.roots()) if due else {}
-        return all(self._reconcile(project_id, roots[project_id], report, pause) for project_id in due)
+        return all(self._reconcile(project_id, roots[project_id], report, pace) for project_id in due)
 
-    def _reconcile(self, project_id: int, root: str, report: DistilReport, pause: _Pause) -> bool:
+    def _reconcile(self, project_id: int, root: str, report: DistilReport, pace: Pace) -> bool:
         for _ in range(RECONCILE_TRIES):
             known = self._store.candidates.known_of(project_id)
             known.derived = {memory.key for memory in known.kept if self._is_derived(memory, root)}
             meaning = self._meaning()
-            near = meaning.near(known, pause.goes_on) if meaning is not None else None
-            if not pause.goes_on():
+            near = meaning.near(known, pace.goes_on) if meaning is not None else None
+            if not pace.goes_on():
                 return False
             plan = reconcile(known, near)
             for wanted in plan.wanted:
@@ -200,27 +196,12 @@ class Distillation:
             changes = self._store.candidates.apply(known, plan, memories.RULES, self._now_ms())
             if changes is not None:
                 report.count(changes)
-                return pause.goes_on()
+                return pace.goes_on()
         return True
 
     def _is_derived(self, memory: Memory, root: str) -> bool:
         """Whether a memory was made from candidates of this store: another's have keys of their own."""
         return memory.source == memories.RULES and memory.key == memory_key(self._key, root, memory.type, memory.text)
-
-
-class _Pause:
-    """Lets a worker rest between pieces of work, wherever they end."""
-
-    def __init__(self, rest: Rest) -> None:
-        self._rest, self._started_s = rest, time.monotonic()
-        self._is_over = False
-
-    def goes_on(self) -> bool:
-        """False when the work has to end."""
-        if not self._is_over and time.monotonic() - self._started_s >= PIECE_S:
-            self._is_over = not self._rest()
-            self._started_s = time.monotonic()
-        return not self._is_over
 
 
 class _WholeTexts:

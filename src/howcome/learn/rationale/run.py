@@ -10,7 +10,6 @@ Everything follows from the events: the same transcripts give the same rationale
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
@@ -18,7 +17,7 @@ from howcome.domain import events
 from howcome.domain.rationales import KEY_BYTES, NewRationale, Rationale, Unasked, UnreadSession
 from howcome.domain.spending import RATIONALE
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.learn.base import Exchange, stream_of
+from howcome.learn.base import Exchange, Pace, stream_of
 from howcome.learn.rationale.model import Asking
 from howcome.learn.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
 from howcome.providers.llm import LIMIT_SETTING, open_model
@@ -27,9 +26,6 @@ from howcome.settings import Settings
 from howcome.store.base import Store
 
 Rest = Callable[[], bool]
-
-PIECE_S = 0.05
-"""Between pieces of so much work whoever writes may rest."""
 
 EXCHANGES_A_PIECE = 20
 """So many exchanges are read and written at a time: their texts are in memory meanwhile."""
@@ -88,7 +84,7 @@ class Rationales:
             most_asked: How many a model may be asked for in this run; None: as many as its budget allows.
             on_session: Told after each session how many are done.
         """
-        report, pace, last_row = RationaleReport(), _Pace(rest), self._store.log.last_position()
+        report, pace, last_row = RationaleReport(), Pace(rest), self._store.log.last_position()
         scope = scope or Scope.everything()
         for number, due in enumerate(self.due(scope, since_ms), 1):
             report.is_whole = self._session(due, report, pace)
@@ -111,7 +107,7 @@ class Rationales:
         return said.text if said is not None else ""
 
     # -- by rules --------------------------------------------------------------------------------------------------
-    def _session(self, due: UnreadSession, report: RationaleReport, pace: _Pace) -> bool:
+    def _session(self, due: UnreadSession, report: RationaleReport, pace: Pace) -> bool:
         """One session's new exchanges, some at a time; False when it had to end before the last of them."""
         stream = self._stream(due.row)
         new = [any(row > due.after_row for row in exchange.rows) for exchange in stream]
@@ -176,7 +172,7 @@ class Rationales:
         return rationale
 
     # -- by a model ------------------------------------------------------------------------------------------------
-    def _ask(self, scope: Scope, since_ms: int | None, report: RationaleReport, pace: _Pace, most: int | None) -> None:
+    def _ask(self, scope: Scope, since_ms: int | None, report: RationaleReport, pace: Pace, most: int | None) -> None:
         asking = self._open_asking() if most != 0 else None
         if asking is None:
             return
@@ -206,27 +202,6 @@ class Rationales:
         if place == len(stream) - 1 and self._now_ms() - stream[place].ts_ms < QUIET_MS:
             return None
         return self._whole(stream, [place])[place]
-
-
-class _Pace:
-    """Lets a worker rest between pieces of work."""
-
-    def __init__(self, rest: Rest) -> None:
-        self._rest, self._began_s = rest, time.monotonic()
-        self._piece_s = self._began_s
-        self._is_over = False
-
-    @property
-    def seconds(self) -> float:
-        """How long it has been."""
-        return round(time.monotonic() - self._began_s, 3)
-
-    def goes_on(self) -> bool:
-        """False when the work has to end."""
-        if not self._is_over and time.monotonic() - self._piece_s >= PIECE_S:
-            self._is_over = not self._rest()
-            self._piece_s = time.monotonic()
-        return not self._is_over
 
 
 def rationale_key(key: bytes, prompt: bytes) -> bytes:
