@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from howcome.clients.registry import DEFAULT, client_of
-from howcome.clients.wiring import Install, directory
+from howcome.clients.wiring import Entry, Install, directory
 
 LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
 """By these parts of a command it is known as one of ours: where the script is, and where it was."""
@@ -21,6 +21,10 @@ _HARMLESS = [_QUIET, "||", "true"]
 
 _REPLACED = ["||", "exit", "0;"]
 """The same where the hook takes its shell's place: `test -f SCRIPT || exit 0; exec …`."""
+
+IDENTITY = ("type", "command", "args", "server", "tool", "input")
+"""What makes an entry start this howcome; all else is its user's to change."""
+ENVIRONMENTS = ("env", "environment")
 
 
 def hook_command(event: str, agent: str = DEFAULT) -> str:
@@ -80,6 +84,31 @@ def is_server(words: Sequence[object]) -> bool:
     """Whether words are our MCP server's command line."""
     launcher = words[-2] if len(words) > 1 else ""
     return isinstance(launcher, str) and launcher.endswith(LAUNCHERS) and words[-1] == "mcp"
+
+
+def is_our_server(value: object, entry: Entry, known: Sequence[Entry]) -> bool:
+    """Whether we wrote this server: by our record, or by what it starts."""
+    if any(value == one.value for one in known if one.place == entry.place):
+        return True
+    if not isinstance(value, dict):
+        return False
+    command, arguments = value.get("command"), value.get("args", [])
+    words = command if isinstance(command, list) else [command]
+    return is_server([*words, *(arguments if isinstance(arguments, list) else [])])
+
+
+def fits(actual: object, wanted: object) -> bool:
+    """Whether an entry starts this howcome, whatever else its user changed in it."""
+    if not isinstance(actual, dict) or not isinstance(wanted, dict):
+        return actual == wanted
+    if any(actual.get(key) != wanted.get(key) for key in IDENTITY):
+        return False
+    return all(_has(actual.get(key), wanted.get(key)) for key in ENVIRONMENTS)
+
+
+def _has(actual: object, wanted: object) -> bool:
+    mapping = actual if isinstance(actual, dict) else {}
+    return all(mapping.get(key) == value for key, value in (wanted if isinstance(wanted, dict) else {}).items())
 
 
 def hook_interpreter(command: str) -> str | None:

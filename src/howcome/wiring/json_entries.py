@@ -9,13 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from json import JSONDecodeError
 
 from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER, SERVER_ENTRY, Entry
-from howcome.wiring.commands import is_hook, is_server
+from howcome.wiring.commands import ENVIRONMENTS, IDENTITY, fits, is_hook, is_our_server
 from howcome.wiring.install_record import State
 from howcome.wiring.json_text import Container, Item, JsonText, trailing_comma, value_at
-
-_IDENTITY = ("type", "command", "args", "server", "tool", "input")
-"""What makes an entry start this howcome; all else is its user's to change."""
-_ENVIRONMENTS = ("env", "environment")
 
 Place = tuple[tuple[Container, Item], ...]
 """An entry and the container it stands in, preceded by all that they stand in, outermost first."""
@@ -73,7 +69,7 @@ class JsonEntries:
             return ("foreign", "another server has this name") if foreign else ("missing", "")
         if any(item.value == entry.value for item in found):
             return "ok", ""
-        if any(_fits(item.value, entry.value) for item in found):
+        if any(fits(item.value, entry.value) for item in found):
             return "edited", "changed by hand, and kept so"
         return "outdated", "does not start this howcome"
 
@@ -141,7 +137,7 @@ class JsonEntries:
             return json.appended(container, rest[0], _nested(rest[1:], entry.value))
         if entry.kind == NEEDED:
             return json
-        if not _is_our_server(item.value, entry, known):
+        if not is_our_server(item.value, entry, known):
             name = ".".join(entry.path)
             raise json.refuse(f"`{name}` is there already and is not howcome's; give it another name", item)
         return _refreshed(json, item, entry.value, known)
@@ -203,7 +199,7 @@ def _by_path(json: JsonText, entry: Entry, known: Sequence[Entry]) -> Iterator[P
             return
         place.append((container, item))
         container = json.container(item.value_start) if isinstance(item.value, (dict, list)) else Container(0, 0, ())
-    if entry.kind == SERVER_ENTRY and _is_our_server(place[-1][1].value, entry, known):
+    if entry.kind == SERVER_ENTRY and is_our_server(place[-1][1].value, entry, known):
         yield tuple(place)
     if entry.kind == ALLOWED:
         found = next((element for element in container.items if element.value == entry.value), None)
@@ -260,17 +256,6 @@ def _is_our_handler(event: str, handler: object, known: Sequence[Entry]) -> bool
     return command in written or is_hook(command, event)
 
 
-def _is_our_server(value: object, entry: Entry, known: Sequence[Entry]) -> bool:
-    """Whether we wrote this server: by our record, or by what it starts."""
-    if any(value == one.value for one in known if one.place == entry.place):
-        return True
-    if not isinstance(value, dict):
-        return False
-    command, arguments = value.get("command"), value.get("args", [])
-    words = command if isinstance(command, list) else [command]
-    return is_server([*words, *(arguments if isinstance(arguments, list) else [])])
-
-
 def _with_braces(text: str) -> str:
     """An object below what comments there are."""
     notes = text if text.strip() else ""
@@ -280,30 +265,16 @@ def _with_braces(text: str) -> str:
 # ---------------------------------------------------------------- refresh
 
 
-def _fits(actual: object, wanted: object) -> bool:
-    """Whether an entry starts this howcome, whatever else its user changed in it."""
-    if not isinstance(actual, dict) or not isinstance(wanted, dict):
-        return actual == wanted
-    if any(actual.get(key) != wanted.get(key) for key in _IDENTITY):
-        return False
-    return all(_has(actual.get(key), wanted.get(key)) for key in _ENVIRONMENTS)
-
-
-def _has(actual: object, wanted: object) -> bool:
-    mapping = actual if isinstance(actual, dict) else {}
-    return all(mapping.get(key) == value for key, value in (wanted if isinstance(wanted, dict) else {}).items())
-
-
 def _refreshed(json: JsonText, item: Item, wanted: object, known: Sequence[Entry]) -> JsonText:
     """An entry of ours as it must be now; exactly as we wrote it, it is made exactly as wanted."""
     actual = item.value
     if actual == wanted or not isinstance(actual, dict) or not isinstance(wanted, dict):
         return json
     is_untouched = any(actual == entry.value for entry in known) or _is_other_form(actual, wanted)
-    if not is_untouched and _fits(actual, wanted):
+    if not is_untouched and fits(actual, wanted):
         return json
     for key in actual:
-        if key not in wanted and (is_untouched or key in _IDENTITY):
+        if key not in wanted and (is_untouched or key in IDENTITY):
             members = json.container(item.value_start)
             gone = members.member(key)
             json = json.without(members, gone) if gone else json
@@ -311,9 +282,9 @@ def _refreshed(json: JsonText, item: Item, wanted: object, known: Sequence[Entry
         members = json.container(item.value_start)
         old = members.member(key)
         if old is None:
-            is_needed = is_untouched or key in (*_IDENTITY, *_ENVIRONMENTS)
+            is_needed = is_untouched or key in (*IDENTITY, *ENVIRONMENTS)
             json = json.appended(members, key, value) if is_needed else json
-        elif key in _ENVIRONMENTS and isinstance(old.value, dict) and isinstance(value, dict) and not is_untouched:
+        elif key in ENVIRONMENTS and isinstance(old.value, dict) and isinstance(value, dict) and not is_untouched:
             json = _with_members(json, old, value)
         elif old.value != value:
             json = json.with_value(old, value)

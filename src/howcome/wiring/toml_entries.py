@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from howcome.clients.wiring import Entry
-from howcome.wiring.commands import is_server
+from howcome.wiring.commands import fits, is_our_server
 from howcome.wiring.install_record import State
 from howcome.wiring.json_text import value_at
 
@@ -42,7 +42,7 @@ class TomlEntries:
     def stripped(self, text: str, ours: Sequence[Entry], _there_before: Mapping[str, object]) -> str:
         """The text without our tables."""
         for entry in ours:
-            if _is_ours(value_at(self.values(text), entry.path), entry, ours):
+            if is_our_server(value_at(self.values(text), entry.path), entry, ours):
                 text = self._edited(text, entry.path, None, _cut)
         return text
 
@@ -57,9 +57,9 @@ class TomlEntries:
             return "ok", ""
         if value is None:
             return "missing", ""
-        if not _is_ours(value, entry, before):
+        if not is_our_server(value, entry, before):
             return "foreign", "another server has this name"
-        if _fits(value, entry.value):
+        if fits(value, entry.value):
             return "edited", "changed by hand, and kept so"
         return "outdated", "does not start this howcome"
 
@@ -67,10 +67,10 @@ class TomlEntries:
         value, wanted = value_at(self.values(text), entry.path), entry.value
         if value is None:
             return self._edited(text, entry.path, wanted, lambda text, _start, _end: _appended(text, entry))
-        if not _is_ours(value, entry, before):
+        if not is_our_server(value, entry, before):
             raise _refusal(text, entry.path, "is there already and is not howcome's; give it another name")
         is_untouched = any(value == one.value for one in before if one.place == entry.place)
-        if value == wanted or (not is_untouched and _fits(value, wanted)):
+        if value == wanted or (not is_untouched and fits(value, wanted)):
             return text
         if is_untouched:
             return self._edited(
@@ -91,23 +91,6 @@ class TomlEntries:
                 if repr(_without_empty(self.values(after), path)) == repr(_without_empty(expected, path)):
                     return after
         raise _refusal(text, path, "cannot be edited beside what stands there; write it as a table of its own")
-
-
-def _is_ours(value: object, entry: Entry, known: Sequence[Entry]) -> bool:
-    """Whether we wrote this table: by our record, or by what it starts."""
-    if any(value == one.value for one in known if one.place == entry.place):
-        return value is not None
-    arguments = value.get("args") if isinstance(value, dict) else None
-    return isinstance(arguments, list) and is_server([None, *arguments])
-
-
-def _fits(value: object, wanted: object) -> bool:
-    """Whether the table starts this howcome, whatever else its user changed in it."""
-    if not isinstance(value, dict) or not isinstance(wanted, dict):
-        return False
-    environment, needed = value.get("env"), wanted.get("env", {})
-    is_same = all(value.get(key) == wanted.get(key) for key in ("command", "args"))
-    return is_same and (not needed or (isinstance(environment, dict) and environment.items() >= needed.items()))
 
 
 def _changed(value: object, wanted: object) -> dict[str, object]:
