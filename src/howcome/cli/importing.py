@@ -15,7 +15,7 @@ from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
 from howcome.doctor.base import in_units
-from howcome.doctor.embedding import vector_facts, waiting
+from howcome.doctor.configuration import vector_facts, waiting
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.render import counted, json_line
 from howcome.present.screen import say

@@ -9,7 +9,7 @@ import binascii
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from howcome.redact.view import PASSWORD
 
@@ -106,46 +106,36 @@ def plain(text: str) -> str:
 def read_rules(table: str, *checks: Check) -> tuple[list[Rule], dict[str, str]]:
     """The rules of a table (`tables/formats.txt` tells its form), and what it gives names to; they may name `checks`."""
     known = {check.__name__: check for check in (is_mixed, has_two_cases, is_scattered, *checks)}
-    fragments, rules = {"PASSWORD": PASSWORD}, list[Rule]()
+    fragments, rules = {"PASSWORD": PASSWORD}, list[dict[str, Any]]()
+
+    def filled(match: re.Match[str]) -> str:
+        told = fragments[match[1]]
+        return "(?:" + "|".join(word.replace(".", r"\.") for word in told.split()) + ")" if match[2] else told
+
     for line in lines_of(table):
-        if not line.startswith("  "):
-            name, mark, told = line.partition(" = ") if line[0].isupper() else line.partition(": ")
-            told = _FRAGMENT.sub(lambda match: _filled(fragments, match), told)
-            if mark == " = ":
-                fragments[name] = told
-            else:
-                rules.append(Rule(name, told, ()))
-            continue
-        word, _, told = line.strip(" ").partition(" ")
-        rules[-1] = _with(rules[-1], word, told, known, fragments)
-    return rules, fragments
+        if line[0].isupper():
+            name, _, told = line.partition(" = ")
+            fragments[name] = _FRAGMENT.sub(filled, told)
+        elif line.startswith("  "):
+            word, _, told = line[2:].partition(" ")
+            told = told if word == "like" else _FRAGMENT.sub(filled, told)
+            _add(rules[-1], word, known[told] if word == "check" else told)
+        else:
+            name, _, told = line.partition(": ")
+            rules.append({"name": name, "pattern": _FRAGMENT.sub(filled, told), "samples": ()})
+    return [Rule(**rule) for rule in rules], fragments
 
 
-def _with(rule: Rule, word: str, told: str, known: dict[str, Check], fragments: dict[str, str]) -> Rule:
-    """A rule with what one of its lines says."""
-    match word:
-        case "near":
-            told = _FRAGMENT.sub(lambda match: _filled(fragments, match), told)
-            return rule._replace(literals=tuple(plain(literal) for literal in told.split(" ")))
-        case "check":
-            return rule._replace(check=known[told])
-        case "tail":
-            return rule._replace(tail=_FRAGMENT.sub(lambda match: _filled(fragments, match), told))
-        case "before":
-            least, most = map(int, told.split())
-            return rule._replace(before=(least, most))
-        case "like":
-            return rule._replace(samples=(*rule.samples, plain(_PART.sub(_material, told))))
-        case "final":
-            return rule._replace(final=True)
-        case _:
-            return rule._replace(closed=True)
-
-
-def _filled(fragments: dict[str, str], match: re.Match[str]) -> str:
-    """What a name stands for; with a bar any of its words."""
-    told = fragments[match[1]]
-    return "(?:" + "|".join(word.replace(".", r"\.") for word in told.split()) + ")" if match[2] else told
+def _add(rule: dict[str, Any], word: str, told: Any) -> None:  # noqa: ANN401 - a text, or a check
+    """What one line says of a rule."""
+    if word == "near":
+        rule["literals"] = tuple(plain(literal) for literal in told.split(" "))
+    elif word == "like":
+        rule["samples"] += (plain(_PART.sub(_material, told)),)
+    elif word == "before":
+        rule["before"] = tuple(map(int, told.split()))
+    else:
+        rule[word] = told or True  # `check` and `tail` say what, `closed` and `final` only that
 
 
 def _material(match: re.Match[str]) -> str:
