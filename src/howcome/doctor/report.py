@@ -8,15 +8,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 
-from howcome.doctor import (
-    activity,
-    agents,
-    configuration,
-    damage,
-    folder,
-    programs,
-    storage,
-)
+from howcome.doctor import activity, agents, configuration, folder, programs, storage
 from howcome.doctor.base import Finding, Machine, quoted
 from howcome.errors import HowcomeError
 
@@ -47,7 +39,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_index,
     storage.check_kept,
     configuration.check_vectors,
-    damage.check_backup,
+    storage.check_backup,
     storage.check_quarantine,
     storage.check_unknown,
     storage.check_set_aside,

@@ -10,17 +10,7 @@ from typing import Protocol
 from urllib.error import URLError
 
 from howcome.domain.personal_data import without_personal_data
-from howcome.domain.spending import (
-    BAD_ANSWER,
-    FAILED,
-    OK,
-    REFUSED,
-    TIMEOUT,
-    Call,
-    Caps,
-    Usage,
-    estimated_tokens,
-)
+from howcome.domain.spending import BAD_ANSWER, FAILED, OK, REFUSED, TIMEOUT, Call, Caps, Usage, estimated_tokens
 from howcome.errors import OverBudgetError, ProviderError, StoreError, WrongShapeError
 from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm_adapter import CutShortError, DeclinedError, FormRefusedError, ModelAdapter, Turn, answer_in
