@@ -4,7 +4,7 @@ DATA holds sets as `howcome eval --speak` reads them: transcripts/ and judged_pr
 it was then, and the exchanges that readers judged get the five numbers of `recall/gate.py`. A logistic regression, in
 which an exchange that helps counts 1 and a related one a quarter, is fitted on each project and tried on the others.
 Printed are its weights, the area under the curve for "helps", what the best exchange of the surest 15 % of the prompts
-is, and in how many helping exchanges the first sentences hold the words that helped.
+is, and in how many helping exchanges the first sentences, and the line made of them, hold the words that helped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from howcome.evaluate.harness import Pool
 from howcome.evaluate.note_run import import_set
 from howcome.evaluate.notes import stems
 from howcome.evaluate.speak import QUOTE_SHARE, SAME_MINUTE_MS, SAME_MS, prompts_of, speak_sets
-from howcome.recall.bites import ANSWERS, by_weight
+from howcome.recall.bites import ANSWERS, by_weight, line_of
 from howcome.recall.gate import HOUR_MS, MAX_HOURS, first_of_exchanges
 from howcome.recall.prompt import pushed
 from howcome.retrieve.search import RECALL_BREADTH, Searcher
@@ -42,12 +42,16 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Judged:
-    """The exchanges of a project's prompts: numbers, grade and prompt of each; ranks of the sentences that helped."""
+    """The exchanges of a project's prompts: numbers, grade and prompt of each; ranks of the sentences that helped.
+
+    `lines` counts the helping exchanges whose line holds the words.
+    """
 
     numbers: list[list[float]] = field(default_factory=list)
     grades: list[int] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)
     ranks: list[int | None] = field(default_factory=list)
+    lines: int = 0
 
 
 def judged(folder: Path, keep: Path | None, progress: Callable[[str], None]) -> Judged:
@@ -84,7 +88,9 @@ def add_prompt(app: App, root: str, row: dict[str, Any], number: int, found: Jud
         if grade["grade"] == HELPS:
             turns = [opening, *app.store.log.answers(opening.row, ANSWERS)]
             weights = {term: situation.weights.windows[term] for term in situation.terms}
-            found.ranks.append(rank_of(grade["quote"], [text for _, text in by_weight(turns, weights)]))
+            told = by_weight(turns, weights)
+            found.ranks.append(rank_of(grade["quote"], [text for _, text in told]))
+            found.lines += rank_of(grade["quote"], [line_of(*one, told) for one in told[:1]]) is not None
 
 
 def is_of(opening: Any, candidate: dict[str, Any]) -> bool:
@@ -146,7 +152,7 @@ def main() -> None:
         within = [sum(rank < count for rank in helping) for count in (1, FIRST)]
         print(f"{name}: {len(one.grades)} judged exchanges, {one.grades.count(HELPS)} help")
         held = f"the first holds the words {within[0]} times, the first {FIRST} {within[1]}"
-        print(f"  sentences: of {len(one.ranks)}, {held}")
+        print(f"  sentences: of {len(one.ranks)}, {held}, the line {one.lines}")
     print(f"{'fitted on':30} {' '.join(f'{name:>15}' for name in (*NAMES, 'bias'))}")
     for name in (*sets, "all"):
         weights = fitted([one for other, one in sets.items() if name in (other, "all")])

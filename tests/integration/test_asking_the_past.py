@@ -87,3 +87,10 @@ def test_the_decision_is_among_the_lines(app: App) -> None:
 def test_what_nothing_answers_gets_nothing(app: App, prompt: str) -> None:
     """However much it is a question about the past."""
     assert lines(app, prompt) == []
+
+
+def test_a_distilled_memory_comes_beside_no_exchange(app: App) -> None:
+    """The exchange says it in whole sentences."""
+    prompt = "rework the retries of the poller: the buoy drops out for a minute now and then"
+    said = app.search.recall(prompt, cwd=CWD, session="new", recent=str)
+    assert [reminder.memory for reminder in said] == [None]

@@ -8,7 +8,7 @@ from tests.sessions import agent, session, user
 
 from howcome.domain.answering import cut
 from howcome.domain.stored import Reminder
-from howcome.recall.bites import MAX_BITE_CHARS, bite_lines, by_weight, of_memory
+from howcome.recall.bites import MAX_BITE_CHARS, TEXT_CHARS, bite_lines, by_weight, line_of, of_memory
 
 NOON_MS = 1_773_921_600_000
 WEIGHTS = {"poller": 2.0, "gauge": 1.0}
@@ -21,6 +21,26 @@ def test_the_sentence_that_says_it_is_chosen() -> None:
         agent("Let me look at the poller. The poller raises `GaugeError` when a gauge is dead. Is the gauge mended?"),
     )
     assert by_weight(turns, WEIGHTS)[0][1] == "The poller raises `GaugeError` when a gauge is dead."
+
+
+def test_a_label_stays_with_its_sentence() -> None:
+    """It often names the file."""
+    told = by_weight(session(agent("- **`gauge.py`**: asks the poller once a minute\n- **`tide.py`**: done")), WEIGHTS)
+    assert told[0][1] == "`gauge.py`: asks the poller once a minute"
+
+
+def test_a_line_is_filled_with_what_its_speaker_said_next_best() -> None:
+    """Neither with what is done next nor with words of somebody else."""
+    turns = session(
+        user("the poller dies with a dead gauge each night"),
+        agent("The poller raises `GaugeError` for a dead gauge. Now let me mend the poller. The gauge is asked twice."),
+    )
+    told = by_weight(turns, WEIGHTS)
+    line = line_of(*told[0], told)
+    assert line == "The poller raises `GaugeError` for a dead gauge. … The gauge is asked twice."
+    words = " ".join(f"The poller asks gauge number {at} of the pier." for at in range(9))
+    long = by_weight(session(agent(words)), WEIGHTS)
+    assert TEXT_CHARS - 40 < len(line_of(*long[0], long)) <= TEXT_CHARS
 
 
 def test_nothing_is_chosen_of_scraps() -> None:

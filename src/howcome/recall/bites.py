@@ -1,13 +1,13 @@
-"""Bites: one sentence that says the thing itself, of an exchange or a memory, short enough to cost nearly nothing.
+"""Bites: one line that says the thing itself, of an exchange or a memory, short enough to cost nearly nothing.
 
-A sentence is chosen for the weight of the prompt's words in it and for the names it has. Narration, questions and heads
-of lists come last.
+Its first sentence is chosen for the weight of the prompt's words in it; the next best ones fill the line. Narration,
+questions and heads of lists come last.
 """
 
 from __future__ import annotations
 
 from howcome.domain import verdicts, words
-from howcome.domain.answering import cut, passing, share_of
+from howcome.domain.answering import cut, filled, passing, share_of
 from howcome.domain.candidates import words_and_outcome
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.stored import Reminder
@@ -30,23 +30,24 @@ ANSWERS = 2
 MIN_NEW_TERMS, FEW_TERMS = 2, 4
 """A sentence that has fewer words which the prompt has not says nothing new; to a prompt of few words one is enough."""
 
-MIN_SHARE = 0.12
-"""A sentence that has less of the weight of the prompt's terms is about something else."""
+MIN_SHARE = 0.06
+"""A sentence that has less of the weight of the prompt's terms is about something else. With twice as much one of four
+helping blocks is lost."""
 
 MIN_CHARS = 20
-NAME_WEIGHT, MAX_NAMES, FINAL = 0.15, 3, 0.15
-"""What a sentence gains that has names or is of the agent's last words; `domain/answering` has what others lose. Of 52
-exchanges that readers found helpful the first sentence holds the words that helped in 14, the first three in 20
-(`benchmarks/gate.py`)."""
+FINAL = 0.15
+"""What a sentence gains that is of the agent's last words; `domain/answering` has what others lose. Of 52 exchanges
+that readers found helpful the line holds the words that helped in 16, and in 17 with a weight for
+names, which is within chance (`benchmarks/gate.py`)."""
 
 MAX_TYPED_CHARS = 1500
 """What is longer was not typed: a plan or a paste, whose items say nothing by themselves."""
 
-MAX_BITE_CHARS, MAX_LINES_CHARS, SHORT_ID_CHARS = 160, 480, 12
-"""Some 40 tokens a bite; any beginning of an id that no other has finds it."""
+TEXT_CHARS, HEAD_CHARS, MAX_LINES_CHARS, SHORT_ID_CHARS = 160, 38, 480, 12
+"""Of a bite some 40 tokens are words, and so much at most is its id, its time and who said it. Any beginning of an id
+that no other has finds it. Cut at 122 characters 13 of the same 52 lines hold the words; of one sentence, 11."""
 
-HEAD_CHARS = 38
-"""Of a bite so much is its id, its time and who said it, at most."""
+MAX_BITE_CHARS = HEAD_CHARS + TEXT_CHARS
 
 MAX_PLACES, PLACE_PARTS, LAST_CALLS = 2, 3, 100
 """With a sentence come so many of the files that were changed then, each with so much of its path. Of seven lines that
@@ -105,11 +106,12 @@ class Bites:
         turns = self._turns(item)
         if any(turn.row in known for turn in turns):
             return verdicts.TOLD
-        for turn, sentence in by_weight(turns, self._weights):
+        told = by_weight(turns, self._weights)
+        for turn, sentence in told:
             if sentence.casefold() not in self._said and self._is_about_it(sentence) and self._is_new(sentence):
                 self._said.add(sentence.casefold())
-                told = self._with_place(sentence, item.candidate.exchange, turn.project)
-                return Reminder(turn, chance, [(turn.origin, told)], [one.row for one in turns])
+                line = self._with_place(line_of(turn, sentence, told), item.candidate.exchange, turn.project)
+                return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
         return verdicts.SAME
 
     def _with_place(self, sentence: str, exchange: int, project: str) -> str:
@@ -122,7 +124,7 @@ class Bites:
         places = ["/".join(file.split("/")[-PLACE_PARTS:]) for file in files if file.rpartition("/")[2] not in sentence]
         for count in range(MAX_PLACES, 0, -1):
             told = f"{sentence} (changed {', '.join(places[:count])})"
-            if places[count - 1 : count] and len(told) <= MAX_BITE_CHARS - HEAD_CHARS:
+            if places[count - 1 : count] and len(told) <= TEXT_CHARS:
                 return told
         return sentence
 
@@ -155,13 +157,21 @@ def by_weight(turns: Iterable[StoredEvent], weights: Mapping[str, float]) -> lis
     from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
 
     turns = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
-    told = [
-        (_weight(one.text, weights) + FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT), turn, one.text)
-        for turn in turns
-        for one in sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT)
-        if len(one.text) >= MIN_CHARS
-    ]
+    told = []
+    for turn in turns:
+        final = FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT)
+        for one in sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT):
+            text = f"{one.label}: {one.text}" if one.label and not one.place else one.text  # often a file's name
+            said = text.lower()
+            if len(text) >= MIN_CHARS:
+                told.append((share_of(said, weights) + final - passing(said), turn, text))
     return [(turn, text) for _, turn, text in sorted(told, key=lambda one: -one[0])]
+
+
+def line_of(turn: StoredEvent, sentence: str, told: Iterable[tuple[StoredEvent, str]]) -> str:
+    """A sentence, and as many of the next best ones of the same speaker as its line has room for."""
+    rest = [text for of, text in told if of.origin == turn.origin and text != sentence]
+    return filled([sentence, *(text for text in rest if not words.opens(text, "narrates"))], TEXT_CHARS, TEXT_CHARS)
 
 
 def is_telling(text: str) -> bool:
@@ -171,12 +181,6 @@ def is_telling(text: str) -> bool:
     """
     gives_reason = words.rest_of(text, "reasons") != " ".join(text.split())
     return "`" in text or any(coined_names(text)) or gives_reason
-
-
-def _weight(sentence: str, weights: Mapping[str, float]) -> float:
-    said = sentence.lower()
-    names = len(set(coined_names(sentence))) + sentence.count("`") // 2
-    return share_of(said, weights) + NAME_WEIGHT * min(MAX_NAMES, names) - passing(said)
 
 
 def of_memory(text: str) -> str:
