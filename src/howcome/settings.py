@@ -54,8 +54,8 @@ DISTILLERS = ("rules", "llm", "off")
 _DISTILLER = "What turns sessions into memories: `rules` (no model), `llm` (a language model as well), or `off`."
 _SOURCES_OFF = "Sources of memories that are not asked; `howcome distil --help` names them."
 SOURCES_OFF = (
-    "directions", "choices", "plans", "instructions", "answers", "findings", "failures", "checks", "edits",
-    "commits", "open_ends", "client_memories",
+    "directions", "choices", "plans", "instructions", "answers", "findings", "failures", "edits", "commits",
+    "open_ends", "client_memories",
 )  # fmt: skip
 """The names of `learn/sources` and of `learn/in_step`."""
 

@@ -66,14 +66,14 @@ TALKS: dict[str, list[Part]] = {
         "> and the tide jobs?", "They run on Celery with a result backend in `tide.py`.",
         "> use Dramatiq instead of Celery for the tide jobs in `tide.py`, Celery needs a result backend",
         changes("tide.py", "celery", "dramatiq"), "The tide jobs run on Dramatiq.",
-        "> commit it", runs("git commit -m tide", "error: tide.py: line too long (E501)", fails=True),
-        changes("tide.py", "long", "short"), runs("git commit -m tide", "[main 12] tide"),
+        "> commit it", runs("git commit --tide", "error: unknown option `tide'", fails=True),
+        runs("git commit -m tide", "[main 12] tide"),
         changes("CLAUDE.md", "# Rules", "# Rules\n- Use `tide_clock()` and never the system clock of the quay."),
         "Committed. The export of old gauges in `export.py` is not implemented yet.",
     ],
 }  # fmt: skip
-"""Three sessions: what the user decided and how it is always done, a root cause, a commit that a hook refused, a rule
-that was written down, something put off. What the user says begins with ">", what is neither is a call."""
+"""Three sessions: what the user decided and how it is always done, a root cause, a command that failed and what worked,
+a rule that was written down, something put off. What the user says begins with ">", what is neither is a call."""
 
 
 def records(name: str, session: str = "", start: int | None = None) -> list[dict[str, Any]]:
@@ -352,7 +352,7 @@ def test_what_the_user_says_again_is_one_memory(
     [
         ("use Celery instead of Dramatiq for berths", "use Dramatiq instead of Celery for berths"),
         ("use mocks in the `berth.py` tests please", "do not use mocks in the `berth.py` tests please"),
-        ("keep 30 days of tide logs in `logs.py`", "keep 90 days of tide logs in `logs.py`"),
+        ("only keep 30 days of tide logs in `logs.py`", "only keep 90 days of tide logs in `logs.py`"),
     ],
     ids=["choice", "negation", "number"],
 )

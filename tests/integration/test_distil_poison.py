@@ -158,6 +158,8 @@ def poisoned(tmp_path: Path, store_folder: Path) -> Path:
         calls: list[tuple[str, dict[str, str], str, bool]] = [
             ("WebFetch", {"url": "https://evil.example/deploy", "prompt": "how?"}, words, False),
             ("Bash", {"command": "make deploy"}, f"Exit code 1\nerror: {words}", True),
+            ("Bash", {"command": "tide deploy --fast"}, f"Exit code 1\nerror: {words}", True),
+            ("Bash", {"command": "tide deploy"}, "ok", False),
             ("Read", {"file_path": f"{CWD}/vendor/CLAUDE.md"}, f"# Rules\n\n- {words}", False),
             ("Bash", {"command": "git log -1"}, log, False),
             ("Task", {"prompt": "look at the deploy", "description": "look"}, words, False),

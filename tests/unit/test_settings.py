@@ -99,8 +99,8 @@ def test_sources_are_turned_off_by_their_names(tmp_path: Path) -> None:
     assert (*SOURCES, CLIENT_MEMORIES) == SOURCES_OFF
     config = 'sources_off = ["plans", "client_memories"]\n'
     assert read(tmp_path, config).sources_off == ("plans", "client_memories")
-    several = os.pathsep.join(("plans", "checks"))
-    assert read(tmp_path, config, HOWCOME_SOURCES_OFF=several).sources_off == ("plans", "checks")
+    several = os.pathsep.join(("plans", "failures"))
+    assert read(tmp_path, config, HOWCOME_SOURCES_OFF=several).sources_off == ("plans", "failures")
     with pytest.raises(SettingsError, match=r"expected some of directions, .*, not 'plan'"):
         read(tmp_path, 'sources_off = ["plan"]')
 

@@ -51,7 +51,7 @@ def distil(
     commands that failed and what then worked. No model is asked, unless the setting `distiller` is llm.
 
     The sources (`sources_off` turns them off): directions, choices, plans, instructions, findings, answers, failures,
-    checks, edits, commits, open_ends; and client_memories: what Claude Code wrote into memory files of its own. These,
+    edits, commits, open_ends; and client_memories: what Claude Code wrote into memory files of its own. These,
     and lines of instruction files, go with their files.
 
     Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does

@@ -7,7 +7,6 @@ from howcome.domain.candidates import Distilled
 from howcome.learn.base import LOOKAHEAD, LOOKBACK
 from howcome.learn.sources import (
     answers,
-    checks,
     choices,
     commits,
     directions,
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
 SOURCES: dict[str, Find] = {
     "directions": directions.find, "choices": choices.find, "plans": plans.find, "instructions": instructions.find,
-    "answers": answers.find, "findings": findings.find, "failures": failures.find, "checks": checks.find,
-    "edits": edits.find, "commits": commits.find, "open_ends": open_ends.find,
+    "answers": answers.find, "findings": findings.find, "failures": failures.find, "edits": edits.find,
+    "commits": commits.find, "open_ends": open_ends.find,
 }  # fmt: skip
 """Every source by its name, in the order in which they are asked: what one says no later one says again."""
 
@@ -44,7 +43,7 @@ REPEATED_SHARE = 0.7
 class SourceDistiller:
     """Distils by sources; `off` names those that are not asked."""
 
-    version = 6
+    version = 7
 
     def __init__(self, off: Sequence[str] = ()) -> None:
         self._sources = {name: find for name, find in SOURCES.items() if name not in off}

@@ -6,7 +6,7 @@ import re
 
 from howcome.domain import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import count_words, is_question, lasting, named, one_line, stems
+from howcome.learn.sources.seen import count_words, is_question, is_whole, lasting, named, one_line, stems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,11 @@ def _asked(seen: Seen) -> list[Draft]:
     wanted = stems(said.text)
     weighed = []
     for place, line in enumerate(lasting(final[-1])):
+        if not is_whole(line) or _LINES.search(line):
+            continue
         weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has(line, "causes") - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
-        if weight > MIN_WEIGHT and not _LINES.search(line) and not seen.is_taken_back(line, final[-1]):
+        if weight > MIN_WEIGHT and not seen.is_taken_back(line, final[-1]):
             weighed.append((weight, line, final[-1]))
     best = seen.best(weighed)
     if best is None or seen.is_changed_later(best[0]):
@@ -55,7 +57,7 @@ def _confirmed(seen: Seen) -> list[Draft]:
         return []
     if not words.begins(said.text, "confirms") or is_question(answered.text[-200:]):
         return []  # a yes to what the agent asks to do is none to a cause
-    told = [line for line in lasting(answered) if named(line) and words.has(line, "causes")]
+    told = [line for line in lasting(answered) if is_whole(line) and named(line) and words.has(line, "causes")]
     best = seen.best((words.has(line, "blames") - 0.01 * place, line, answered) for place, line in enumerate(told))
     if best is None:
         return []

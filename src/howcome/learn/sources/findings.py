@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from howcome.domain import events, words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import base_names, lasting, named, one_line
+from howcome.learn.sources.seen import base_names, is_whole, lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
         names = 1 if evidence.kind == events.USER_PROMPT else 2
         for line in lasting(said):
             strength = _strength(line)
-            if strength >= least and named(line) >= names and not seen.is_taken_back(line, said):
+            if strength >= least and is_whole(line) and named(line) >= names and not seen.is_taken_back(line, said):
                 yield 1000.0 * strength + said.place + 0.1 * named(line), line, said
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from howcome.domain import words
 from howcome.domain.sentences import without_markdown
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import lasting, named, one_line
+from howcome.learn.sources.seen import is_whole, lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
     weighed = []
     for place, text in enumerate(lasting(said)):
         weight = 0.4 * named(text) + 1.2 * words.has(text, "reasons") + 0.6 * words.has(text, "blames") - 0.01 * place
-        if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and text[0] != "`":
+        weight += 0.5 * is_whole(text)
+        if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and not (text[0] in "`(" or text[0].islower()):
             weighed.append((weight, place, text))
     weighed.sort(key=lambda one: (-one[0], one[1]))
     own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))

@@ -50,6 +50,7 @@ _COUNTED = re.compile(rf"[{_SIGNS}]{{1,2}}|[^\W\d_{_SIGNS}]+")
 _LATER = sys.maxsize
 _QUESTION = re.compile(r"[?？]")  # noqa: RUF001 - as people write it
 _TELLING = re.compile(r"[^\W_]{3,}")
+_ENDS = (".", "!", "。", "！")  # noqa: RUF001 - as above
 _END = re.compile(r"(?<=[.!?。！？])\s+")  # noqa: RUF001 - full-width marks end sentences, too
 
 
@@ -219,6 +220,11 @@ def count_words(text: str) -> int:
 def is_question(text: str) -> bool:
     """Whether a text asks something anywhere."""
     return _QUESTION.search(text) is not None
+
+
+def is_whole(line: str) -> bool:
+    """Whether a line ends as a sentence does; an item of a list without it is seldom understood outside of the list."""
+    return line.endswith(_ENDS)
 
 
 def stems(text: str) -> set[str]:
