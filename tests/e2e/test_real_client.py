@@ -10,6 +10,7 @@ import pytest
 from tests.client import Script, call, say, where
 from tests.client.transcripts import count
 from tests.e2e.desk import injected
+from tests.processes import failures
 
 if TYPE_CHECKING:
     from tests.client import Run
@@ -184,6 +185,31 @@ def test_a_subagent_is_told_under_its_parent(ready: Desk) -> None:
     report = "The bollard of pier nine is rated for 40 kilonewton."
     run = ready.ask("are the moorings fine?", Script([spawn, say("They are.")], subagent=[say(report)]))
     assert {hit["session_id"] for hit in ready.found("bollard kilonewton")} == {run.session_id}
+
+
+def test_a_subagent_begins_with_what_holds(ready: Desk) -> None:
+    """In its first request, as the session's own."""
+    ready.client.extra |= {"HOWCOME_BRIEFING_TOKENS": "600", "HOWCOME_PROMPT_DEADLINE_MS": "4000"}
+    rule = "Always moor at pier three, pier nine is silted up"
+    ready.howcome("remember", "--type", "pattern", rule)
+    spawn = ready.subagent("inspect moorings", "Inspect the moorings of pier nine and report.")
+    run = ready.ask("are the moorings fine?", Script([spawn, say("They are.")], subagent=[say("It is fine.")]))
+    for route in ("main", "subagent"):
+        assert str(run.bodies(route)[0]).count(rule) == 1, route
+    assert run.notices() == []
+    assert failures(ready.store) == []
+
+
+def test_who_resumes_is_told_what_others_did_since(ready: Desk) -> None:
+    """With the next prompt; a session that nobody was busy beside is told nothing."""
+    ready.client.extra |= {"HOWCOME_BRIEFING_TOKENS": "600", "HOWCOME_START_DEADLINE_MS": "9000"}
+    first = ready.ask("where is the gate?", [say("The `Gate` stands at pier three, below the crane.")])
+    alone = ready.ask("which one?", [say("The green one.")], resume=first.session_id)
+    assert "Elsewhere since then" not in str(alone.bodies("main")[-1])
+    ready.ask("where is the crane?", [say("The `Crane` was moved to pier nine this morning.")])
+    again = ready.ask("and now?", [say("Still there.")], resume=first.session_id)
+    assert str(again.bodies("main")[-1]).count("“where is the crane?” ended: The `Crane` was moved") == 1
+    assert again.notices() == []
 
 
 def test_nothing_is_running_after_the_client_has_ended(ready: Desk) -> None:

@@ -57,7 +57,7 @@ def look(app: App, root: Path) -> tuple[str, bool, bool]:
     memory = kept(app, root)[0]
     app.search.look([memory])
     told = app.search.recall("why do we drain tides before the poller?", cwd=str(root), session="new", recent=str)
-    briefed = app.search.briefing(str(root), "main", 600)
+    briefed = app.search.briefing(str(root)).lines("main", 600)
     return (
         memory.standing,
         any(one.memory is not None and one.memory.id == memory.id for one in told),

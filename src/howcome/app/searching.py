@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Found, Reminder, Scope
     from howcome.domain.verdicts import PastVerdict
     from howcome.recall.acting import Ledger, Mended
+    from howcome.recall.briefing import Briefing
     from howcome.recall.explained import Explained
     from howcome.recall.receipt import Row
     from howcome.retrieve.question import Question
@@ -108,17 +109,15 @@ class Searching:
 
         return Ledger(self._store, self._projects.scope_of(cwd), session, then_ms)
 
-    def briefing(
-        self, cwd: str, branch: str, limit_tokens: int, then_ms: int | None = None
-    ) -> list[tuple[str, Reminder | None]]:
-        """What a new session in a folder is told: lines, each with what it is from; see `recall.briefing`.
+    def briefing(self, cwd: str, then_ms: int | None = None) -> Briefing:
+        """What a session in a folder is told as it begins: lines, each with what it is from; see `recall.briefing`.
 
         `then_ms`: as it was at that moment, as with `recall`.
         """
         from howcome.recall.briefing import Briefing
 
         scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms
-        return Briefing(self._store, scope, moment_ms, then_ms).lines(branch, limit_tokens)
+        return Briefing(self._store, scope, moment_ms, then_ms)
 
     def rehearse(self) -> None:
         """From now on answers as if no session had been told anything yet; what it tells them leaves no trace."""

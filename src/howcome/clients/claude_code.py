@@ -11,6 +11,7 @@ import os
 from howcome.clients.base import Client, History, Wiring
 from howcome.clients.hook import (
     ABOUT_TO,
+    BEGIN_AGENT,
     CAPTURE,
     CATCH_UP,
     END_TURN,
@@ -41,6 +42,7 @@ HOOKS = {
     "PostToolUseFailure": Hook(FAILED, PROMPT, timeout=5, matcher="Bash"),
     "PreCompact": Hook(FLUSH, INGEST, timeout=20, shape=as_text),
     "Stop": Hook(END_TURN, INGEST, timeout=20, shape=as_message),  # context would make the model go on
+    "SubagentStart": Hook(BEGIN_AGENT, PROMPT, timeout=5),
     "SubagentStop": Hook(CAPTURE, INGEST, timeout=20),
     "SessionEnd": Hook(CAPTURE, START, timeout=20),  # without one in the settings, all SessionEnd hooks share 1.5 s
 }

@@ -21,7 +21,7 @@ RECALL, FIRST_RECALL, CAPTURE, CATCH_UP, MEET, CAPTURE_OR_CATCH_UP, OBSERVE, TAK
     "take_spool",
     "flush",
 )
-ABOUT_TO, FAILED, END_TURN, NOTHING = ("about_to", "failed", "end_turn", "nothing")
+ABOUT_TO, FAILED, END_TURN, BEGIN_AGENT, NOTHING = ("about_to", "failed", "end_turn", "begin_agent", "nothing")
 """Who answers an event, by their names in `hooks/handlers`."""
 
 PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Reminder
 
-PROMPT, BRIEFING, MANIFEST = "UserPromptSubmit", "SessionStart", "PreCompact"
+PROMPT, BRIEFING, MANIFEST, AGENT = "UserPromptSubmit", "SessionStart", "PreCompact", "SubagentStart"
 """What is said, by the hooks' names."""
 
 OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"

@@ -109,7 +109,7 @@ def _briefing(app: App, root: str, session: str, branch: str, start_ms: int) -> 
     limit = app.settings.briefing_tokens if app.settings.inject != OFF else 0
     if not limit:
         return []
-    found = app.search.briefing(root, branch, limit, start_ms)
+    found = app.search.briefing(root, start_ms).lines(branch, limit)
     app.search.record_said(session, "SessionStart", [reminder for _, reminder in found if reminder is not None])
     parts = [(*text.partition("] "), reminder) for text, reminder in found]
     return [Line(head + mark, text, one) if mark else Line("", head, one) for head, mark, text, one in parts]

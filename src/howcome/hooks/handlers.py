@@ -13,7 +13,7 @@ from howcome.clients.hook import text_of
 from howcome.clients.projects import branch_of, own_settings, project_root
 from howcome.clients.registry import DEFAULT, client_of
 from howcome.domain.text import tokens
-from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT
+from howcome.domain.verdicts import AGENT, BRIEFING, MANIFEST, PROMPT
 from howcome.settings import BITES, OFF, narrowed
 
 TYPE_CHECKING = False
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     Handler = Callable[["Asked"], "Reply"]
 
 MIN_PROMPT_CHARS = 4
-COMPACTED = "compact"
-MANIFEST_TOKENS, SUMMARISER_TOKENS = 650, 250
+COMPACTED, RESUMED = "compact", "resume"
+MANIFEST_TOKENS, SUMMARISER_TOKENS, AGENT_TOKENS = 650, 250, 250
 """Of a manifest. The summariser has the window itself; and a client that compacts because somebody said so shows what
-it was told in the new window, too: both together stay below 1,000."""
+it was told in the new window, too: both together stay below 1,000. A subagent is told what holds whatever it does."""
 
 BRIEFING_SHARE = 0.5
 """Of its time a session's begin spends so much on what was not read yet, at most: the briefing needs the rest."""
@@ -178,15 +178,13 @@ def first_recall(asked: Asked) -> Reply:
     reply, settings, session = recall(asked), asked.settings, asked.text("session_id")
     if settings.inject == OFF or settings.briefing_tokens <= 0 or asked.text("agent_id"):
         return reply
-    from howcome.app import open_for_recall
-
-    app = reply.app or open_for_recall(settings, asked.deadline)
+    app = reply.app or _open(asked)
     if app is None or app.search.verdicts(session=session):
         return reply
     from howcome.hooks.context import render_briefing
 
     cwd = asked.text("cwd")
-    context, told = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
+    context, told = render_briefing(app.search.briefing(cwd).lines(branch_of(cwd), settings.briefing_tokens))
     if not context:
         return reply
     verdict = reply.verdict or app.search.begun(cwd)
@@ -309,25 +307,37 @@ def catch_up(asked: Asked, share: float = 1.0) -> Reply:
 def begin(asked: Asked) -> Reply:
     """A session begins: as `catch_up`, then what earlier sessions left behind, where the window is new.
 
-    After a compaction, what its summary loses.
+    After a compaction, what its summary loses; when it is resumed, what others did since then.
     """
-    settings = asked.settings
-    is_new = asked.text("source") in NEW_WINDOWS
-    is_briefed = is_new and settings.inject != OFF and settings.briefing_tokens > 0
+    settings, source = asked.settings, asked.text("source")
+    is_briefed = source in (*NEW_WINDOWS, RESUMED) and settings.inject != OFF and settings.briefing_tokens > 0
     catch_up(asked, BRIEFING_SHARE if is_briefed else 1.0)
-    if asked.text("source") == COMPACTED:
+    if source == COMPACTED:
         return _manifest(asked, is_new=True)
     if not is_briefed:
         return Reply()
-    from howcome.app import open_for_recall
     from howcome.hooks.context import render_briefing
 
-    app = open_for_recall(settings, asked.deadline)
+    app = _open(asked)
     if app is None:
         return Reply()
-    cwd = asked.text("cwd")
-    context, said = render_briefing(app.search.briefing(cwd, branch_of(cwd), settings.briefing_tokens))
-    return Reply(context, app, asked.text("session_id"), said, BRIEFING, app.search.begun(cwd))
+    cwd, session, limit = asked.text("cwd"), asked.text("session_id"), settings.briefing_tokens
+    briefing = app.search.briefing(cwd)
+    lines = briefing.since(session, limit) if source == RESUMED else briefing.lines(branch_of(cwd), limit)
+    context, said = render_briefing(lines)
+    return Reply(context, app, session, said, BRIEFING, app.search.begun(cwd))
+
+
+def begin_agent(asked: Asked) -> Reply:
+    """A subagent begins: what holds whatever it does, for hooks are not told its task."""
+    limit, cwd = min(AGENT_TOKENS, asked.settings.briefing_tokens), asked.text("cwd")
+    app = _open(asked) if limit and asked.text("agent_type") else None  # the client's own helpers have no type
+    if app is None:
+        return Reply()
+    from howcome.hooks.context import render_briefing
+
+    context, _ = render_briefing(app.search.briefing(cwd).holding(limit))
+    return Reply(context, app, asked.text("session_id"), (), AGENT, app.search.begun(cwd))  # the session was not told
 
 
 def flush(asked: Asked) -> Reply:
@@ -338,10 +348,9 @@ def flush(asked: Asked) -> Reply:
 
 def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     """What the summary of a compacted window loses; a window that is new may be told again what the old one was."""
-    from howcome.app import open_for_recall
     from howcome.hooks.context import render_manifest
 
-    app = None if asked.settings.inject == OFF else open_for_recall(asked.settings, asked.deadline)
+    app = _open(asked)
     if app is None:
         return Reply()
     session = asked.text("session_id")
@@ -384,9 +393,8 @@ def take_spool(asked: Asked) -> Reply:
 
 HANDLERS: dict[str, Handler] = {
     hook.RECALL: recall, hook.FIRST_RECALL: first_recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
-    hook.MEET: catch_up,
-    hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.TAKE_SPOOL: take_spool,
-    hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed, hook.END_TURN: end_turn,
-    hook.NOTHING: lambda _asked: Reply(),
+    hook.MEET: catch_up, hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe,
+    hook.TAKE_SPOOL: take_spool, hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed,
+    hook.END_TURN: end_turn, hook.NOTHING: lambda _asked: Reply(), hook.BEGIN_AGENT: begin_agent,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""

@@ -40,6 +40,15 @@ _FAILED = (
     f" LEFT JOIN events f ON f.id = c.fixed_by{_WITHIN} AND e.session_id NOT IN (SELECT value FROM json_each(?4))"
     f" ORDER BY e.order_ms DESC, e.id DESC LIMIT {NEWEST}"
 )
+_RAN = (
+    "SELECT c.form, e.session_id, max(c.call_id) FROM events e JOIN commands c ON c.call_id = e.id"
+    " WHERE e.session_id IN (SELECT value FROM json_each(?3)) AND e.project_id = ?1"
+    " AND e.order_ms < coalesce(?2, 1 << 62) AND c.exact IS NULL GROUP BY c.form, e.session_id"
+)
+_FAILING = (
+    "SELECT c.form, count(DISTINCT e.session_id) FROM commands c"  # noqa: S608 - fixed text
+    f"{_WITHIN} AND c.form IN (SELECT value FROM json_each(?3)) AND c.exact IS NOT NULL GROUP BY c.form"
+)
 _WORKED = f"SELECT 1 FROM commands c{_WITHIN} AND c.form = ?3 AND c.exact IS NULL LIMIT 1"  # noqa: S608 - fixed text
 
 
@@ -83,6 +92,14 @@ class Commands:
         """A project's failures with one of some numbers (form, exact, alike), not of some sessions; newest first."""
         values = (scope.project_id, before_ms, json.dumps([*numbers]), json.dumps([*without]))
         return [Run(*row) for row in self._db.rows(_FAILED, values)]
+
+    def worked_in(self, scope: Scope, sessions: Collection[int], before_ms: int | None) -> list[tuple[int, int, int]]:
+        """What worked in some sessions (rows): the form, the session, and the last call there."""
+        return list(self._db.rows(_RAN, (scope.project_id, before_ms, json.dumps([*sessions]))))
+
+    def failed_in(self, scope: Scope, forms: Collection[int], before_ms: int | None) -> dict[int, int]:
+        """In how many sessions of a project some forms failed."""
+        return dict(self._db.rows(_FAILING, (scope.project_id, before_ms, json.dumps([*forms]))))
 
     def has_worked(self, scope: Scope, form: int, before_ms: int | None) -> bool:
         """Whether a command has ever worked in a project."""

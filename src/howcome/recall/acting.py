@@ -135,13 +135,13 @@ class Ledger:
 
 def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part] | None:
     """What failed and what worked, as they were typed; None where that is not to be said."""
-    failed, fix = _part(told.get(run.call), run.form), _part(told.get(run.fixed_by or 0), run.fix)
+    failed, fix = part_in(told.get(run.call), run.form), part_in(told.get(run.fixed_by or 0), run.fix)
     if failed is None or fix is None or len(str(fix)) > MAX_FIX_CHARS or not str(fix).isprintable() or MASK in str(fix):
         return None
     return failed, fix
 
 
-def _part(event: StoredEvent | None, form: int | None) -> Part | None:
+def part_in(event: StoredEvent | None, form: int | None) -> Part | None:
     """What a call ran in a form, where the agent itself ran it and it can be said as it was typed."""
     if event is None or event.origin not in PUSHED_ORIGINS:
         return None

@@ -7,29 +7,33 @@ is nothing to who begins something else: there an empty briefing is right. The s
 
 from __future__ import annotations
 
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 
 from howcome.domain import words
 from howcome.domain.answering import cut
 from howcome.domain.candidates import failed_and_worked, users_words
-from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL
+from howcome.domain.events import EDITORS, PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import tokens
 from howcome.domain.times import iso_day
 from howcome.recall.bites import by_weight, of_memory
+from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from howcome.domain.memories import Memory
     from howcome.domain.reconciliation import Told
-    from howcome.domain.stored import Scope, StoredEvent
+    from howcome.domain.stored import Scope, SessionSummary, StoredEvent
     from howcome.store.base import Store
 
     Line = tuple[str, Reminder | None]
+    Other = tuple[StoredEvent | None, StoredEvent, str, Mapping[str, None]]
+    Section = tuple[str, list[Line]]
 
 NEWEST = 1000
 """So many memories, the newest, are looked at."""
@@ -38,7 +42,7 @@ DAY_MS = 24 * 3_600_000
 MAX_LINE_CHARS, MAX_RULE_WORDS = 160, 30
 """Some 40 tokens a line."""
 
-MAX_ASKED_CHARS = 40
+MAX_ASKED_CHARS, TITLE_CHARS = 40, 200
 SESSIONS, ENDED, OF_A_TASK = 40, 2, 3
 """Of the latest sessions so many are looked at, and how so many ended on this branch is said, where it had no more than
 OF_A_TASK of them: seven in ten sessions on such a branch go on with it, one in three on one that had nine or more
@@ -50,11 +54,19 @@ RECENT_DAYS = {"context": 3, "failure": 60, "decision": 30}
 RULE_TYPES = ("decision", "pattern")
 """What somebody keeps by hand as one of these is to be kept to."""
 
-LIMITS = {"rules": 6, "context": 2, "failure": 3, "decision": 2}
+OTHERS = 6
+NOW_MS, CHANGED_MS = 120_000, 3_600_000
+"""Who was at work on the branch so lately, and changed files in the last hour: of 31 such sessions of one project and
+12 of another three in four went on, or the new session touched one of their files (docs/evaluation.md)."""
+
+PLACES, PLACE_PARTS = 2, 2
+"""Of what was changed elsewhere so many files are said, each with so much of its path: its name and where it is."""
+
+LIMITS = {"rules": 6, "since": 3, "now": 2, "context": 2, "failure": 3, "decision": 2}
 HEADS = {
-    "rules": "To be kept to:", "failure": "Failed here before:", "ended": "Last on this branch:",
-    "elsewhere": "Last in this project:", "context": "Open:",
-    "decision": "Decided on this branch:",
+    "rules": "To be kept to:", "checks": "Checks that sessions run here:", "failure": "Failed here before:",
+    "now": "At work here a moment ago:", "ended": "Last on this branch:", "elsewhere": "Last in this project:",
+    "since": "Elsewhere since then:", "context": "Open:", "decision": "Decided on this branch:",
 }  # fmt: skip
 
 
@@ -69,7 +81,7 @@ class Briefing:
     """
 
     def __init__(self, store: Store, scope: Scope, now_ms: int, before_ms: int | None = None) -> None:
-        self._store, self._scope, self._today_ms = store, scope, now_ms // DAY_MS * DAY_MS
+        self._store, self._scope, self._now_ms, self._today_ms = store, scope, now_ms, now_ms // DAY_MS * DAY_MS
         self._before_ms = before_ms
         found: dict[int, Memory] = {}
         for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
@@ -83,20 +95,15 @@ class Briefing:
 
     def lines(self, branch: str, limit_tokens: int) -> list[Line]:
         """The lines of the briefing, heads among them (of nothing), within a limit; none where nothing holds."""
-        said: list[Line] = []
-        room = limit_tokens
-        for name, lines in self._sections(branch):
-            costs = [tokens(line) + 1 for line, _ in lines]
-            if not lines or tokens(HEADS[name]) + costs[0] > room:
-                continue
-            said.append((HEADS[name], None))
-            room -= tokens(HEADS[name]) + 1
-            for line, cost in zip(lines, costs, strict=True):
-                if cost > room:
-                    break
-                said.append(line)
-                room -= cost
-        return said
+        return _within(limit_tokens, chain(self._holding(), self._of_branch(branch)))
+
+    def holding(self, limit_tokens: int) -> list[Line]:
+        """The lines that hold whoever asks and on any branch."""
+        return _within(limit_tokens, self._holding())
+
+    def since(self, session: str, limit_tokens: int) -> list[Line]:
+        """What other sessions did since a session (the client's id) was asked last, and it was not told yet."""
+        return _within(limit_tokens, [("since", self._since(session))])
 
     def open_ends(self) -> list[Reminder]:
         """What is open, and how the last sessions ended: what is answered where nothing but that is asked."""
@@ -105,20 +112,74 @@ class Briefing:
         lines = _lines(kept) + self._ended("")[1][:1]
         return [reminder for _, reminder in lines if reminder is not None]
 
-    def _sections(self, branch: str) -> Iterator[tuple[str, list[Line]]]:
+    @cached_property
+    def _rules(self) -> list[Memory]:
         found = (one for one in self._found if one.type != "failure" and self._is_rule(one))
-        rules = self._standing(sorted(found, key=self._rule_order), "rules")
-        taken = {one.row for one in rules}
-        yield "rules", _lines(rules, users_words)
-        kept = [one for one in self._found if one.row not in taken and self._is_recent(one)]
+        return self._standing(sorted(found, key=self._rule_order), "rules")
+
+    @cached_property
+    def _recent(self) -> list[SessionSummary]:
+        is_known = self._scope.project_id is not None
+        return self._store.sessions.recent(self._scope, SESSIONS, before_ms=self._before_ms) if is_known else []
+
+    def _holding(self) -> Iterator[Section]:
+        yield "rules", _lines(self._rules, users_words)
+        checks = checks_of(self._store, self._scope, [one.row for one in self._recent], self._before_ms)
+        yield "checks", [(f"[{checks.source.id}] {checks.passages[0][1]}", checks)] if checks is not None else []
         failed = [line for one in self._failures if self._is_recent(one) for line in self._failed(one)]
         yield "failure", failed[: LIMITS["failure"]]
+
+    def _of_branch(self, branch: str) -> Iterator[Section]:
+        taken = {one.row for one in self._rules}
+        kept = [one for one in self._found if one.row not in taken and self._is_recent(one)]
+        now = self._now(branch)
+        yield "now", now
         count, ended = self._ended(branch)
+        told = [one.rows for _, one in now if one is not None]
+        ended = [line for line in ended if line[1] is not None and line[1].rows not in told]
         is_task = count <= OF_A_TASK
         yield "ended" if branch else "elsewhere", ended if is_task else []
         for name in ("context", "decision"):
             said = [one for one in kept if one.type == name and self._is_of(one, branch, is_task=is_task)]
             yield name, _lines(self._standing(_newest(said), name))
+
+    def _now(self, branch: str) -> list[Line]:
+        """Who changed files on a branch and was at work a moment ago: it may go on, or was left for this session."""
+        others = self._others(self._now_ms - NOW_MS, self._now_ms - CHANGED_MS)
+        return [
+            line
+            for asked, last, day, changed in others
+            if changed and branch in ("", last.branch)
+            for line in _ending(asked, last, day, changed, "said last")
+        ][: LIMITS["now"]]
+
+    def _since(self, session: str) -> list[Line]:
+        """The last sessions that went on after the last prompt of one: what each changed since, and how it ended."""
+        sessions, known = self._store.sessions, self._store.injections.events_known(session)
+        asked_ms, _ = sessions.since_prompt(session, self._before_ms)
+        others = self._others(asked_ms, asked_ms, sessions.named(session)) if asked_ms else []
+        new = [_ending(*other) for other in others if other[1].row not in known]
+        return [line for lines in new for line in lines][: LIMITS["since"]]
+
+    def _others(self, active_ms: int, since_ms: int, without: Collection[int] = ()) -> list[Other]:
+        """Sessions that went on after a moment: what was asked and said, the day, what was changed since another."""
+        active = [one for one in self._recent if one.last_ms > active_ms and one.row not in without][:OTHERS]
+        changed = self._changed(max(since_ms, min((one.first_ms for one in active), default=0))) if active else {}
+        ends = ((one, *self._ends(one.row)) for one in active)
+        return [
+            (asked, last, iso_day(one.last_ms), changed.get(one.name, {}))
+            for one, asked, last in ends
+            if last is not None
+        ]
+
+    def _changed(self, since_ms: int) -> dict[str, dict[str, None]]:
+        """The files that each session changed since a moment, the last first."""
+        found: dict[str, dict[str, None]] = {}
+        until_ms = self._before_ms or self._now_ms
+        for call in reversed(self._store.log.calls_of(self._scope.project_id or 0, EDITORS, since_ms, until_ms)):
+            if call.file:
+                found.setdefault(call.session, {})[call.file] = None
+        return found
 
     def _standing(self, ordered: Iterable[Memory], name: str) -> list[Memory]:
         """The first of a section whose files are not gone."""
@@ -127,16 +188,19 @@ class Briefing:
     def _ended(self, branch: str) -> tuple[int, list[Line]]:
         """How many of the last sessions were on a branch ("": on any), and how the last ones of them ended."""
         found: dict[int, list[Line]] = {}
-        sessions, before_ms = self._store.sessions, self._before_ms
-        recent = sessions.recent(self._scope, SESSIONS, before_ms=before_ms) if self._scope.project_id else ()
-        for session in recent:
-            rows = sessions.ends(session.row, self._scope.project_id, before_ms)
-            turns = self._store.log.turns([row for row in rows if row is not None])
-            asked, last = (turns.get(row) if row is not None else None for row in rows)
+        for session in self._recent:
+            asked, last = self._ends(session.row)
             if last is not None and last.row not in found and branch in ("", last.branch):
                 is_said = len(found) < OF_A_TASK
                 found[last.row] = _ending(asked, last, iso_day(session.last_ms)) if is_said else []
         return len(found), [line for lines in found.values() for line in lines][:ENDED]
+
+    def _ends(self, session: int) -> tuple[StoredEvent | None, StoredEvent | None]:
+        """What was asked first in a session, and what was said last."""
+        rows = self._store.sessions.ends(session, self._scope.project_id, self._before_ms)
+        turns = self._store.log.turns([row for row in rows if row is not None])
+        asked, last = (turns.get(row) if row is not None else None for row in rows)
+        return asked, last
 
     def _failed(self, memory: Memory) -> list[Line]:
         """A failure that came again and again: of what a tool said only the commands, which were the agent's."""
@@ -183,6 +247,24 @@ class Briefing:
         return is_task and any(branch in ("", one.branch) and (is_said or one.kind == TOOL_CALL) for one in cited)
 
 
+def _within(limit_tokens: int, sections: Iterable[Section]) -> list[Line]:
+    """As many of the first lines of each section, below its head, as there is room for."""
+    said: list[Line] = []
+    room = limit_tokens
+    for name, lines in sections:
+        costs = [tokens(line) + 1 for line, _ in lines]
+        if not lines or tokens(HEADS[name]) + costs[0] > room:
+            continue
+        said.append((HEADS[name], None))
+        room -= tokens(HEADS[name]) + 1
+        for line, cost in zip(lines, costs, strict=True):
+            if cost > room:
+                break
+            said.append(line)
+            room -= cost
+    return said
+
+
 def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> list[Line]:
     return [
         (
@@ -193,16 +275,29 @@ def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> lis
     ]
 
 
-def _ending(asked: StoredEvent | None, last: StoredEvent, day: str) -> list[Line]:
-    """What was asked first in a session, and the sentence of what was said last that tells most; none if none does."""
-    words_asked = cut((asked.text or "") if asked is not None else "", MAX_ASKED_CHARS).replace("”", '"')
-    return [
-        (
-            f"[{turn.id}] {cut(f'{day} “{words_asked}” ended: {ended}', MAX_LINE_CHARS)}",
-            Reminder(turn, 1.0, [(turn.origin, ended)], [turn.row]),
-        )
-        for turn, ended in by_weight([last], {})[:1]
-    ]
+def _ending(
+    asked: StoredEvent | None, last: StoredEvent, day: str, changed: Iterable[str] = (), verb: str = "ended"
+) -> list[Line]:
+    """What was asked first in a session, which files were changed there, and the sentence of what was said last that
+    tells most; none where neither does.
+    """  # noqa: D205 - one sentence
+    words_asked = cut(_title(asked.text or ""), MAX_ASKED_CHARS).replace("”", '"') if asked is not None else ""
+    files = ", ".join("/".join(file.split("/")[-PLACE_PARTS:]) for file in islice(changed, PLACES))
+    ended = next((text for _, text in by_weight([last], {})), "")
+    if not ended and not files:
+        return []
+    did = "; ".join(filter(None, (files and f"changed {files}", ended and f"{verb}: {ended}")))
+    text = cut(f"{day} “{words_asked}” {did}", MAX_LINE_CHARS)
+    return [(f"[{last.id}] {text}", Reminder(last, 1.0, [(last.origin, ended or files)], [last.row]))]
+
+
+def _title(text: str) -> str:
+    """The first heading of a text that opens with one, after a few words at most: of a plan that is to be carried out.
+
+    Else the text.
+    """
+    heads = (line.lstrip("#").strip() for line in text[:TITLE_CHARS].splitlines()[:-1] if line.startswith("#"))
+    return next((head for head in heads if head), text)
 
 
 def _newest(kept: Iterable[Memory]) -> list[Memory]:

@@ -11,7 +11,7 @@ from collections import defaultdict
 
 from howcome.domain.events import ASSISTANT_TEXT, TOOL_CALL, TOOL_RESULT, USER_PROMPT
 from howcome.domain.text import coined_names
-from howcome.domain.verdicts import BRIEFING, MANIFEST, PROMPT, PROMPT_MS
+from howcome.domain.verdicts import AGENT, BRIEFING, MANIFEST, PROMPT, PROMPT_MS
 from howcome.recall.bites import SHORT_ID_CHARS, by_weight, of_memory
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from howcome.domain.verdicts import PastVerdict
     from howcome.store.base import Store
 
-KINDS = {BRIEFING: "briefing", PROMPT: "prompts", MANIFEST: "compaction"}
+KINDS = {BRIEFING: "briefing", PROMPT: "prompts", MANIFEST: "compaction", AGENT: "subagents"}
 TOOLS = "tools"
 NEXT_PROMPTS = 3
 """What the agent does until so many further prompts are typed may be because of a line; later it is chance."""
