@@ -254,7 +254,8 @@ def test_what_the_briefing_said_is_said_again_where_it_fails_all_the_same(told: 
     [ident] = [one["id"] for one in ask("memories", "--all-projects")["memories"] if "--name-only" in one["text"]]
     store = SqliteStore(str(told))
     [memory] = store.memories.find(ident)
-    store.injections.record("now", "SessionStart", 1, (), [(memory.row, 1.0)])
+    rows = [event.row for event in store.log.session(store.sessions.find("earlier-1")[0][0])]
+    store.injections.record("now", "SessionStart", 1, [(row, 1.0) for row in rows], [(memory.row, 1.0)])
     store.close()
     assert "then worked" in failing("tide diff 104 --stat", UNKNOWN)
     assert failing("tide diff 104 --stat", UNKNOWN) == ""

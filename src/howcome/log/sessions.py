@@ -273,12 +273,12 @@ class Injections:
         """What the same prompt was told in other sessions since then, and in how many."""
         return dict(self._db.rows(_ELSEWHERE, (asked, session, since_ms)))
 
-    def events_known(self, session: str) -> set[int]:
-        """Rows that a session holds already: injected into it, or copied with the session that it is a fork of."""
+    def events_known(self, session: str, but_by: str = "") -> set[int]:
+        """Rows that a session holds already: said to it, by any hook but one, or copied from what it is a fork of."""
         found = self._db.rows(
-            "SELECT event_id FROM injections WHERE session = ?1 UNION"
+            "SELECT event_id FROM injections WHERE session = ?1 AND hook != ?2 UNION"
             " SELECT m.event_id FROM memberships m JOIN sessions s ON s.id = m.session_id WHERE s.name = ?1",
-            (session,),
+            (session, Kept(but_by)),
         )
         return {row[0] for row in found}
 

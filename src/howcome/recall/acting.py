@@ -74,8 +74,8 @@ class Ledger:
     def __init__(self, store: Store, scope: Scope, session: str, before_ms: int | None = None) -> None:
         self._store, self._scope, self._before_ms = store, scope, before_ms
         self._without = store.sessions.named(session)
-        self._known = store.injections.events_known(session)
-        self._told = store.injections.memories_known(session, BRIEFING)  # who fails all the same is told once more
+        self._known = store.injections.events_known(session, BRIEFING)  # who fails all the same is told once more
+        self._told = store.injections.memories_known(session, BRIEFING)
 
     def after_failure(self, command: str, output: str) -> Mended | None:
         """The other command that worked where this one, or one with the same wrong word, failed in the same way."""
