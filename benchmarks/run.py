@@ -13,6 +13,7 @@
 | bulk    | peak memory of importing one transcript of 500 MB; files a second of importing 20,000 small ones |
 | distil  | `howcome distil` by rules as a process: processor time as a share of the import's, memory |
 | search  | `App.search` in process, and `howcome search` as a process |
+| start   | `--help`, `status`, `show`, `timeline`, `search` and the prompt hook as ratios, in a pipe, on a terminal |
 | hooks   | the prompt hook as a process on a store of 100,000 events or more, against `python -c pass` |
 | worker  | the same prompts with a warm server to ask; what the server costs and how it ends |
 | stop    | the hooks that read transcripts, on the same store |
@@ -47,6 +48,7 @@ import redaction
 import scaling
 import searching
 import serving
+import starting
 import vectors
 import working
 from bench import Bench
@@ -57,6 +59,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "bulk": bulk.run,
     "distil": distilling.run,
     "search": searching.run,
+    "start": starting.run,
     "hooks": hooking.run_prompts,
     "worker": working.run,
     "stop": hooking.run_captures,

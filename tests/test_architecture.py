@@ -15,7 +15,7 @@ from tests.plugin import plugin_files
 from tests.structure import Figure, figures
 
 from howcome import __version__
-from howcome.cli.main import cli
+from howcome.cli.group import cli
 from howcome.cli.manual import manual
 from howcome.cli.reference import reference
 from howcome.clients.registry import client_of, names

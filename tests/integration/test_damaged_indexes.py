@@ -22,7 +22,7 @@ from tests.hashing import HashingEmbedder
 from tests.processes import LIMIT_S, answer_of, ask, assert_silent, failures, hook, payload, run
 
 from howcome.app import open_app
-from howcome.cli.main import cli
+from howcome.cli.group import cli
 from howcome.clients import spool
 from howcome.doctor import storage
 from howcome.doctor.base import Machine

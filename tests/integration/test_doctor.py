@@ -832,7 +832,8 @@ AS_SOMEBODY_ELSE = """
 import os, sys
 from howcome.cli.main import main
 import howcome.cli.importing, howcome.cli.remembering, howcome.store.sqlite
-import howcome.clients.spool, howcome.memory.remember, howcome.ingest.pipeline  # while they can be read
+import howcome.cli.group, howcome.clients.spool, howcome.ingest.pipeline, howcome.memory.remember  # while they can be
+import howcome.present.next_step, howcome.present.unsaid  # read
 if os.geteuid() == 0:
     for folder, _, names in os.walk(os.environ["HOME"]):
         for name in ("", *names):

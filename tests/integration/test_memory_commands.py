@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from tests.builders import Claude, write
 from tests.processes import ask, run
 
-from howcome.cli.main import cli, main
+from howcome.cli.group import cli
+from howcome.cli.main import main
 from howcome.domain.memories import TYPES
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError

@@ -91,7 +91,7 @@ def test_what_says_too_little_is_refused(session: Session) -> None:
     assert "in other words" not in as_said
     raw = kept(as_said)
     assert session.app.memories.get(raw).text.startswith("I think")
-    assert session.app.memories.counts()["by_state"] == {"live": 2}
+    assert session.app.health.memories()[0]["by_state"] == {"live": 2}
 
 
 def test_what_says_the_same_is_answered_with_what_is_there(session: Session) -> None:
@@ -101,7 +101,7 @@ def test_what_says_the_same_is_answered_with_what_is_there(session: Session) -> 
     assert answer.startswith(f"Known already as {ident}")
     assert "The tide poller waits 30s between reads" in answer
     assert session.app.memories.get(ident).access_count == 1
-    assert session.app.memories.counts()["by_state"] == {"live": 1}
+    assert session.app.health.memories()[0]["by_state"] == {"live": 1}
 
 
 def test_an_agent_supersedes_its_own_choice_and_not_a_persons(session: Session) -> None:

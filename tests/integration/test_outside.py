@@ -17,7 +17,8 @@ from howcome.domain.code import CodeFile, GraphChange
 from howcome.domain.stored import Filter, Scope, Weights
 from howcome.providers.schema import problem_with
 from howcome.redact.redactor import Redactor
-from howcome.retrieve.outside import KEPT_MS, MAX_PAUSE_MS, PAUSE_MS, SCHEMA, Outside, chosen_ranking
+from howcome.retrieve.outside import KEPT_MS, MAX_PAUSE_MS, PAUSE_MS, SCHEMA, Outside
+from howcome.retrieve.ranking import chosen_ranking
 from howcome.retrieve.search import Searcher
 from howcome.retrieve.situation import Situation
 from howcome.retrieve.tiers.classifier import ClassifierTier

@@ -18,7 +18,8 @@ from tests.processes import LIMIT_S, ask, run
 
 from howcome.app import open_app
 from howcome.doctor.base import Machine
-from howcome.doctor.configuration import check_vectors, waiting
+from howcome.doctor.configuration import check_vectors
+from howcome.doctor.facts import waiting
 from howcome.providers.minilm_places import MODEL_NAME
 from howcome.settings import read_settings
 

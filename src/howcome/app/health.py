@@ -54,6 +54,10 @@ class Health:
         """Reads the whole database: what is wrong with it."""
         return self._store.check_integrity()
 
+    def memories(self) -> tuple[dict[str, dict[str, int]], list[str]]:
+        """How many memories there are, by state and by type; the ids of those kept by hand that are there no more."""
+        return self._store.memories.counts(), self._store.kept.vanished()
+
     def counts(self) -> dict[str, int]:
         """How many rows there are of what is counted."""
         return self._store.accounts.counts()

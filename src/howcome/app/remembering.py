@@ -40,10 +40,6 @@ class Remembering(Memories):
         except StoreError:
             return
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """How many there are, by state and by type."""
-        return self._store.memories.counts()
-
     def select(self, scope: Scope, wanted: MemoryFilter, limit: int) -> list[Memory]:
         """Some of a scope, the newest first; also those that have faded."""
         return self._store.memories.select(scope, wanted, limit)
@@ -98,10 +94,6 @@ class Remembering(Memories):
     def sample(self, scope: Scope) -> list[Memory]:
         """Every distilled memory of a scope, in an order that does not depend on when it was made."""
         return [memory for source in (RULES, LLM) for memory in self._store.candidates.sample(scope, source)]
-
-    def vanished(self) -> list[str]:
-        """The ids of memories that were kept by hand and are not there any more."""
-        return self._store.kept.vanished()
 
     def purge_again(self, keys: Iterable[bytes]) -> list[str]:
         """Purges what another copy of the store had purged and this one has not; the ids."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from howcome.recall.briefing import Briefing
     from howcome.recall.explained import Explained
     from howcome.recall.receipt import Row
+    from howcome.retrieve.outside import Outside
     from howcome.retrieve.question import Question
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
@@ -35,20 +36,25 @@ class Searching:
 
     def find(self, question: Question, *, by_words: bool = False) -> list[Found]:
         """The events and memories that answer a question, best first; with `by_words` no embedder is asked."""
-        from howcome.retrieve.outside import Outside, chosen_ranking
         from howcome.retrieve.question import answer
+        from howcome.retrieve.ranking import chosen_ranking
 
-        outside, models = Outside(self._settings, self._store, self._models.redact, now_ms), self._models
+        models, ranking = self._models, self._ranking or chosen_ranking(self._settings)
         found = answer(
             self._store,
             question,
             now_ms=now_ms(),
-            ranking=self._ranking or chosen_ranking(self._settings),
+            ranking=ranking,
             vectors=None if by_words else models.vectors,
-            outside=outside,
+            outside=self._outside() if ranking.has("classifier") or ranking.has("graph") else None,
         )
         self.look([item.memory for item in found if item.memory is not None])
         return found
+
+    def _outside(self) -> Outside:
+        from howcome.retrieve.outside import Outside
+
+        return Outside(self._settings, self._store, self._models.redact, now_ms)
 
     def look(self, memories: Iterable[Memory]) -> None:
         """Lets memories know what has become of the files that they name."""

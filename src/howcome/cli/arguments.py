@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-import click
-
-from howcome.app import App, open_app
+from howcome.app import App, now_ms, open_app
+from howcome.cli.declared import option
 from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
+from howcome.present.moments import moment_ms
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
@@ -19,6 +19,18 @@ _STANDARD_INPUT = ("-",)
 _ALL, _FOLDER = "or --all-projects", "or a folder that is there"
 _EVERY = "or leave out --project: then it is every project's sessions"
 UNKNOWN = "Nothing is stored of this project yet: `howcome import` reads its sessions."
+
+
+JSON = option("--json", "as_json", is_flag=True, help="Print JSON.")
+ALL_PROJECTS = option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
+PROJECT = option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
+SHORT_SESSION = 8
+"""Any beginning of a session's id that no other has names it."""
+
+
+def option_ms(text: str | None, name: str) -> int | None:
+    """The moment that an option names; None where it is not given."""
+    return None if text is None else moment_ms(text, name, now_ms(), is_local=True)
 
 
 def clean_argument(argument: str) -> str:
@@ -42,6 +54,8 @@ def check_scope(project: str | None, *, all_projects: bool) -> None:
         click.UsageError: both were given.
     """
     if all_projects and project is not None:
+        import click
+
         raise click.UsageError("choose one of --all-projects and --project")
 
 

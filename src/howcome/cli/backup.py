@@ -18,7 +18,7 @@ from howcome.settings import Settings, read_settings
 from howcome.upkeep import back_up, put_back
 
 
-@click.command(short_help="Copy the database to a file, or put a copy back.")
+@click.command()
 @click.argument("file", required=False, type=click.Path())
 @click.option("--restore", "is_restore", is_flag=True, help="Put FILE in the place of the database (kept aside).")
 @click.option("--force", is_flag=True, help="Replace FILE if there is one.")

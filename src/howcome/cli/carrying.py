@@ -34,7 +34,7 @@ def _open_to_import(*, is_trial: bool) -> App:
             return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder}))
 
 
-@click.command(short_help="Write memories as JSON Lines.")
+@click.command()
 @click.argument("file", required=False, type=click.Path())
 @click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
 @click.option("--all-projects", is_flag=True, help="Those of every project.")
@@ -63,7 +63,7 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
         echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}{hint}")
 
 
-@click.command("import-memories", short_help="Read exported memories into this store.")
+@click.command("import-memories")
 @click.argument("file", type=click.Path())
 @click.option("--mine", "is_mine", is_flag=True, help="Believe it: these are your own, from another machine.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")

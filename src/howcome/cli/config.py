@@ -34,7 +34,7 @@ _BY_NAME = {field.name: field for field in FIELDS}
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group(short_help="Show and change settings.")
+@click.group()
 def config() -> None:
     """Show and change settings. A variable counts more than config.toml in HOWCOME_HOME, and that more than a default.
 

@@ -37,7 +37,7 @@ _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it
 _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules turns it on)"
 
 
-@click.command("distil", short_help="Turn what sessions taught into memories.")
+@click.command("distil")
 @click.option("--since", metavar="TIME", help="Only sessions in which something was said since.")
 @click.option("--project", metavar="PROJECT", help="Only this project's sessions: its folder, or its name.")
 @click.option("--sample", type=click.IntRange(1, 10_000), help="Then show so many distilled memories, taken at random.")

@@ -18,7 +18,7 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 _COLORS = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
 
 
-@click.command(short_help="Find what is wrong, and say the remedy.")
+@click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--fix", is_flag=True, help="Repair file modes, indexes, the spool; after asking, the database.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")

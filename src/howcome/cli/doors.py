@@ -9,7 +9,7 @@ import click
 from howcome.clients.registry import DEFAULT
 
 
-@click.command(short_help="Answer an agent's hook (payload on stdin).")
+@click.command()
 @click.argument("event")
 @click.option("--agent", default=DEFAULT, show_default=True, help="Whose hook it is.")
 def hook(event: str, agent: str) -> None:
@@ -24,7 +24,7 @@ def hook(event: str, agent: str) -> None:
     sys.exit(hook_main([event, "--agent", agent]))
 
 
-@click.command(short_help="Serve an agent's tools over MCP (stdio).")
+@click.command()
 @click.option("--silent", is_flag=True, help="Offer nothing: another server of the same agent does.")
 def mcp(*, silent: bool) -> None:
     """Serve memory to an agent over the Model Context Protocol, on standard input and output.

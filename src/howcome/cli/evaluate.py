@@ -49,7 +49,7 @@ class RankingSpec(click.ParamType["Ranking"]):
         return Ranking(weights, strategy)
 
 
-@click.command("eval", short_help="Measure retrieval and redaction on data sets.")
+@click.command("eval")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--baseline", "with_baseline", is_flag=True, help="Ask FTS5 the same questions, too.")
 @click.option("--ranking", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships.")

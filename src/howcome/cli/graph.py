@@ -33,7 +33,7 @@ _FATES = {
 MAX_SHOWN = 200
 
 
-@click.command(short_help="Which file of a project imports which.")
+@click.command()
 @click.argument("action", type=click.Choice(["build", "show"]))
 @click.argument("path", required=False, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")

@@ -15,7 +15,7 @@ from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
 from howcome.doctor.base import in_units
-from howcome.doctor.configuration import vector_facts, waiting
+from howcome.doctor.facts import vector_facts, waiting
 from howcome.errors import TranscriptError, UsageError
 from howcome.present.render import counted, json_line
 from howcome.present.screen import say
@@ -40,7 +40,7 @@ Report = dict[str, Any]
 those that were read anew; what is in a file that no reader knows is `unknown`, each time."""
 
 
-@click.command("import", short_help="Read transcripts into the store.")
+@click.command("import")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--agent", type=click.Choice(sorted(histories())), help="Take the files for this agent's.")
 @click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")

@@ -30,7 +30,7 @@ _NOTHING = (
 )
 
 
-@click.command(short_help="List what sessions taught, newest first; take it back.")
+@click.command()
 @click.argument("memory_ids", metavar="[ID]...", nargs=-1)
 @click.option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
 @click.option("--since", metavar="WHEN", help="What was said since then, whenever it was learnt.")

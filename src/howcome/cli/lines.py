@@ -22,7 +22,7 @@ SHORT_HISTORY = 3
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.command(short_help="Why a line of a file is there: howcome FILE:LINE.")
+@click.command()
 @click.argument("place", metavar="FILE[:LINE]")
 @_JSON
 def blame(place: str, *, as_json: bool) -> None:
@@ -56,7 +56,7 @@ def blame(place: str, *, as_json: bool) -> None:
     show_rows(_rows(view), notes=[*missing(view), f"More: howcome show ID, howcome history {file}"])
 
 
-@click.command(short_help="What became of a file: edits, plans, commits.")
+@click.command()
 @click.argument("file")
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
 @_JSON

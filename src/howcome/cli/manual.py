@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from howcome import __version__
-from howcome.cli.main import cli
+from howcome.cli.group import cli
 from howcome.cli.reference import EXIT_CODES
 from howcome.settings import FIELDS
 

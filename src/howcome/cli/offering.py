@@ -11,7 +11,7 @@ import click
 
 from howcome.app import App, open_app
 from howcome.cli.asking import confirm
-from howcome.doctor.configuration import vector_facts
+from howcome.doctor.facts import vector_facts
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted

@@ -15,7 +15,7 @@ from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
 
-@click.command(short_help="List projects; join two that are one, or keep them apart.")
+@click.command()
 @click.argument("action", type=click.Choice(["list", "join", "apart"]), default="list")
 @click.argument("names", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask.")

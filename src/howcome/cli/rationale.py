@@ -23,7 +23,7 @@ MAX_SHOWN = 1000
 _COUNTS = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
 
 
-@click.command(short_help="What was asked, what was done, and why.")
+@click.command()
 @click.option("--since", metavar="TIME", help="Only sessions in which something was said since.")
 @click.option("--project", metavar="PROJECT", help="Only this project's: its folder, or its name.")
 @click.option("--limit", "-n", type=click.IntRange(0, MAX_SHOWN), default=10, show_default=True, help="Newest to show.")

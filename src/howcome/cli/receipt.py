@@ -22,7 +22,7 @@ TODAY = "today"
 NOTHING = "Nothing was injected here in that time."
 
 
-@click.command(short_help="Say what was injected, its tokens, and how often it was used.")
+@click.command()
 @click.option("--today", is_flag=True, help="Since midnight (where neither --session nor --since is given).")
 @click.option("--since", metavar="TIME", help="Only what is not older than TIME.")
 @click.option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")

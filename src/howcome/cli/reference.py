@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from howcome.cli.main import cli
+from howcome.cli.group import cli
 from howcome.clients.registry import DEFAULT, clients
 from howcome.hooks.handlers import HANDLERS
 from howcome.mcp.tools import TOOLS

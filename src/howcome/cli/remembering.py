@@ -56,7 +56,7 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
         return _open(create=True)
 
 
-@click.command(short_help="Keep one thing that later sessions should know.")
+@click.command()
 @click.argument("text", nargs=-1)
 @_TYPE
 @click.option("--global", "is_global", is_flag=True, help="It holds in every project.")
@@ -147,7 +147,7 @@ def _redacted(rules: list[str]) -> str:
     return f"{counted(len(rules), 'secret')} {was} taken out: {', '.join(dict.fromkeys(rules))}"
 
 
-@click.command(short_help="Correct a memory: the old one stays in its chain.")
+@click.command()
 @_ID
 @click.argument("text", nargs=-1)
 @_TYPE
@@ -207,7 +207,7 @@ def update(
         echo(_redacted(redacted), err=True)
 
 
-@click.command(short_help="Take a memory out of every search; it can be restored.")
+@click.command()
 @_ID
 @click.option("--wrong", "is_wrong", is_flag=True, help="It is wrong: nothing that says the same is learnt again.")
 @_OWNER
@@ -229,7 +229,7 @@ def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) 
     _say(memory, f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back", as_json=as_json)
 
 
-@click.command(short_help="Bring a forgotten memory back.")
+@click.command()
 @_ID
 @_JSON
 def restore(memory_id: str, *, as_json: bool) -> None:
@@ -244,7 +244,7 @@ def restore(memory_id: str, *, as_json: bool) -> None:
     _say(memory, f"{memory.id} is {memory.state}", as_json=as_json)
 
 
-@click.command(short_help="Erase a memory's text from disk, for good.")
+@click.command()
 @_ID
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @_JSON

@@ -21,7 +21,7 @@ _PROMPT_CHARS = 100
 _BEGIN = "(the session begins)"
 
 
-@click.command(short_help="See what would have been said in your own sessions.")
+@click.command()
 @click.argument("project", required=False)
 @click.option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")
 @click.option("--since", metavar="WHEN", help=f"Sessions in which something was said since; else the last {_SESSIONS}.")

@@ -22,7 +22,7 @@ MAX_RECEIPTS = 1000
 _DATE_CHARS = 10
 
 
-@click.command(short_help="Show what the language model cost; stop and allow it.")
+@click.command()
 @click.option("--since", metavar="TIME", help=f"Only what is not older than TIME (default: {DEFAULT_DAYS}d).")
 @click.option("--limit", type=click.IntRange(0, MAX_RECEIPTS), default=20, show_default=True, help="Newest receipts.")
 @click.option("--stop", is_flag=True, help="No process makes a call from now on.")

@@ -6,15 +6,22 @@ import os
 import tempfile
 from typing import Any
 
-import click
-
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import open_to_read
+from howcome.cli.declared import command, option
 from howcome.clients.spool import spool_counts
-from howcome.doctor.activity import last_hook_ms, last_lines, late_prompts, prompts_in_time
 from howcome.doctor.base import Machine, in_units
-from howcome.doctor.configuration import described, vector_facts, waiting
-from howcome.doctor.storage import unknown_to_readers, unread_transcripts
+from howcome.doctor.facts import (
+    described,
+    last_hook_ms,
+    last_lines,
+    late_prompts,
+    prompts_in_time,
+    unknown_to_readers,
+    unread_transcripts,
+    vector_facts,
+    waiting,
+)
 from howcome.doctor.wiring import read_wirings
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
@@ -27,10 +34,13 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.settings import read_settings
 from howcome.worker.thread import worker_state
 
+QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "hook error", "integrity"))
+"""Lines that quote something. The others are numbers and our own words: to load the rules for secrets takes 40 ms."""
 
-@click.command(short_help="Show what is stored, what is unread, what went wrong.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
+
+@command
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
 def status(*, as_json: bool, check: bool) -> None:
     """Show counts, sizes, the last ingest, unread bytes, quarantined records, connected agents, and what runs.
 
@@ -51,7 +61,8 @@ def status(*, as_json: bool, check: bool) -> None:
     if as_json:
         echo(json_line(values_without_secrets(facts)))
         return
-    show_table([(name, without_secrets(line)) for name, line in _lines(facts)], widths=(12,))
+    lines = _lines(facts)
+    show_table([(name, without_secrets(line) if name in QUOTING else line) for name, line in lines], widths=(12,))
 
 
 def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
@@ -72,8 +83,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             "database_bytes": database_bytes(home),
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
-        "memories": app.memories.counts(),
-        "vanished_memories": app.memories.vanished(),
+        **dict(zip(("memories", "vanished_memories"), app.health.memories(), strict=True)),
         "unread": _unread(app, machine),
         "index_lag_rows": app.index.lag(),
         "embedding": vector_facts(app, app.settings),
@@ -194,9 +204,10 @@ def _logged(line: str) -> str:
 def _vectors(facts: dict[str, Any]) -> str:
     behind = facts["turns_without_vectors"]
     if facts["state"] not in ("ready", "unasked"):
-        return f"none: {facts['what']}" if not facts["vectors"] else f"{described(facts)}; {facts['what']}"
+        what = without_secrets(facts["what"])
+        return f"none: {what}" if not facts["vectors"] else f"{described(facts)}; {what}"
     if facts["problem"]:
-        return f"{facts['problem']}: howcome model embed"
+        return f"{without_secrets(facts['problem'])}: howcome model embed"
     held = described(facts) if facts["vectors"] else "none yet"
     return f"{held}; {waiting(facts)}" if behind else held
 

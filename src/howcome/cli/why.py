@@ -26,7 +26,7 @@ _HOOKS = {"UserPromptSubmit": "A prompt", "SessionStart": "A session that began"
 NONE = "No prompts were answered in this project in the last 30 days; --all-projects shows every project's."
 
 
-@click.command(short_help="Say why a prompt was told what it was told, and no more.")
+@click.command()
 @click.argument("what", metavar="[PROMPT|SESSION|last]", required=False)
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="Prompts at most.")
 @click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")

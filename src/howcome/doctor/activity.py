@@ -5,32 +5,24 @@ Hooks that reach their deadline say nothing, so somebody has to tell whether pro
 
 from __future__ import annotations
 
-import calendar
 import fcntl
 import os
 import time
 
-from howcome.clients.registry import clients
 from howcome.clients.spool import dead_letters, spool_counts
 from howcome.doctor.base import Finding, Level, Machine, counted, edit, quoted
+from howcome.doctor.facts import RECENT_S, last_lines, late_prompts, logged_s, prompts_in_time
 from howcome.errors import StoreError
 from howcome.learn.model_run import STOPPED, not_allowed
-from howcome.present.guarded import LATE, REFUSED, TALLY_NAME
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
+from howcome.present.guarded import REFUSED
 from howcome.present.screen import local_time
 from howcome.present.warm_client import SOCKET_NAME
 from howcome.settings import ACTIVE, CONFIG_NAME, read_settings
-from howcome.wiring.commands import LAUNCHERS
 from howcome.worker.thread import LOCK_NAME, worker_state
-
-RECENT_S = 24 * 3600
-"""A hook's error of the last day is a warning, an older one a note."""
 
 STALE_SPOOL_S = 3600
 """Every hook and the worker claim what is spooled: what is still there after an hour is stuck."""
-
-COUNTED = 60
-"""So many of the last prompts are looked at."""
 
 MOST_LATE_SHARE = 0.05
 """More than this is worth a warning: then memory is silent where it had something to say."""
@@ -38,7 +30,6 @@ MOST_LATE_SHARE = 0.05
 MAX_DEADLINE_MS = 4000
 """More would be cut by the time that `init` gives the hook, 5 s."""
 
-NEWEST_TRANSCRIPTS = 5
 MOST_REASONS = 3
 _RETRY = "howcome distil --retry"
 _LOG_REMEDIES = (
@@ -59,7 +50,7 @@ def check_hook_log(machine: Machine) -> list[Finding]:
     lines = last_lines(path, 500)
     if not lines:
         return [Finding("ok", "hook errors", "none")]
-    recent = [line for line in lines if _logged_s(line) > time.time() - RECENT_S]
+    recent = [line for line in lines if logged_s(line) > time.time() - RECENT_S]
     if not recent:
         what = f"{counted(len(lines), 'old error')}, the last: {lines[-1]}"
         return [Finding("note", "hook errors", what, f"rm {quoted(path)}")]
@@ -67,41 +58,6 @@ def check_hook_log(machine: Machine) -> list[Finding]:
     remedy = next((remedy for words, remedy in _LOG_REMEDIES if words in last), "howcome doctor --deep")
     what = f"{counted(len(recent), 'error')} in the last day, the last: {last}"
     return [Finding("warning", "hook errors", what, f"{remedy}; then rm {quoted(path)}")]
-
-
-def last_lines(path: str, count: int = 5) -> list[str]:
-    """The last lines of a file, each cut at 300 characters; [] when there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return [line.rstrip("\n")[:300] for line in stream.readlines()[-count:]]
-    except OSError:
-        return []
-
-
-def _logged_s(line: str) -> float:
-    """When a line of the log was written, in seconds; 0 when it does not say."""
-    try:
-        return float(calendar.timegm(time.strptime(line[:20], "%Y-%m-%dT%H:%M:%SZ")))
-    except ValueError:
-        return 0.0
-
-
-def last_hook_ms(machine: Machine) -> int:
-    """When a hook of ours last ran for certain, in UTC milliseconds; 0 when nothing tells.
-
-    What agents note in their transcripts, what was decided about prompts and how they were answered, and the log to
-    which a hook writes that fails: so no other hook has to write down that it was there.
-    """
-    decided = machine.app.search.verdicts(limit=1) if machine.app is not None else []
-    logged = max((_logged_s(line) for line in last_lines(os.path.join(machine.home, HOOK_LOG_NAME))), default=0.0)
-    noted = [
-        client.wiring.hook_noted_ms(found.path, found.size_bytes, launcher)
-        for client in clients()
-        for launcher in LAUNCHERS
-        for found in [found for found in machine.transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
-    ]
-    answered = max((second for second, _ in _lines(os.path.join(machine.home, TALLY_NAME))), default=0.0)
-    return max(round(logged * 1000), round(answered * 1000), *noted, *(one.asked_ms for one in decided), 0)
 
 
 def check_spool(machine: Machine) -> list[Finding]:
@@ -210,30 +166,6 @@ def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
 
 def _batches(count: int) -> str:
     return f"{count} batch" if count == 1 else f"{count} batches"
-
-
-def prompts_in_time(home: str) -> dict[str, int]:
-    """How many of the last prompts of the last day were counted, and how many of them reached the deadline."""
-    since_s = time.time() - RECENT_S
-    lines = _lines(os.path.join(home, TALLY_NAME + ".old")) + _lines(os.path.join(home, TALLY_NAME))
-    recent = [outcome for second, outcome in lines[-COUNTED:] if second > since_s]
-    return {"prompts": len(recent), "late": recent.count(LATE)}
-
-
-def _lines(path: str) -> list[tuple[float, str]]:
-    try:
-        with open(path, encoding="ascii", errors="replace") as stream:
-            words = [line.split() for line in stream]
-    except OSError:
-        return []
-    return [(float(pair[0]), pair[1]) for pair in words if len(pair) == 2 and pair[0].isdigit()]
-
-
-def late_prompts(counts: dict[str, int]) -> str:
-    """What is said of prompts that were not answered in time; '' when all were."""
-    if not counts["late"]:
-        return ""
-    return f"{counts['late']} of the last {counted(counts['prompts'], 'prompt')} got no answer: the time was over"
 
 
 def check_prompts(machine: Machine) -> list[Finding]:

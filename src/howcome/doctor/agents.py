@@ -12,10 +12,10 @@ from howcome.clients.base import Client
 from howcome.clients.discover import Found
 from howcome.clients.registry import DEFAULT, clients
 from howcome.clients.wiring import SERVER
-from howcome.doctor.activity import last_hook_ms
 from howcome.doctor.base import Finding, Level, Machine, counted, edit
+from howcome.doctor.facts import last_hook_ms, unread_transcripts
 from howcome.doctor.programs import client_version, numbers
-from howcome.doctor.storage import QUIET_S, unread_transcripts
+from howcome.doctor.storage import QUIET_S
 from howcome.doctor.wiring import disabling_files, enabled_plugins, read_wirings, remedy_of
 from howcome.present.screen import local_time
 from howcome.wiring.commands import is_hook

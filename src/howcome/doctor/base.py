@@ -14,9 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import metadata
 from typing import Literal
-from urllib.parse import unquote, urlsplit
 
 from howcome.app import App, open_app
 from howcome.clients.discover import Found, known_transcripts
@@ -204,6 +202,8 @@ def update_remedy() -> str:
 
 def _noted() -> object:
     """What the installer noted; None when it noted nothing that can be read."""
+    from importlib import metadata
+
     try:
         return json.loads(metadata.distribution("howcome").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
@@ -218,6 +218,8 @@ def _place(noted: object) -> tuple[str, str, bool]:
     if "vcs_info" in noted:
         vcs = noted["vcs_info"].get("vcs", "git") if isinstance(noted["vcs_info"], dict) else "git"
         return f"{vcs}+{url}", "", False
+    from urllib.parse import unquote, urlsplit
+
     is_editable = isinstance(noted.get("dir_info"), dict) and noted["dir_info"].get("editable") is True
     return "", unquote(urlsplit(url).path) if url.startswith("file:") else "", is_editable
 

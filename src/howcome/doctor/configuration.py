@@ -7,25 +7,22 @@ import os
 from difflib import get_close_matches
 from typing import Any
 
-from howcome.app import App, now_ms
+from howcome.app import now_ms
 from howcome.doctor.base import Finding, Level, Machine, counted, edit, extra_remedy, in_units, quoted
+from howcome.doctor.facts import described, vector_facts
 from howcome.errors import MissingError, ProviderError
-from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status, model_name
+from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status
 from howcome.providers.graph_neo4j import PACKAGE as GRAPH_EXTRA
 from howcome.providers.llm import open_adapter, open_graph
 from howcome.redact.second_opinion import MODULE as KINGFISHER
 from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
-from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, Settings
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS
 
 EXTRA = "semantic"
 """The extra of howcome with the packages that embedding needs."""
 
-TURNS_A_SECOND = 53
-"""What one core embeds with the local model: docs/evaluation.md, "Speed of search"."""
-
 _WORDS = "search is by words only"
-_UNASKED = "an endpoint: `howcome doctor` asks it"
 
 
 def check_embedding(machine: Machine) -> list[Finding]:
@@ -76,50 +73,6 @@ def _of_others(machine: Machine, facts: dict[str, Any]) -> list[Finding]:
         )
         for each in others
     ]
-
-
-def vector_facts(app: App, settings: Settings) -> dict[str, Any]:
-    """What there is of vectors, as JSON values. No model is loaded, no endpoint asked.
-
-    `state` is that of `EmbeddingStatus`, or `unasked` for an endpoint; `turns_without_vectors` and `vectors` are of the
-    settings' `model`, None where none is known; `size_bytes` of all `models`.
-    """
-    status = EmbeddingStatus("unasked", _UNASKED) if settings.embedding == "http" else embedding_status(settings)
-    model, folders = status.model or model_name(settings), app.index.vector_folders()
-    current = next((each for each in folders if each.model == model), None)
-    behind = app.index.turns_without(model)
-    return {
-        "setting": settings.embedding,
-        "state": status.state,
-        "what": status.what,
-        "model": model or None,
-        "dimensions": current.dimensions if current is not None else None,
-        "vectors": (current.count if current is not None else 0) if model else None,
-        "turns_without_vectors": behind if model else None,
-        "problem": current.problem if current is not None else "",
-        "size_bytes": sum(each.size_bytes for each in folders),
-        "models": [
-            {
-                "model": each.model, "dimensions": each.dimensions, "vectors": each.count,
-                "size_bytes": each.size_bytes, "folder": each.name,
-            }
-            for each in folders
-        ],
-    }  # fmt: skip
-
-
-def waiting(facts: dict[str, Any]) -> str:
-    """The turns without a vector, and about how long the local model takes for them on one core; "" for none."""
-    turns = facts["turns_without_vectors"]
-    minutes = turns // (60 * TURNS_A_SECOND) if facts["state"] == "ready" and turns else 0
-    about = f" (some {counted(minutes, 'minute')} of one core)" if minutes else ""
-    return f"{counted(turns, 'turn')} without one{about}" if turns else ""
-
-
-def described(facts: dict[str, Any]) -> str:
-    """The vectors of the settings' model, in a line."""
-    size_bytes = sum(each["size_bytes"] for each in facts["models"] if each["model"] == facts["model"])
-    return f"{facts['vectors']} of {facts['model']}, {facts['dimensions'] or '?'} dimensions, {in_units(size_bytes)}"
 
 
 def remedy_of(status: EmbeddingStatus, home: str) -> str:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 from howcome.app import App
-from howcome.clients.discover import Found
 from howcome.clients.registry import clients
 from howcome.doctor.base import Finding, Machine, counted, in_units, quoted, update_remedy
+from howcome.doctor.facts import unknown_to_readers, unread_transcripts
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
@@ -237,7 +237,7 @@ def check_kept(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None and os.path.lexists(machine.database):
         return []
-    gone = vanished(machine.home, []) if app is None else app.memories.vanished()
+    gone = vanished(machine.home, []) if app is None else app.health.memories()[1]
     if not gone:
         return []
     named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")
@@ -272,15 +272,6 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     if number > MAX_QUARANTINED_SHARE * records and number > 1:
         return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", update_remedy())]
     return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
-
-
-def unknown_to_readers(app: App) -> list[tuple[str, int, bool]]:
-    """Files with records that no reader knows: the path, how many, and whether nothing else was found in it."""
-    return [
-        (str(row["path"]), int(str(row["unknown"])), not row["accepted"] and not row["duplicate"])
-        for row in app.health.sources()
-        if row["unknown"] and row["is_current"]
-    ]
 
 
 def check_unknown(machine: Machine) -> list[Finding]:
@@ -334,20 +325,6 @@ def check_unread(machine: Machine) -> list[Finding]:
         who = "running sessions, their next hook reads it" if is_hooked else "the next session's server reads it"
         return [Finding("note", "unread", f"{what}: {who}", "howcome import")]
     return [Finding("warning", "unread", what, "howcome import")]
-
-
-def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
-    """Transcripts with the number of bytes that no pass has read: plain files by bytes, packed ones as a whole."""
-    known = {state.path: state for state in app.health.cursors()}
-    unread = []
-    for found in machine.transcripts:
-        state = known.get(found.path)
-        if state is not None and (state.size_bytes, state.mtime_ns) == (found.size_bytes, found.mtime_ns):
-            continue
-        missing = found.size_bytes - (state.offset if state and not found.path.endswith(".gz") else 0)
-        if missing > 0:
-            unread.append((found, missing))
-    return unread
 
 
 def check_projects(machine: Machine) -> list[Finding]:

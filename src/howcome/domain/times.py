@@ -33,11 +33,21 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NUMBERS = {
     word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven".split())
 } | {"a": 1, "an": 1, "twelve": 12, "couple": 2, "few": 3, "several": 4, "half": 0.5}  # fmt: skip
-_TRIGGERS = frozenset((
-    *_MONTHS, *_WEEKDAYS, "yes", "tod", "tom", "ton", "las", "pas", "pre", "nex", "com", "ago", "thi", "the",
-    "q1", "q2", "q3", "q4",
-))  # fmt: skip
-"""The first three letters of words that may be a time: a text without any of them, and without a year, has none."""
+_TRIGGERS = frozenset(
+    word + ending
+    for word in (
+        "jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october"
+        " nov november dec december monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur"
+        " thurs fri sat sun yesterday today tonight tomorrow night morning afternoon evening minute hour day week"
+        " weekend fortnight month quarter year"
+    ).split()
+    for ending in ("", "s")
+)
+"""A text without any of these words, and without a mark, speaks of no time: to compile patterns costs a prompt 10 ms.
+Of 11,640 turns of a Go project 431 have one, and 154 speak of a time."""
+
+_MARKS = ("19", "20", "q1", "q2", "q3", "q4")
+"""Of years and quarters."""
 
 _FIXED = {
     "昨天": "yesterday", "昨日": "yesterday", "어제": "yesterday", "今天": "today", "今日": "today", "오늘": "today",
@@ -61,6 +71,7 @@ _PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
 _BEFORE_MONTHS = frozenset("in last since until till before after during of from to between and".split())
 """Behind one of these a short name, or one that is a word, is a month."""
 
+_LETTERS = re.compile("[a-z]+")
 _compiled: list[Form] = []
 
 
@@ -198,10 +209,10 @@ def _nearness(ts_ms: int, span: Span) -> float:
 
 
 def _may_speak_of_time(text: str) -> bool:
-    words = text.lower().replace("-", " ").split()
+    lowered = text.lower()
     return (
-        not _TRIGGERS.isdisjoint(word.lstrip("(\"'“,")[:3] for word in words)
-        or any(mark in text for mark in ("19", "20", "Q", "q"))
+        not _TRIGGERS.isdisjoint(_LETTERS.findall(lowered))
+        or any(mark in lowered for mark in _MARKS)
         or (not text.isascii() and any(word in text for word in _FIXED))
     )
 

@@ -77,8 +77,20 @@ def without(text: str, name: str) -> str:
 def opens(text: str, name: str) -> bool:
     """As `begins`, without a pattern: for a prompt's hook."""
     bare = [word.strip(_AROUND).lower() for word in text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]]
-    known = {word.strip(_AROUND) for word in _lists()[name]}
-    return any(" ".join(bare[:count]) in known for count in range(1, len(bare) + 1))
+    return any(" ".join(bare[:count]) in _bare(name) for count in range(1, len(bare) + 1))
+
+
+@cache
+def _bare(name: str) -> frozenset[str]:
+    """The words of a list as they stand in a sentence: each sentence of every answer is looked at."""
+    return frozenset(word.strip(_AROUND) for word in _lists()[name])
+
+
+@cache
+def _phrases(*names: str) -> tuple[frozenset[str], int]:
+    """What is on some lists, and how many words the longest of it has."""
+    known = frozenset(word for name in names for word in _lists()[name])
+    return known, max(word.count(" ") for word in known) + 1
 
 
 def rest_of(text: str, *names: str) -> str:
@@ -86,8 +98,7 @@ def rest_of(text: str, *names: str) -> str:
 
     For a prompt's hook: looking a few dozen words up costs less than a pattern of a list, which has to be made.
     """
-    known = {word for name in names for word in _lists()[name]}
-    longest = max(word.count(" ") for word in known) + 1
+    known, longest = _phrases(*names)
     said = text.split()
     bare = [word.strip(_AROUND).lower() for word in said]
     rest, place = [], 0

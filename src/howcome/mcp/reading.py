@@ -317,7 +317,7 @@ def memory_status(session: Workplace, arguments: Arguments) -> str:
         sessions = app.events.recent_sessions(Scope.everything(), MAX_LISTED, agent)
         holds = f"{counted(len(owned), 'memory', 'memories')} and {counted(len(sessions), 'session')}"
         return f"Agent {_name(agent)}: {holds}, of all projects."
-    counts, kept = app.health.counts(), app.memories.counts()
+    counts, kept = app.health.counts(), app.health.memories()[0]
     if app.events.is_empty():
         return EMPTY
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(kept["by_type"].items())) or "none"

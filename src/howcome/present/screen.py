@@ -7,17 +7,17 @@ terminal is high goes through a pager. In a pipe, and with NO_COLOR, they are pl
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from howcome.present.render import plain, plain_line
 from howcome.present.terminal import echo, echo_page, echo_text
 from howcome.present.views import kind_of, memory_marks
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Literal
 
     from rich.console import RenderableType
 
@@ -28,7 +28,7 @@ WEEK_DAYS, YEAR_DAYS = 6, 300
 DAY_MS = 86_400_000
 
 
-class Row(NamedTuple):
+class Row:
     """One thing on the screen.
 
     Attributes:
@@ -38,10 +38,12 @@ class Row(NamedTuple):
         is_whole: The text keeps its lines: somebody asked for all of it.
     """
 
-    text: str
-    about: Sequence[str] = ()
-    details: Sequence[str] = ()
-    is_whole: bool = False
+    __slots__ = ("about", "details", "is_whole", "text")
+
+    def __init__(
+        self, text: str, about: Sequence[str] = (), details: Sequence[str] = (), *, is_whole: bool = False
+    ) -> None:
+        self.text, self.about, self.details, self.is_whole = text, about, details, is_whole
 
 
 def is_terminal() -> bool:
@@ -150,6 +152,8 @@ def _page(parts: Sequence[RenderableType], width: int, *, is_colored: bool) -> s
 
 
 def _width() -> int:
+    import shutil
+
     return max(20, shutil.get_terminal_size().columns)
 
 
@@ -186,7 +190,7 @@ def local_time(ts_ms: int | None, now_ms: int) -> str:
 def memory_row(view: View, now_ms: int, details: Sequence[str] = (), *, is_whole: bool = False) -> Row:
     """A memory: what it says, its type, its day, where it holds, what has become of it."""
     about = (view["type"], day(view["ts"], now_ms), *memory_marks(view), view["id"])
-    return Row(view["text" if is_whole else "summary"], about, details, is_whole)
+    return Row(view["text" if is_whole else "summary"], about, details, is_whole=is_whole)
 
 
 def memory_brief(view: View, now_ms: int) -> str:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 
-import click
-
 from howcome.present.render import plain, plain_line
-from howcome.present.unsaid import without_secrets
 
 
 def echo(line: str = "", *, err: bool = False) -> None:
@@ -19,7 +15,21 @@ def echo(line: str = "", *, err: bool = False) -> None:
 
     What goes to the error stream may quote what was given, and says no secrets of it.
     """
-    click.echo(plain_line(without_secrets(line) if err else line), err=err)
+    _print(plain_line(_unsaid(line) if err else line), err=err)
+
+
+def _print(text: str, *, err: bool = False, end: str = "\n") -> None:
+    """Writes at once, so that what goes to both streams stands in order; nothing where the stream is closed."""
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None:
+        stream.write(text + end)
+        stream.flush()
+
+
+def _unsaid(text: str) -> str:
+    from howcome.present.unsaid import without_secrets  # its patterns are for errors only
+
+    return without_secrets(text)
 
 
 def echo_refusal(sentence: str) -> None:
@@ -27,7 +37,7 @@ def echo_refusal(sentence: str) -> None:
 
     Where memory is short, compiling those fails as well.
     """
-    click.echo(sentence, err=True)
+    _print(sentence, err=True)
 
 
 @contextlib.contextmanager
@@ -69,15 +79,19 @@ def hush_libraries() -> None:
 
 def echo_text(text: str, *, err: bool = False) -> None:
     """Prints a text of several lines: the words of howcome itself, or a whole text that was asked for."""
-    click.echo(plain(without_secrets(text) if err else text), err=err)
+    _print(plain(_unsaid(text) if err else text), err=err)
 
 
 def echo_page(text: str) -> None:
     """Prints a text of `present/screen`, which may have colours; through a pager where it is longer than the screen."""
+    import shutil
+
     if text.count("\n") >= shutil.get_terminal_size().lines:
+        import click
+
         click.echo_via_pager(text, color=True)
     else:
-        click.echo(text, nl=False, color=True)
+        _print(text, end="")
 
 
 def confirm(question: str, *, err: bool = False) -> None:
@@ -86,5 +100,7 @@ def confirm(question: str, *, err: bool = False) -> None:
     Raises:
         click.Abort: Somebody said no.
     """
+    import click
+
     with _heard():
         click.confirm(plain_line(question), abort=True, err=err)

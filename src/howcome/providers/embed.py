@@ -79,7 +79,7 @@ def _needs(missing: tuple[str, ...]) -> None:
 
 def _minilm(settings: Settings, threads: int, *, build: bool) -> Embedder:
     _needs(missing_packages())
-    if not _may_be_here(settings):
+    if not _may_be_here(settings, build=build):
         raise ProviderError(f"the model {_name(settings)} is not here; run `howcome model install`")
     from howcome.providers import minilm_cache
 
@@ -101,10 +101,10 @@ def _minilm(settings: Settings, threads: int, *, build: bool) -> Embedder:
         raise ProviderError(f"search by meaning cannot start: {error}; install {error.name} anew") from error
 
 
-def _may_be_here(settings: Settings) -> bool:
+def _may_be_here(settings: Settings, *, build: bool) -> bool:
     """Whether it is worth importing what looks closer."""
     is_kept = os.path.isdir(model_folder(settings.home, _name(settings)))
-    return is_kept or bool(settings.embedding_weights) or package_folder() is not None
+    return is_kept or bool(settings.embedding_weights) or (build and package_folder() is not None)
 
 
 def _name(settings: Settings) -> str:

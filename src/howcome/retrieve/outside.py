@@ -13,7 +13,6 @@ from howcome.domain.spending import CLASSIFY
 from howcome.errors import OverBudgetError, ProviderError
 from howcome.providers.llm import open_graph, open_model
 from howcome.retrieve.classify import INTENTS, MAX_FILES, MAX_NAMES, MAX_SUBSYSTEMS
-from howcome.retrieve.ranking import WEIGHTS, Ranking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,9 +165,3 @@ def model_known_as(settings: Settings) -> str:
 def graph_known_as(settings: Settings) -> str:
     """What a pause of the graph server is kept by."""
     return f"graph {settings.graph_url} {settings.graph_user}"
-
-
-def chosen_ranking(settings: Settings) -> Ranking:
-    """The shipped ranking with the strategy, and the weights of the rescue tiers, that the settings choose."""
-    weights = {**WEIGHTS, "classifier": settings.classifier_weight, "graph": settings.graph_weight}
-    return Ranking(weights, settings.fusion)

@@ -20,7 +20,6 @@ from howcome.retrieve.memories import (
     search_memories,
 )
 from howcome.retrieve.ranking import SHIPPED
-from howcome.retrieve.rationales import rationale_answers
 from howcome.retrieve.reading import session_by_id
 from howcome.retrieve.search import Searcher
 from howcome.retrieve.sureness import is_answered
@@ -135,6 +134,8 @@ def answer(
     if wanted.sessions != () and (not question.types or wanted.kinds):
         found += _events(store, searcher, exchanges, situation, question, now_ms=now_ms, required=required)
     if events.RATIONALE in question.types and wanted.sessions != ():
+        from howcome.retrieve.rationales import rationale_answers
+
         found += rationale_answers(store, searcher, situation, limit=limit, now_ms=now_ms, required=required)
     if not question.by_session and question.session is None and wanted.memory_types != []:
         most = max(limit, LIFTING)

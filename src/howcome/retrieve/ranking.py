@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from howcome.settings import Settings
+
 MEANING = "embedding"
 
 WEIGHTS: Mapping[str, float] = {
@@ -46,3 +48,9 @@ class Ranking:
 
 SHIPPED = Ranking()
 """What the product uses everywhere."""
+
+
+def chosen_ranking(settings: Settings) -> Ranking:
+    """The shipped ranking with the strategy, and the weights of the rescue tiers, that the settings choose."""
+    weights = {**WEIGHTS, "classifier": settings.classifier_weight, "graph": settings.graph_weight}
+    return Ranking(weights, settings.fusion)

@@ -376,7 +376,7 @@ def test_init_names_every_history_and_a_question_that_finds_something(home: Path
     assert "2 files, " in said
     question = re.search(r'howcome search --all-projects "(.+)"', said)
     assert question is not None
-    assert json.loads(done(shell.invoke(search, ["--all-projects", "--json", question[1]])))["results"]
+    assert json.loads(done(shell.invoke(search.built(), ["--all-projects", "--json", question[1]])))["results"]
     assert 'eval "$(_HOWCOME_COMPLETE=' in said
 
 
