@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from howcome.domain import times
 from howcome.domain.times import DAY_MS, HOUR_MS, Span, ago_ms, date_of, day_of, iso_day, nearness, spans
 from howcome.present.moments import moment_ms
 
@@ -114,6 +115,15 @@ def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> No
 def test_what_is_no_time_that_was_is_none(text: str) -> None:
     """Words that look like one, what lies ahead, and what comes again and again."""
     assert told(text) == []
+
+
+def test_words_that_only_begin_as_a_time_does_compile_no_pattern() -> None:
+    """The patterns of times cost a prompt 10 ms; most prompts have "the", "this" or a q."""
+    times._compiled.clear()
+    assert spans("Is this the previous queue? Complete the quick marker, and the next decision is yes.", NOW) == []
+    assert not times._compiled
+    assert spans("What did we say the other day?", NOW)
+    assert times._compiled
 
 
 def test_several_times_are_all_told_in_their_order() -> None:

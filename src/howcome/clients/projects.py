@@ -8,21 +8,20 @@ itself, with the usual worktree folders folded into the repository that they wer
 from __future__ import annotations
 
 import os
-import re
+
+from howcome.domain.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_WORKTREE_FOLDER = re.compile(
-    r"^(?P<root>(?:[A-Z]:)?/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$"
-)
-_SIBLING_WORKTREES = re.compile(r"^(?P<root>(?:[A-Z]:)?/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
+_WORKTREE_FOLDER = late(r"^(?P<root>(?:[A-Z]:)?/.+?)/(?:\.worktrees|\.claude/worktrees|\.git/worktrees)/[^/]+(?:/.*)?$")
+_SIBLING_WORKTREES = late(r"^(?P<root>(?:[A-Z]:)?/.+?)[.-]worktrees/[^/]+(?:/.*)?$")
 REPOSITORY_FILE = ".howcome.toml"
 """A repository's own file: it may only narrow (`capture = false`, `inject = "off"`), never point anywhere."""
 
 MAX_PATH_CHARS = 4096
-_HOME_FOLDER = re.compile(r"^(?:[A-Z]:)?/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
+_HOME_FOLDER = late(r"^(?:[A-Z]:)?/(?:home|Users)/[^/]+$|^(?:/var)?/root$")
 """Nobody's repository: an agent's worktrees in there are of many."""
 
 

@@ -5,11 +5,11 @@ An exchange has at most one, known by its prompt: whoever writes it again replac
 
 from __future__ import annotations
 
-import re
+from howcome.domain.patterns import late
 
 KEY_BYTES = 16
 MAX_TEXT_CHARS = 600
-_PART = re.compile(r" (?=(?:Done|Why): )")
+_PART = late(r" (?=(?:Done|Why): )")
 
 
 def parts_of(text: str) -> list[str]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import re
+from howcome.domain.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ MAX_SENTENCE_CHARS = 1_000
 MAX_HEADING_CHARS = 100
 MAX_LABEL_CHARS = 60
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
+_FENCE = late(r"\s*(?:```|~~~)")
+_ITEM = late(r"\s*(?:[-*+•–]|\(?\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
 _ITEM_STARTS = frozenset("-*+•–(0123456789")
-_HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
-_BOLD_LINE = re.compile(r"\s*(?:\*\*|__)([^*_]{2,90})(?:\*\*|__)\s*:?\s*$")
-_SKIPPED = re.compile(r"\s*(?:\||>|-{3,}\s*$|={3,}\s*$|[⎿⏺❯●│├└┌╭╰]|<[/!?a-zA-Z][^>]*>\s*$|\$ |\+\+\+ |--- |@@ )")
-_LOG = re.compile(
+_HEADING = late(r"\s*#{1,6}\s+(\S.*)")
+_BOLD_LINE = late(r"\s*(?:\*\*|__)([^*_]{2,90})(?:\*\*|__)\s*:?\s*$")
+_SKIPPED = late(r"\s*(?:\||>|-{3,}\s*$|={3,}\s*$|[⎿⏺❯●│├└┌╭╰]|<[/!?a-zA-Z][^>]*>\s*$|\$ |\+\+\+ |--- |@@ )")
+_LOG = late(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[\w[\w .:-]*\] |\d\d:\d\d:\d\d|at \S+ \(|at \S+:\d+|File \""
     r"|Traceback |\w+(?:Error|Exception): "
     r"|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|FAIL|PASS)[:\s\]]|\S+:\d+:\d+[:\s]|ok\s\s|npm (?:ERR|WARN)|={3}"
@@ -39,18 +39,18 @@ _LOG_STARTS = frozenset("aFTEWIDfPonABCGHJKLMNOQRSUVXYZ")
 _LOG_HEADS = frozenset("at Fi Tr ER WA IN DE FA PA ok np".split())
 """How a line of a log that begins with a letter begins, where it has no colon (`_LOG`)."""
 
-_PLACE = re.compile(r"\S+:\d+:\d+[:\s]")
-_LINK = re.compile(r"!?\[([^\]\n]{1,200})\]\([^()\s]{1,500}(?:\([^()]*\))?[^()]*\)")
-_EMPHASIS = re.compile(r"(\*\*\*|\*\*|__|~~)(?=\S)(.{1,300}?)(?<=\S)\1")
-_STAR = re.compile(r"(?<![\w*`])[*_](?=[^\s*_])([^*_\n`]{1,200}?)(?<=\S)[*_](?![\w*`])")
-_MARKS = re.compile(r"[*_~<\]]")
-_TAG = re.compile(r"</?(?:b|i|em|strong|u|kbd|sub|sup|details|summary|br)\s*/?>")
-_PICTURE = re.compile("[\u2190-\u21ff](?=\ufe0f)|[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+")
-_LABEL = re.compile(r"(?:\*\*|__)([^*_\n]{2,60}?)\s*(?::\s*(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–|-(?=\s)))\s*(?=\S)")
-_PLAIN_LABEL = re.compile(r"([A-Z][\w' -]{1,40}):\s+(?=\S)")
-_END = re.compile(r"[.!?…]++[\"')\]*_”]*(?=\s+[\"'(\[`*_“]*[A-Z0-9`@/~.-]|\s*$)")
-_TYPED_END = re.compile(r"[.!?…]++[\"')\]*_”]*(?=\s+[\"'(\[`*_“]*[A-Za-z0-9`@/~.-]|\s*$)")
-_END_WITHIN = re.compile(r"[.!?…][\"')\]*_”`]* ")
+_PLACE = late(r"\S+:\d+:\d+[:\s]")
+_LINK = late(r"!?\[([^\]\n]{1,200})\]\([^()\s]{1,500}(?:\([^()]*\))?[^()]*\)")
+_EMPHASIS = late(r"(\*\*\*|\*\*|__|~~)(?=\S)(.{1,300}?)(?<=\S)\1")
+_STAR = late(r"(?<![\w*`])[*_](?=[^\s*_])([^*_\n`]{1,200}?)(?<=\S)[*_](?![\w*`])")
+_MARKS = late(r"[*_~<\]]")
+_TAG = late(r"</?(?:b|i|em|strong|u|kbd|sub|sup|details|summary|br)\s*/?>")
+_PICTURE = late("[\u2190-\u21ff](?=\ufe0f)|[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+")
+_LABEL = late(r"(?:\*\*|__)([^*_\n]{2,60}?)\s*(?::\s*(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–|-(?=\s)))\s*(?=\S)")
+_PLAIN_LABEL = late(r"([A-Z][\w' -]{1,40}):\s+(?=\S)")
+_END = late(r"[.!?…]++[\"')\]*_”]*(?=\s+[\"'(\[`*_“]*[A-Z0-9`@/~.-]|\s*$)")
+_TYPED_END = late(r"[.!?…]++[\"')\]*_”]*(?=\s+[\"'(\[`*_“]*[A-Za-z0-9`@/~.-]|\s*$)")
+_END_WITHIN = late(r"[.!?…][\"')\]*_”`]* ")
 """A line without this is one sentence."""
 
 _ABBREVIATIONS = frozenset("e.g i.e etc vs cf approx resp incl no fig st mr ms dr z.b d.h bzw ca".split())

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain.patterns import late
+
 STOP_WORDS = frozenset(
     "a about again all also am an and any are as at be been being but by can cannot could d did do does doing don down"
     " for from get go had has have he her here him his how i if in into is it its just let lets ll m me more most my no"
@@ -28,11 +30,11 @@ GENERIC_WORDS = frozenset(
 )
 """Words of any project's every day: they never make a question distinctive, however small the store."""
 
-_TOKEN = re.compile(r"[\w./-]+")
-_CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_TOKEN = late(r"[\w./-]+")
+_CAMEL_PART = late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CJK = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"  # compiled on first use: it alone costs a prompt 1 ms
-_QUOTED = re.compile(r"`([^`\n]{2,64})`")
-_PASSAGE_WORD = re.compile(r"\w+")
+_QUOTED = late(r"`([^`\n]{2,64})`")
+_PASSAGE_WORD = late(r"\w+")
 PASSAGE_SPAN_CHARS = 64 << 10
 """Of a longer text only the beginning and the end are looked through for a passage: no index knows more of it, and a
 pasted log of 4.8 MB would cost a prompt 400 ms."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
 
+from howcome.domain.patterns import late
 from howcome.errors import StoreMissingError
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 META = "meta.json"
 STAMP = "stamp"
-_SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\..+")
-_LEFT_BEHIND = re.compile(r"\.tmp\w+")
+_SEGMENT_FILE = late(r"([0-9a-f]{32})(?:\.(\d+))?\..+")
+_LEFT_BEHIND = late(r"\.tmp\w+")
 LEFT_BEHIND_S = 60.0
 """A file that is being written is renamed at once."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 
+from howcome.domain.patterns import late
 from howcome.errors import MachineError
 
 _LIMIT = "raise the limit of this shell or program"
@@ -30,7 +30,7 @@ CAUSES: dict[int, tuple[str, str]] = {
 
 AFTERWARDS = "What is stored stays as it is; transcripts are read on as soon as that is mended"
 
-_NUMBER = re.compile(r"os error (\d+)|code: (\d+)")
+_NUMBER = late(r"os error (\d+)|code: (\d+)")
 _WORDS = {
     "ailed to spawn": errno.EAGAIN, "can't start new thread": errno.EAGAIN,
     "failed to map segment": errno.ENOMEM, "cannot allocate memory": errno.ENOMEM,

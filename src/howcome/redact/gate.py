@@ -9,8 +9,8 @@ hook loads the rules for them.
 from __future__ import annotations
 
 import json
-import re
 
+from howcome.domain.patterns import late
 from howcome.redact.version import RULES_VERSION
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ MAX_PATH_CHARS = 4096
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _HEX = rf"(?>{_UUID}|(?:ev-|mem-)?[0-9a-f]{{1,32}}(?![0-9A-Za-z])|[0-9A-F]{{1,32}}(?![0-9A-Za-z]))"
 _WORD = r"(?>[A-Z]?[a-z]{1,14}[0-9]{0,4}|[A-Z]{1,15}[0-9]{0,4}|[0-9]{1,8})"
-_PLAIN = re.compile(
+_PLAIN = late(
     r"(?:toolu|call|msg)_[A-Za-z0-9]{8,32}|"
     rf"""[\[\]{{}}",: ]*+(?:{_HEX}[\[\]{{}}",: ]+)*+(?:{_HEX})?+|[/._~@-]*+(?:{_WORD}[/._~@-]+)*+(?:{_WORD})?+"""
 )
@@ -37,7 +37,7 @@ digits; a password is told by what stands around it. Nothing in it is tried twic
 """
 
 
-_ONE_SLASH = re.compile(r":/(?!/)")
+_ONE_SLASH = late(r":/(?!/)")
 """What is left of a URL that was taken for a path and made normal."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from howcome.domain import bm25, events
+from howcome.domain.patterns import late
 from howcome.domain.stored import Filter
 from howcome.domain.text import coined_names, entities
 from howcome.retrieve.situation import Candidate
@@ -35,7 +36,7 @@ NAME_STRENGTH = 0.3
 """How sure the best row for a rare coined name is (of the prompt, or of the tail when the prompt only points)."""
 
 _CHORES = frozenset(("changelog", "commit", "merg", "pr", "pull", "push", "rebas", "stage", "thank"))
-_POINTING = re.compile(
+_POINTING = late(
     r"\b(?:that|this|it|those|these|them|same|again|above|go ahead|do so|continue|proceed|both|first|second|option)\b",
     re.IGNORECASE,
 )
