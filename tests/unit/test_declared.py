@@ -65,3 +65,11 @@ def test_a_command_that_reads_pays_for_no_expensive_import(line: str) -> None:
     loaded = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split("\n")
     assert "howcome.cli.declared" in loaded
     assert set(loaded) & HEAVY == set()
+
+
+def test_a_locale_that_cannot_show_a_letter_gets_the_rest() -> None:
+    """Nothing is lost for one character."""
+    code = "from howcome.present.terminal import echo; echo('caf\u00e9 … done')"
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, check=True, capture_output=True, env={"PYTHONIOENCODING": "latin-1"})
+    assert done.stdout == b"caf\xe9 ? done\n"

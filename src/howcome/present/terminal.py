@@ -21,9 +21,13 @@ def echo(line: str = "", *, err: bool = False) -> None:
 def _print(text: str, *, err: bool = False, end: str = "\n") -> None:
     """Writes at once, so that what goes to both streams stands in order; nothing where the stream is closed."""
     stream = sys.stderr if err else sys.stdout
-    if stream is not None:
+    if stream is None:
+        return
+    try:
         stream.write(text + end)
-        stream.flush()
+    except UnicodeEncodeError:  # an old locale: what it cannot show is a question mark
+        stream.write((text + end).encode(stream.encoding, "replace").decode(stream.encoding))
+    stream.flush()
 
 
 def _unsaid(text: str) -> str:
