@@ -89,9 +89,10 @@ def fitting(found: Sequence[Reminder], now_ms: int) -> list[Reminder]:
 
 
 class Bites:
-    """Makes bites of what was found for a prompt; says nothing twice."""
+    """Makes bites of what was found for a prompt; says nothing twice, nor what stands in the lines that are `told`."""
 
-    def __init__(self, store: Store, situation: Situation, *, is_asked: bool = False) -> None:
+    def __init__(self, store: Store, situation: Situation, told: Iterable[str] = (), *, is_asked: bool = False) -> None:
+        self._told = [" ".join(text.split()).casefold() for text in told]
         self._store = store
         self._is_named = not is_asked and len(situation.terms) > POINTING_TERMS  # who looks back wants any answer
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
@@ -108,7 +109,7 @@ class Bites:
             return verdicts.TOLD
         told = by_weight(turns, self._weights)
         for turn, sentence in told:
-            if sentence.casefold() not in self._said and self._is_about_it(sentence) and self._is_new(sentence):
+            if not self._is_told(sentence) and self._is_about_it(sentence) and self._is_new(sentence):
                 self._said.add(sentence.casefold())
                 line = self._with_place(line_of(turn, sentence, told), item.candidate.exchange, turn.project)
                 return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
@@ -134,6 +135,11 @@ class Bites:
             return False
         shared = share_of(sentence.lower(), self._weights)
         return shared >= self._least_share and not words.opens(sentence, "narrates")
+
+    def _is_told(self, sentence: str) -> bool:
+        """Whether it was said in a line of this block."""
+        said = " ".join(sentence.split()).casefold()
+        return sentence.casefold() in self._said or any(said in text for text in self._told)
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it has words that the prompt has not."""

@@ -36,13 +36,13 @@ MAX_HOURS = 72
 """What is older fades no further: a decision of last month is worth what one of last week is."""
 
 HOUR_MS = 3_600_000
-SPEAK, BESIDE_SHARE = 0.26, 0.8
-"""From SPEAK on exchanges are said: the best one, and those that have so much of what it has. With .93 one of four
-helping blocks is lost, with .7 no more are found, and most cost over 90 tokens."""
+SPEAK, BESIDE_SHARE = 0.26, 0.87
+"""From SPEAK on exchanges are said: the best one, and those that have so much of what it has. With .93 two of five
+helping blocks are lost, with .8 half of the blocks cost over 120 tokens."""
 
 MEMORIES_BESIDE = 1
-"""Beside exchanges that are said so many memories come, and only such as are kept by hand: others took the place of
-the words that they were made from. With them no block of 25 held words that helped, without them 1 of 20."""
+"""Beside exchanges so many memories come, whatever their strength above the threshold. The exchange that one is made
+from is said all the same: 5 of 26 blocks help so, and 4 of 23 without memories."""
 
 SURE_MEMORY = 0.25
 """Strength from which on a memory is said: of 353 lines that readers graded, 230 of 303 below .2 were noise, 8 of 50

@@ -12,7 +12,7 @@ from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.asking import asked_of_past, is_chore
-from howcome.recall.bites import Bites, fitting, of_memory
+from howcome.recall.bites import Bites, fitting, is_telling, of_memory
 from howcome.recall.blocks import Blocks
 from howcome.recall.gate import (
     ASKED_SHARE,
@@ -186,8 +186,8 @@ def _in_bites(
         else:
             verdict.gave(row_of(reminder), reminder)
             said.append(reminder)
-    answered = found.answered([*gone, *(row for item in said for row in item.rows)]) | found.known
-    bites = Bites(store, found.situation, is_asked=is_asked)
+    answered = found.answered([*gone, *(row for item in said if is_asked for row in item.rows)]) | found.known
+    bites = Bites(store, found.situation, told=[item.passages[0][1] for item in said], is_asked=is_asked)
     for chance, item in weighed:
         bite = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
         if not isinstance(bite, str):
@@ -208,7 +208,7 @@ def _fit(
     fit = [
         item
         for item in found.kept
-        if item.memory.row not in found.told and (is_asked or _is_sure(item, is_beside=is_beside))
+        if item.memory.row not in found.told and (is_asked or (is_beside and _is_telling(item)) or _is_sure(item))
     ]
     gone = {item.memory.row for item in fit if standing(store, item.memory) == GONE}
     for row in gone:
@@ -236,9 +236,14 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text.casefold()))
 
 
-def _is_sure(item: RankedMemory, *, is_beside: bool) -> bool:
-    """Whether a memory is said: kept by hand needs no more than the threshold; others come beside no exchange."""
-    return item.memory.source == HAND or (not is_beside and item.strength >= SURE_MEMORY)
+def _is_telling(item: RankedMemory) -> bool:
+    """Whether a memory may come beside exchanges: with a name in it, as they have, or kept by hand."""
+    return item.memory.source == HAND or is_telling(item.memory.text)
+
+
+def _is_sure(item: RankedMemory) -> bool:
+    """Whether a memory is said whatever else there is: what somebody keeps by hand needs no more than the threshold."""
+    return item.memory.source == HAND or item.strength >= SURE_MEMORY
 
 
 def _open_ends(store: Store, wanted: Filter, session: str, now_ms: int) -> list[Reminder]:
