@@ -164,6 +164,18 @@ def test_a_torn_line_that_nobody_finishes_is_settled_after_a_day(
     assert_whole(store, path)
 
 
+def test_the_place_of_a_torn_line_is_known_where_all_is_read_at_once(
+    tmp_path: Path, store: SqliteStore, ingest: Ingest
+) -> None:
+    """Its own, not that where the pass began: two records at one place would be one in quarantine."""
+    whole, torn = prompt("first"), prompt("last words", 30)[:-5]
+    path = write(tmp_path / "a.jsonl", whole, torn)
+    ingest.clock_ms = path.stat().st_mtime_ns // 1_000_000 + 2 * DAY_MS
+    ingest(path)
+    [found] = store.quarantine.newest()
+    assert (found["reason"], found["offset"], found["size_bytes"]) == ("torn", len(whole), len(torn))
+
+
 def test_a_torn_line_beyond_the_limit_is_settled_too(tmp_path: Path, store: SqliteStore, ingest: Ingest) -> None:
     """An unfinished line of more than 16 MB waits like any other, and is then quarantined by size and hash."""
     path = write(tmp_path / "a.jsonl", prompt("first"), b"x" * (MAX_LINE_BYTES + 9))

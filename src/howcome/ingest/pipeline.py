@@ -165,7 +165,7 @@ class Ingester(RecordWriter):
                 work.commit(None)
                 raise
             if reader.tail_bytes and (is_idle or path.endswith(".gz")):
-                self._add(work, _last_line(state, reader), None, is_whole=False)
+                self._add(work, _last_line(work.state, reader), None, is_whole=False)
             else:
                 work.state.tail_bytes = reader.tail_bytes
             work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
