@@ -67,15 +67,17 @@ def assert_whole(store: SqliteStore, path: Path, size: int | None = None) -> Non
 
 
 def assert_indexed(store: SqliteStore) -> None:
-    """The index holds every row that can be searched, each once."""
+    """The index holds every row that can be searched, each once, in the index of its project."""
     store.index.catch_up()
     assert store.index.lag() == 0
-    opened = store.index.open("events")
-    wanted = sorted(row[0] for row in store.connection.execute("SELECT id FROM events WHERE kind IN (0, 1, 3, 4)"))
-    if opened is None:
-        assert wanted == []
-        return
-    searcher = opened.searcher()
-    hits = searcher.search(tantivy.Query.all_query(), len(wanted) + 10, count=False).hits
-    rows = searcher.fast_field_values("row", [place for _, place in hits])
-    assert sorted(row for row in rows if row is not None) == wanted
+    sql = "SELECT id, project_id FROM events WHERE kind IN (0, 1, 3, 4) ORDER BY id"
+    wanted = list(store.connection.execute(sql))
+    rows: list[tuple[int, int]] = []
+    for path in store.index.folders:
+        project, name = path.split("/")[-2:]
+        if name == "events":
+            searcher = store.index.open(path).searcher()
+            hits = searcher.search(tantivy.Query.all_query(), len(wanted) + 10, count=False).hits
+            found = searcher.fast_field_values("row", [place for _, place in hits])
+            rows += [(row, int(project)) for row in found]
+    assert sorted(rows) == wanted

@@ -316,23 +316,124 @@ def test_the_index_stays_in_few_pieces(open_store: Callable[[], Store]) -> None:
     assert documents(store, "median") == {"events": 60, "exchanges": 60}
 
 
-def test_what_another_commits_before_the_lock_is_had_is_not_added_again(
-    open_store: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who has opened the index looks again once nobody else can write: each event is one document."""
+def test_what_another_commits_before_the_lock_is_had_is_not_added_again(open_store: Callable[[], Store]) -> None:
+    """Who has searched before looks again once nobody else can write: each event is one document."""
     first, second = open_store(), open_store()
     Transcript(first).say("the gauge drifts", "it is old")
-    index = second.index  # type: ignore[attr-defined]  # the race is between its two steps
-    opening, opened = index.open, []
-
-    def open_and_wait(name: str, *, create: bool = False) -> object:
-        found = opening(name, create=create)
-        opened.append(name)
-        if len(opened) == 2:
-            assert catch_up(first) == 2
-        return found
-
-    monkeypatch.setattr(index, "open", open_and_wait)
+    assert documents(second, "gauge") == {"events": 0, "exchanges": 0}
+    assert catch_up(first) == 2
     assert catch_up(second) == 0
     second.index.refresh()
     assert documents(second, "gauge") == {"events": 2, "exchanges": 1}
+
+
+def one_each(store: Store, projects: int) -> list[int]:
+    """One event in each of so many projects; their rows."""
+    return [
+        Transcript(store, f"/t/{n}.jsonl", session=f"s{n}", cwd=f"/home/mara/p{n}").say(f"gauge number{n}x")[0]
+        for n in range(projects)
+    ]
+
+
+def test_a_hundred_projects_of_one_event_are_found_apart_and_together(open_store: Callable[[], Store]) -> None:
+    """More projects than are written at a time: each event in its own project, all of them everywhere."""
+    store = open_store()
+    rows = one_each(store, 100)
+    assert catch_up(store) == 100
+    assert set(find(store, "gauge")) == set(rows)
+    for number in (0, 57, 99):
+        scope = Scope.project(store.projects.of_path(f"/home/mara/p{number}"))
+        assert find(store, "gauge", Filter(scope)) == [rows[number]]
+        assert store.index.name_frequencies([], scope)[0] == 1
+    assert find(store, "gauge", Filter(Scope.project(None))) == []
+    assert store.index.weigh(["gaug"]).totals == {"events": 100, "exchanges": 100}
+
+
+def test_a_project_scores_as_if_it_were_alone(open_store: Callable[[], Store]) -> None:
+    """Lengths and weights are its own: what other projects say changes no score, nor which of its words are known."""
+    store = open_store()
+    own = Transcript(store, cwd="/home/mara/own")
+    own.add(*conversation(own, random.Random(3), 30))
+    catch_up(store)
+    scope = Scope.project(store.projects.of_path("/home/mara/own"))
+
+    def scores() -> dict[str, object]:
+        return {question: scored(all_hits(store, question, Filter(scope))) for question in QUESTIONS}
+
+    alone = scores()
+    other = Transcript(store, "/t/other.jsonl", session="other", cwd="/home/mara/other")
+    other.add(*conversation(other, random.Random(4), 60), other.prompt("harbour"))
+    catch_up(store)
+    assert scores() == alone
+    assert "harbour" in store.index.weigh(["harbour"]).known
+    assert "harbour" not in store.index.weigh(["harbour"], scope).known
+
+
+def test_a_session_that_goes_to_another_project_is_found_in_each(open_store: Callable[[], Store]) -> None:
+    """Its events where they were said, its exchanges where they began; an exchange that grows elsewhere is one."""
+    store = open_store()
+    transcript = Transcript(store, cwd="/home/mara/one")
+    [prompt] = transcript.say("the gauge drifts")
+    catch_up(store)
+    rows = transcript.add(
+        transcript.answer("the median helps", cwd="/home/mara/two"),
+        transcript.prompt("now the buffer", cwd="/home/mara/two"),
+    )[1]
+    answer, second = rows
+    catch_up(store)
+    one, two = (Filter(Scope.project(store.projects.of_path(f"/home/mara/{name}"))) for name in ("one", "two"))
+    assert find(store, "median", one) == []
+    assert find(store, "median", two)[0] == answer
+    found = {name: [hit.exchange for hit in all_hits(store, "median", where)["exchanges"]] for name, where in
+             {"one": one, "two": two}.items()}  # fmt: skip
+    assert found["one"] == [prompt]
+    assert [hit.exchange for hit in all_hits(store, "buffer", two)["exchanges"]] == [second]
+    grown = answers(store)
+    store.index.rebuild()
+    assert_same(grown, answers(store))
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_a_crash_between_two_projects_heals(open_store: Callable[[], Store], done: int) -> None:
+    """Who is killed when some projects have committed: the next pass adds what is missing, and nothing twice."""
+    first = open_store()
+    one_each(first, 2)
+    catch_up(first)
+    sessions = [Transcript(first, f"/u/{n}.jsonl", session=f"u{n}", cwd=f"/home/mara/p{n}") for n in range(2)]
+    for step in range(3):
+        for session in sessions:
+            session.say(f"median step{step}x", "agreed")
+    writer = first.index._take_index()  # type: ignore[attr-defined]
+    assert writer.add_new_rows({}) == 12
+    for project_id in list(writer._writers)[:done]:
+        writer._commit(project_id)
+    writer.drop()
+    first.index._index_writer = None  # type: ignore[attr-defined]
+    store = open_store()
+    assert store.index.lag() == 12
+    assert catch_up(store) == 12
+    healed = answers(store)
+    assert documents(store, "median")["exchanges"] == 6
+    assert store.index.lag() == 0
+    store.index.rebuild()
+    assert_same(healed, answers(store))
+
+
+def test_a_rebuild_leaves_no_older_index_on_disk(open_store: Callable[[], Store]) -> None:
+    """Neither the generation before nor the index of an older version: what was purged stands in no file."""
+    store = open_store()
+    one_each(store, 3)
+    catch_up(store)
+    index = Path(store.path).parent / "index"
+    [before] = index.glob("lexical-*/*/")
+    for name in ("lexical-1", "lexical-2", "lexical-2-damaged-77"):
+        (index / name / "events").mkdir(parents=True)
+        (index / name / "events" / "words").write_text("number1x")
+    store.database.execute("UPDATE events SET project_id = 1 WHERE id = 2")  # type: ignore[attr-defined]
+    assert find(open_store(), "gauge number1x", Filter(Scope.project(1))) == [1]
+    store.index.rebuild()
+    [after] = index.glob("lexical-*/*/")
+    assert (after.parent, after == before) == (before.parent, False)
+    assert sorted(path.name for path in after.iterdir()) == ["1", "3"]
+    assert [path.name for path in index.iterdir()] == [after.parent.name]
+    assert find(store, "number1x", Filter(Scope.project(1))) == [2]

@@ -178,15 +178,16 @@ def test_a_typo_finds_the_word_one_edit_away(filled: Store, asked: str, said: st
 
 def test_known_terms_that_begin_like_an_unknown_one(filled: Store) -> None:
     """The most frequent first, with their frequencies; nothing for what begins no term."""
-    assert filled.index.similar_terms("migr")[0][0].startswith("migrat")
-    assert all(count > 0 for _, count in filled.index.similar_terms("re", 3))
-    assert len(filled.index.similar_terms("re", 3)) <= 3
-    assert filled.index.similar_terms("qqq") == []
+    assert filled.index.similar_terms("migr", Scope.everything())[0][0].startswith("migrat")
+    assert all(count > 0 for _, count in filled.index.similar_terms("re", Scope.everything(), 3))
+    assert len(filled.index.similar_terms("re", Scope.everything(), 3)) <= 3
+    assert filled.index.similar_terms("qqq", Scope.everything()) == []
 
 
 def test_names_are_found_exactly(filled: Store) -> None:
     """A file or identifier finds the events that mention it, whatever its case was; frequencies say how many."""
-    total, frequencies = filled.index.name_frequencies(["foobar", "sluice.py", "retry_policy", "gauge", "no_such"])
+    names = ["foobar", "sluice.py", "retry_policy", "gauge", "no_such"]
+    total, frequencies = filled.index.name_frequencies(names, Scope.everything())
     assert total == filled.accounts.counts()["events"]
     assert frequencies["gauge"] == frequencies["no_such"] == 0
     for name, written in (("foobar", "FooBar"), ("sluice.py", "sluice.py"), ("retry_policy", "retry_policy")):
@@ -223,8 +224,8 @@ def test_rare_terms_weigh_more_and_unknown_ones_are_known_to_be(filled: Store) -
 def test_an_empty_store_finds_nothing(store: Store) -> None:
     """No index yet is no error."""
     assert not any(all_hits(store, "anything at all").values())
-    assert store.index.similar_terms("any") == []
-    assert store.index.name_frequencies(["any"]) == (0, {"any": 0})
+    assert store.index.similar_terms("any", Scope.everything()) == []
+    assert store.index.name_frequencies(["any"], Scope.everything()) == (0, {"any": 0})
     assert store.index.weigh(["any"]).known == set()
     assert store.index.lag() == 0
 

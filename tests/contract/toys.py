@@ -357,13 +357,14 @@ class ToyIndex:
                 hits[number] = Hit(number, row.session, opening, max(event.ts_ms or 0, 0), score)
         return sorted(hits.values(), key=lambda hit: (-hit.score, hit.row))[:limit]
 
-    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
-        rows = self._rows(None)
+    def name_frequencies(self, names: Sequence[str], scope: Scope) -> tuple[int, dict[str, int]]:
+        rows = self._rows(None if scope.is_everything else scope.project_id)
         said = [set(map(str.lower, entities(row.event.search_text))) for row in rows]
         return len(rows), {name: sum(name in names_of for names_of in said) for name in names}
 
-    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
-        held = Counter(word for row in self._rows(None) for word in set(self.analyze(row.event.search_text)))
+    def similar_terms(self, term: str, scope: Scope, limit: int = 8) -> list[tuple[str, int]]:
+        rows = self._rows(None if scope.is_everything else scope.project_id)
+        held = Counter(word for row in rows for word in set(self.analyze(row.event.search_text)))
         return [(word, count) for word, count in held.most_common() if word.startswith(term)][:limit]
 
     def catch_up(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:

@@ -186,9 +186,9 @@ def test_rows_that_nobody_indexed_are_made_searchable_within_a_time(app: App, tm
     path = write(tmp_path / "a.jsonl", *Claude(cwd=str(tmp_path)).conversation(3))
     app.ingest.file(named_transcripts([str(path)])[0])
     lag = app.store.log.last_position()
-    assert app.index.within(0) == lag > 0
+    assert app.index.within(0, Scope.everything()) == lag > 0
     assert found(app, "berth1", tmp_path) == set()
-    assert app.index.within(5) == 0
+    assert app.index.within(5, Scope.everything()) == 0
     assert found(app, "berth1", tmp_path)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
-from howcome.errors import StoreError
+from howcome.errors import IndexDamagedError, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.models import Models
+    from howcome.domain.stored import Scope
     from howcome.index.vector_folders import VectorFolder
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -68,8 +70,10 @@ class Indexing:
         """How many rows no search finds yet."""
         return self._store.index.lag()
 
-    def within(self, limit_s: float) -> int:
+    def within(self, limit_s: float, scope: Scope) -> int:
         """Adds rows that the index has not seen, within the time; how many are still not searchable."""
+        with suppress(IndexDamagedError):  # it is given up: all its rows are to be added
+            self._store.index.weigh((), scope)
         lag = self.lag()
         if not lag or limit_s <= 0 or self._store.is_read_only:
             return lag

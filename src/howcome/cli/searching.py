@@ -132,7 +132,7 @@ def _answers(
     app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
 ) -> tuple[dict[str, object], list[Row], list[str]]:
     """What a search gives programs, and people: rows, and what else is to be said."""
-    lag = app.index.within(INDEX_WAIT_S)
+    lag = app.index.within(INDEX_WAIT_S, question.scope)
     started = time.perf_counter()
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000

@@ -4,8 +4,9 @@ A segment's files are named after it and never change; `meta.json` names the seg
 with the checksum of what stands before it, which Tantivy writes and does not look at again.
 
 One line in the file STAMP says whose rows the index is made from, and how far: without it the index is worth nothing.
-It is replaced before every commit, so that nothing in the index is behind what it says; taking the file away gives the
-index up, and whoever writes next makes it anew.
+It is replaced before every commit, so that nothing in the index is behind what it says, and after the last commit of a
+pass: who is killed between two projects' commits left rows that it does not call done. Taking the file away gives the
+index up, and whoever writes next makes it anew: as another generation, a folder of its own that the line names.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ def _is_old(path: str) -> bool:
 
 def make_folders(*paths: str) -> None:
     """Makes folders of an index (0700), each in the one before; never the store's: one taken away stays away."""
+    from howcome.files import sync
+
     for path in paths:
         try:
             os.mkdir(path, 0o700)
@@ -87,6 +90,7 @@ def make_folders(*paths: str) -> None:
             continue
         except FileNotFoundError as error:
             raise StoreMissingError(f"{os.path.dirname(path)} is gone: there is nothing to make an index of") from error
+        sync(os.path.dirname(path))
 
 
 def require_safe(folder: str) -> None:
@@ -146,42 +150,59 @@ def _is_whole(path: str) -> bool:
     return bool(checksum == written)
 
 
-def take_away(folder: str) -> None:
-    """Takes an index away that cannot be opened, and what was left of those before it."""
-    import shutil
-
-    parent, name = os.path.split(folder)
-    with contextlib.suppress(FileNotFoundError):  # somebody else has just done the same
-        os.rename(folder, f"{folder}-damaged-{os.getpid()}")
-    for other in os.listdir(parent):
-        if other.startswith(f"{name}-damaged-"):
-            shutil.rmtree(os.path.join(parent, other), ignore_errors=True)
-
-
-def is_stamped(folder: str, mark_of: MarkOf) -> bool:
-    """Whether an index is of the rows at hand.
+def read_stamp(folder: str, mark_of: MarkOf) -> tuple[int, int, str] | None:
+    """What is said of an index, where it is of the rows at hand.
 
     Args:
         folder: Of the index.
-        mark_of: The mark of a row, or of a change, in these rows; "" where there is none.
+        mark_of: The mark of a row in these rows; "" where there is none.
+
+    Returns:
+        The row behind which nothing in the index is, the last row that is wholly in it, and the name of its generation.
     """
+    last, mark, done, generation = (*_stamp_line(folder).split(), *[""] * 4)[:4]
+    if not (last.isdecimal() and done.isdecimal() and len(last) < 19 and _is_generation(generation)):
+        return None
+    return (int(last), int(done), generation) if mark and mark == mark_of(int(last)) else None
+
+
+def _is_generation(name: str) -> bool:
+    return len(name) == 8 and name.isalnum()
+
+
+def _stamp_line(folder: str) -> str:
     try:
         descriptor = os.open(os.path.join(folder, STAMP), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return False
+        return ""
     try:
-        line = os.read(descriptor, _MAX_STAMP_BYTES)
+        return os.read(descriptor, _MAX_STAMP_BYTES).decode("ascii", "replace")
     finally:
         os.close(descriptor)
-    last, _, mark = line.decode("ascii", "replace").rstrip("\n").partition(" ")
-    return last.isdecimal() and bool(mark) and mark == (mark_of(int(last)) if len(last) < 19 else "")
 
 
-def write_stamp(folder: str, last: int, mark_of: MarkOf) -> None:
-    """Says that an index is of the rows at hand, and that nothing in it is behind one of them."""
+def write_stamp(folder: str, last: int, mark_of: MarkOf, done: int, generation: str) -> None:
+    """Says that an index is of the rows at hand; see `read_stamp`."""
     from howcome.files import write_whole  # not for a prompt, which only looks
 
-    write_whole(os.path.join(folder, STAMP), f"{last} {mark_of(last)}\n".encode(), must_last=True)
+    line = f"{last} {mark_of(last)} {done} {generation}\n"
+    write_whole(os.path.join(folder, STAMP), line.encode(), must_last=True)
+
+
+def remove_others(folder: str, generation: str) -> None:
+    """Removes other generations of an index, and indexes of older formats beside it. Only for who has its lock."""
+    import re
+    import shutil
+
+    parent, name = os.path.split(folder)
+    stem, _, number = name.rpartition("-")
+    for other in os.listdir(folder):
+        if _is_generation(other) and other != generation:
+            shutil.rmtree(os.path.join(folder, other), ignore_errors=True)
+    for other in os.listdir(parent):
+        found = re.fullmatch(rf"{stem}-(\d+)(-damaged-\d+)?", other)
+        if found and int(found[1]) < int(number):
+            shutil.rmtree(os.path.join(parent, other), ignore_errors=True)
 
 
 def give_up(folder: str) -> None:

@@ -1,4 +1,4 @@
-"""The lexical index beside the rows: two small Tantivy indexes, derived, rebuildable, caught up by row id.
+"""The lexical index beside the rows: two small Tantivy indexes a project, derived, rebuildable, caught up by row id.
 
 * `events`: one document an event. A turn's words count twice, the first words of the two turns before it once (its
   window): a turn looks back, never forward, so that documents are only ever added.
@@ -8,9 +8,12 @@
 
 They are two indexes because BM25's average length is over all documents of an index, also those without the field.
 
+A project has a folder of its own: its documents' lengths and its words' weights are its own, and no other's row can
+come out of it. A question of everything asks each with the weights of all, so that the scores are of one measure.
+
 Tantivy fixes k1 and b, so weights inside a field are term frequencies: a word is written as often as it counts.
-Each index knows the last row that it holds; a crash between the rows' commit and the index's heals at the next pass.
-One whose stamp is not of the rows at hand (`stamp`) is as good as none.
+One line (`index_files.STAMP`) says for all how far they are, and whose rows they are of; without it they are as good as
+none. A crash between the rows' commit and the index's, or between two projects', heals at the next pass.
 """
 
 from __future__ import annotations
@@ -26,8 +29,7 @@ from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, HOLDING, NAMES, Hit,
 from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.index.binding import guarded
-from howcome.index.index_files import give_up, is_stamped, make_folders, require_safe
-from howcome.index.lexical_counts import ScopeCounts
+from howcome.index.index_files import META, give_up, make_folders, read_stamp, require_safe
 from howcome.index.lexical_filter import all_of, of_kinds, within
 from howcome.log.terms import analyzer
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from howcome.index.index_files import MarkOf
     from howcome.index.search_index import Search
 
-FORMAT = 2
+FORMAT = 3
 """Part of the folder's name: another format is another folder, built anew from the rows."""
 
 WORDS = "howcome_words"
@@ -48,8 +50,11 @@ MIN_STEM_CHARS = 6
 MAX_ENDING_CHARS = 7
 """What may be left of an unknown word, and what may be taken from its end."""
 
+MAX_OPEN_PARTS = 1000
+"""Of five hundred projects; each has some 50 files mapped, and Linux lets a process map 65,530."""
+
 _HIT_FIELDS = ("row", "session", "exchange", "ts")
-_NUMBERS = (*_HIT_FIELDS, "project", "kind", "origin")
+_NUMBERS = (*_HIT_FIELDS, "kind", "origin")
 
 
 def _names_analyzer() -> tantivy.TextAnalyzer:
@@ -57,12 +62,12 @@ def _names_analyzer() -> tantivy.TextAnalyzer:
     return builder.filter(tantivy.Filter.lowercase()).build()
 
 
-def _schema(*texts: str) -> tantivy.Schema:
+def _schema_of(path: str) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in _NUMBERS:
         builder.add_unsigned_field(name, fast=True, indexed=True)
     builder.add_text_field("key", tokenizer_name="raw", index_option="basic")  # deletes by number do nothing
-    for name in texts:
+    for name in SCHEMAS[os.path.basename(path)]:
         builder.add_text_field(name, tokenizer_name=NAME_WORDS if name == "names" else WORDS, index_option="freq")
     return builder.build()
 
@@ -70,109 +75,135 @@ def _schema(*texts: str) -> tantivy.Schema:
 SCHEMAS = {"events": ("text", "names"), "exchanges": ("said", "did")}
 
 
+class Part:
+    """One of the two indexes of a project, as it was when it was opened."""
+
+    def __init__(self, path: str, index: tantivy.Index, version: tuple[int, int]) -> None:
+        self.schema, self.searcher = index.schema, index.searcher()  # without the index no thread watches the folder
+        self._path, self._version = path, version
+
+    @cached_property
+    def total(self) -> int:
+        """Every document that Tantivy's own figures count: also the replaced ones that no merge has taken out yet."""
+        return sum(self.searcher.doc_freq("kind", number) for number in range(len(events.KINDS)))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing was committed since."""
+        return version_of(self._path) == self._version
+
+    def weighted(self, field: str, weights: Mapping[str, float], factor: float = 1.0) -> list[Query]:
+        """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
+        queries = []
+        for term, weight in weights.items():
+            frequency = self.searcher.doc_freq(field, term)
+            if frequency:
+                boost = factor * weight / bm25.idf(min(frequency, self.total), self.total)
+                queries.append(Query.boost_query(Query.term_query(self.schema, field, term, "freq"), boost))
+        return queries
+
+
 class LexicalIndex:
-    """Both indexes of one store, opened for reading; a writer is taken only while catching up."""
+    """The indexes of one store's projects, opened for reading; writers are taken only while catching up."""
 
     title = "search index"
 
     def __init__(self, folder: str, mark_of: MarkOf) -> None:
         self.folder, self.mark_of = os.path.join(folder, f"lexical-{FORMAT}"), mark_of
-        self._is_ours: bool | None = None
+        self._stamp: tuple[int, int, str] | None = None
+        self._is_stamp_known = False
         self._generic: frozenset[str] | None = None
-        self._opened: dict[str, tuple[tantivy.Index, tantivy.Schema, tantivy.Searcher]] = {}
-        self._totals: dict[str, int] = {}
-        self._scopes: dict[str, ScopeCounts] = {}
+        self._opened: dict[str, Part | None] = {}
 
     @cached_property
     def _analyzer(self) -> tantivy.TextAnalyzer:
         """Made when the first question, or the first row, comes."""
         return analyzer()
 
-    def path_of(self, name: str) -> str:
-        """The folder of one of the two indexes."""
-        return os.path.join(self.folder, name)
+    def path_of(self, generation: str, project_id: int, name: str) -> str:
+        """The folder of one of a project's two indexes."""
+        return os.path.join(self.folder, generation, str(project_id), name)
 
-    def open(self, name: str, *, create: bool = False) -> tantivy.Index | None:
-        """One of the two indexes, or None when it is not there (and not to be made)."""
-        path = self.path_of(name)
-        if os.path.exists(os.path.join(path, "meta.json")):
-            index = open_index(path, _schema(*SCHEMAS[name]))
-        elif create:
-            make_folders(os.path.dirname(self.folder), self.folder, path)
-            index = tantivy.Index(_schema(*SCHEMAS[name]), path=path)
-        else:
+    def open(self, path: str) -> tantivy.Index | None:
+        """The index of a folder, or None when it is not there."""
+        if not os.path.exists(os.path.join(path, META)):
             return None
+        return self._ready(open_index(path, _schema_of(path)))
+
+    def make(self, path: str) -> tantivy.Index:
+        """The index of a folder, which is made when it is not there."""
+        found = self.open(path)
+        if found is None:
+            project = os.path.dirname(path)
+            make_folders(os.path.dirname(self.folder), self.folder, os.path.dirname(project), project, path)
+            found = self._ready(tantivy.Index(_schema_of(path), path=path))
+        return found
+
+    def _ready(self, index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer(WORDS, self._analyzer)
         index.register_tokenizer(NAME_WORDS, _names_analyzer())
         return index
 
-    def _searcher(self, name: str) -> tuple[tantivy.Schema, tantivy.Searcher] | None:
-        if name not in self._opened:
-            index = self.open(name) if self.is_ours else None
-            if index is None:
-                return None
-            self._opened[name] = (index, index.schema, index.searcher())
-        _, schema, searcher = self._opened[name]
-        return schema, searcher
+    def _parts(self, name: str, scope: Scope | None) -> list[Part]:
+        """What a scope's words are in: an index, or every project's."""
+        if self.stamp is None:
+            return []
+        if scope is None or scope.is_everything:
+            projects = self._projects()
+        else:
+            projects = [] if scope.project_id is None else [scope.project_id]
+        parts = (self._part(self.path_of(self.stamp[2], project_id, name)) for project_id in projects)
+        return [part for part in parts if part is not None]
 
-    def _total(self, name: str) -> int:
-        opened = self._searcher(name)
-        if opened is None:
-            return 0
-        if name not in self._totals:
-            self._totals[name] = _total(opened[1])
-        return self._totals[name]
+    def _projects(self) -> list[int]:
+        """The projects that have an index."""
+        try:
+            names = os.listdir(os.path.join(self.folder, self.stamp[2] if self.stamp else ""))
+        except FileNotFoundError:
+            return []
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def _part(self, path: str) -> Part | None:
+        if path not in self._opened:
+            while len(self._opened) >= MAX_OPEN_PARTS:
+                del self._opened[next(iter(self._opened))]
+            version = version_of(path)
+            index = self.open(path)
+            self._opened[path] = None if index is None or version is None else Part(path, index, version)
+        return self._opened[path]
 
     @property
     def folders(self) -> list[str]:
         """Where Tantivy's files are."""
-        return [self.path_of(name) for name in SCHEMAS]
+        generation = self.stamp[2] if self.stamp else ""
+        return [self.path_of(generation, project_id, name) for project_id in self._projects() for name in SCHEMAS]
 
     @property
-    def is_ours(self) -> bool:
-        """Whether the files are of the rows at hand, as was found at the last refresh."""
-        if self._is_ours is None:
-            self._is_ours = is_stamped(self.folder, self.mark_of)
-        return self._is_ours
+    def stamp(self) -> tuple[int, int, str] | None:
+        """What `read_stamp` found at the last refresh; None where nothing is there of the rows at hand."""
+        if not self._is_stamp_known:
+            self._stamp, self._is_stamp_known = read_stamp(self.folder, self.mark_of), True
+        return self._stamp
 
     def give_up(self) -> None:
         """The files are not what they should be: nobody finds anything by them until they are made anew."""
-        give_up(self.folder)
-        self._forget()
-
-    def _forget(self) -> None:
-        """What is opened is of files that nobody should ask any more."""
+        if read_stamp(self.folder, self.mark_of) == self.stamp:  # else they were
+            give_up(self.folder)
         self._opened.clear()
-        self._is_ours = False
+        self._stamp = None
 
     @guarded
     def refresh(self) -> None:
         """Lets the next search see what was committed since."""
-        if self._is_ours is None:  # nobody has asked anything yet
+        if not self._is_stamp_known:  # nobody has asked anything yet
             return
-        self._totals.clear()
-        self._scopes.clear()
-        self._is_ours = None
-        if not self.is_ours:
-            self._opened.clear()
-        for name, (index, schema, _) in list(self._opened.items()):
-            try:
-                index.reload()
-                self._opened[name] = (index, schema, index.searcher())
-            except ValueError:  # it was built anew elsewhere: open it again
-                del self._opened[name]
+        before, self._is_stamp_known = self.stamp, False
+        if self.stamp != before:
+            self._opened = {path: part for path, part in self._opened.items() if part is not None and part.is_current}
 
     def analyze(self, text: str) -> list[str]:
         """The terms of a question, each once, in order: stemmed, stop words out, identifiers also in parts."""
         return list(dict.fromkeys(self._analyzer.analyze(with_extra_terms(text))))
-
-    @guarded
-    def last_row(self) -> int:
-        """The last row that either index has seen, as it is on disk now; 0 when there is none, or none of these."""
-        if not is_stamped(self.folder, self.mark_of):
-            return 0
-        opened = (self.open(name) for name in SCHEMAS)
-        return max((last_row(found) for found in opened if found is not None), default=0)
 
     @guarded
     def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
@@ -181,19 +212,12 @@ class LexicalIndex:
             self._generic = frozenset(self._analyzer.analyze(" ".join(sorted(GENERIC_WORDS))))
         found = Weights()
         for name, field, values in (("events", "text", found.windows), ("exchanges", "said", found.exchanges)):
-            opened = self._searcher(name)
-            if opened is None:
-                values |= {term: bm25.weight(0, 0, is_generic=term in self._generic) for term in terms}
-                found.totals[name] = 0
-                continue
-            counts = self._scopes.get(name)
-            if counts is None or not counts.is_of(scope):
-                counts = self._scopes[name] = ScopeCounts(*opened, field, self._total(name), scope)
-            for term in terms:
-                if counts.holding(term):
+            parts = self._parts(name, scope)
+            total = found.totals[name] = sum(part.total for part in parts)
+            for term, frequency in _frequencies(parts, field, terms).items():
+                if frequency:
                     found.known.add(term)
-                values[term] = bm25.weight(counts.frequency(term), counts.total, is_generic=term in self._generic)
-            found.totals[name] = counts.total
+                values[term] = bm25.weight(frequency, total, is_generic=term in self._generic)
         return found
 
     @guarded
@@ -207,100 +231,93 @@ class LexicalIndex:
     ) -> list[Hit]:
         """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
         name = EXCHANGES if what in (EXCHANGES, HOLDING) else EVENTS
-        opened = self._searcher(name)
-        if opened is None or not weights:
-            return []
-        schema, searcher = opened
-        must, queries = within(schema, wanted), self._queries(what, opened, weights)
-        kinds = of_kinds(schema, wanted) if name == EVENTS else []
-        if not queries or must is None or kinds is None:
-            return []
-        must += kinds + all_of(schema, ("text",) if name == EVENTS else ("said", "did"), required)
-        any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
-        query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
-        found = searcher.search(query, limit, count=False).hits
-        places = [place for _, place in found]
-        # An exchange stands for its prompt: its last row may be another project's.
-        fields = _HIT_FIELDS if name == EVENTS else ("exchange", *_HIT_FIELDS[1:])
-        columns = (searcher.fast_field_values(field, places) for field in fields)
-        return list(map(Hit, *columns, (score for score, _ in found)))
-
-    def _queries(
-        self, what: Search, opened: tuple[tantivy.Schema, tantivy.Searcher], weights: Mapping[str, float]
-    ) -> list[Query]:
-        if what == FUZZY:  # each word that is found scores its weight
-            return [
-                Query.boost_query(Query.fuzzy_term_query(opened[0], "text", term, distance=1), weight)
-                for term, weight in weights.items()
-            ]
-        if what == HOLDING:
-            return [_held(opened[0], term, weight) for term, weight in weights.items()]
-        if what == EXCHANGES:
-            total = self._total(EXCHANGES)
-            said = weighted(opened, "said", weights, 1.0, total)
-            return said + weighted(opened, "did", weights, DID_BOOST, total)
-        return weighted(opened, "names" if what == NAMES else "text", weights, 1.0, self._total(EVENTS))
+        parts = self._parts(name, wanted.scope) if weights else []
+        found = [hit for part in parts for hit in _hits(part, name, what, weights, wanted, limit, required)]
+        if len(parts) > 1:
+            found = sorted(found, key=lambda hit: -hit.score)[:limit]
+        return found
 
     @guarded
-    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many events there are, and how many of them mention each name."""
-        opened = self._searcher("events")
-        if opened is None:
-            return 0, dict.fromkeys(names, 0)
-        searcher = opened[1]
-        return searcher.num_docs, {name: searcher.doc_freq("names", name) for name in names}
+    def name_frequencies(self, names: Sequence[str], scope: Scope) -> tuple[int, dict[str, int]]:
+        """How many events a scope has, and how many of them mention each name."""
+        parts = self._parts("events", scope)
+        return sum(part.searcher.num_docs for part in parts), _frequencies(parts, "names", names)
 
     @guarded
-    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
+    def similar_terms(self, term: str, scope: Scope, limit: int = 8) -> list[tuple[str, int]]:
         """Known terms that begin with an unknown one, most frequent first, or else the longest that it begins with.
 
         The latter is what a slip in an ending leaves of a stem: `migraton` begins with `migrat`.
         """
-        opened = self._searcher("exchanges")
-        if opened is None:
-            return []
-        found: list[tuple[str, int]] = opened[1].terms_with_prefix("said", term, limit=limit)
+        parts = self._parts("exchanges", scope)
+        found: dict[str, int] = {}
+        for part in parts:
+            for near, frequency in part.searcher.terms_with_prefix("said", term, limit=limit):
+                found[near] = found.get(near, 0) + frequency
+        if found:
+            return sorted(found.items(), key=lambda item: -item[1])[:limit]
         shortest = max(MIN_STEM_CHARS, len(term) - MAX_ENDING_CHARS)
-        for end in range(len(term) - 1, shortest - 1, -1) if not found else ():
-            frequency = opened[1].doc_freq("said", term[:end])
-            if frequency:
-                return [(term[:end], frequency)]
-        return found
+        shorter = [term[:end] for end in range(len(term) - 1, shortest - 1, -1)]
+        known = (item for item in _frequencies(parts, "said", shorter).items() if item[1])
+        return list(known)[:1]
 
 
-def last_row(index: tantivy.Index) -> int:
-    """The highest row of an index; 0 when it is empty."""
-    found = index.searcher().search(Query.all_query(), 1, count=False, order_by_field="row").hits
-    return int(found[0][0]) if found else 0
+def _frequencies(parts: Sequence[Part], field: str, terms: Sequence[str]) -> dict[str, int]:
+    """How many documents hold each term."""
+    return {term: sum(part.searcher.doc_freq(field, term) for part in parts) for term in terms}
 
 
-def _total(searcher: tantivy.Searcher) -> int:
-    """Every document that Tantivy's own figures count: also the replaced ones that no merge has taken out yet."""
-    return sum(searcher.doc_freq("kind", number) for number in range(len(events.KINDS)))
-
-
-def weighted(
-    opened: tuple[tantivy.Schema, tantivy.Searcher],
-    field: str,
+def _hits(
+    part: Part,
+    name: str,
+    what: Search,
     weights: Mapping[str, float],
-    factor: float,
-    total: int,
-) -> list[Query]:
-    """Term queries whose idf is ours: the boost takes Tantivy's own out again (it counts only real documents)."""
-    schema, searcher = opened
-    queries = []
-    for term, weight in weights.items():
-        frequency = searcher.doc_freq(field, term)
-        if frequency:
-            boost = factor * weight / bm25.idf(min(frequency, total), total)
-            queries.append(Query.boost_query(Query.term_query(schema, field, term, "freq"), boost))
-    return queries
+    wanted: Filter,
+    limit: int,
+    required: Sequence[Sequence[str]],
+) -> list[Hit]:
+    """The best hits of one project."""
+    must, queries = within(part.schema, wanted), _queries(part, what, weights)
+    kinds = of_kinds(part.schema, wanted) if name == EVENTS else []
+    if not queries or must is None or kinds is None:
+        return []
+    must += kinds + all_of(part.schema, ("text",) if name == EVENTS else ("said", "did"), required)
+    any_of = Query.boolean_query([(Occur.Should, query) for query in queries])
+    query = Query.boolean_query([*must, (Occur.Must, any_of)]) if must else any_of
+    found = part.searcher.search(query, limit, count=False).hits
+    places = [place for _, place in found]
+    # An exchange stands for its prompt: its last row may be another project's.
+    fields = _HIT_FIELDS if name == EVENTS else ("exchange", *_HIT_FIELDS[1:])
+    columns = (part.searcher.fast_field_values(field, places) for field in fields)
+    return list(map(Hit, *columns, (score for score, _ in found)))
+
+
+def _queries(part: Part, what: Search, weights: Mapping[str, float]) -> list[Query]:
+    if what == FUZZY:  # each word that is found scores its weight
+        return [
+            Query.boost_query(Query.fuzzy_term_query(part.schema, "text", term, distance=1), weight)
+            for term, weight in weights.items()
+        ]
+    if what == HOLDING:
+        return [_held(part.schema, term, weight) for term, weight in weights.items()]
+    if what == EXCHANGES:
+        return part.weighted("said", weights) + part.weighted("did", weights, DID_BOOST)
+    return part.weighted("names" if what == NAMES else "text", weights)
 
 
 def _held(schema: tantivy.Schema, term: str, weight: float) -> Query:
     """A term of an exchange, said or done: its weight, however often it stands there."""
     fields = [(Occur.Should, Query.term_query(schema, field, term, "basic")) for field in SCHEMAS[EXCHANGES]]
     return Query.const_score_query(Query.boolean_query(fields), weight)
+
+
+def version_of(path: str) -> tuple[int, int] | None:
+    """What changes with every commit of an index; None where there is none."""
+    try:
+        state = os.stat(os.path.join(path, META))
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns
 
 
 def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:

@@ -30,21 +30,13 @@ def of_kinds(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]
 
 
 def within(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] | None:
-    """Where and when a hit must be, without any weight in its score; None when nothing can be there."""
-    found: list[tuple[Occur, Query]] = []
-
-    def must(query: Query) -> None:
-        found.append((Occur.Must, Query.const_score_query(query, 0.0)))
-
-    if not wanted.scope.is_everything:
-        if wanted.scope.project_id is None:
-            return None
-        must(Query.term_query(schema, "project", wanted.scope.project_id, "basic"))
+    """When and in which sessions a hit must be, without any weight in its score; None when nothing can be there."""
     if wanted.is_never:
         return None
-    found += time_range(schema, wanted)
+    found = time_range(schema, wanted)
     if wanted.sessions is not None:
-        must(Query.term_set_query(schema, "session", list(wanted.sessions)))
+        one_of = Query.term_set_query(schema, "session", list(wanted.sessions))
+        found.append((Occur.Must, Query.const_score_query(one_of, 0.0)))
     found += [(Occur.MustNot, Query.term_query(schema, "session", session, "basic")) for session in wanted.without]
     return found
 

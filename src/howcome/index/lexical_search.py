@@ -6,6 +6,7 @@ import contextlib
 import os
 
 from howcome.errors import IndexDamagedError, StoreLockedError
+from howcome.index.index_files import read_stamp
 from howcome.index.lexical import LexicalIndex
 
 TYPE_CHECKING = False
@@ -32,12 +33,9 @@ class LexicalSearch(LexicalIndex):
         self._index_writer: LexicalWriter | None = None
 
     def lag(self) -> int:
-        """How many rows the index has not seen yet (the newest may hold nothing to index)."""
-        try:
-            indexed = self.last_row()
-        except IndexDamagedError:  # it is given up: whoever writes next makes it anew
-            indexed = 0
-        return max(0, self._log.last_position() - indexed)
+        """How many rows the index has not seen yet."""
+        stamp = read_stamp(self.folder, self.mark_of)  # as it is on disk now
+        return max(0, self._log.last_position() - (stamp[1] if stamp else 0))
 
     def catch_up(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
         """Adds the rows that the index does not hold yet, and makes them searchable.
@@ -54,8 +52,7 @@ class LexicalSearch(LexicalIndex):
         """
         try:
             return self._catch_up(texts or {}, deadline)
-        except IndexDamagedError:
-            self._drop_index()
+        except IndexDamagedError:  # it is given up: everything in it comes from the rows
             return self._catch_up(texts or {}, deadline)
 
     def _catch_up(self, texts: Mapping[int, str], deadline: float | None) -> int | None:
@@ -74,6 +71,8 @@ class LexicalSearch(LexicalIndex):
         try:
             yield
         except BaseException:
+            if self._index_writer is not None:
+                self._index_writer.drop()
             self._index_writer = None
             raise
 
@@ -94,7 +93,7 @@ class LexicalSearch(LexicalIndex):
         if writer is None:
             raise StoreLockedError("another process is writing the index; try again")
         with self._given_up_on_failure():
-            writer.clear()
+            writer.begin()
             added = writer.add_new_rows({})
             writer.commit()
         return added
@@ -111,11 +110,3 @@ class LexicalSearch(LexicalIndex):
         writer = LexicalWriter(self._log, self)
         self._index_writer = writer if writer.open() else None
         return self._index_writer
-
-    def _drop_index(self) -> None:
-        """Takes an index away that cannot be read: everything in it comes from the rows."""
-        from howcome.index.index_files import take_away
-
-        take_away(self.folder)  # vectors and memories beside it are whole, and the vectors took hours
-        self._index_writer = None
-        self._forget()

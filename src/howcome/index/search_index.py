@@ -37,12 +37,12 @@ class SearchIndex(Protocol):
         """The best hits of one of `domain.stored.SEARCHES`, with every required term: BM25 with the weights as idf."""
         ...
 
-    def name_frequencies(self, names: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many events there are, and how many mention each name."""
+    def name_frequencies(self, names: Sequence[str], scope: Scope) -> tuple[int, dict[str, int]]:
+        """How many events a scope has, and how many of them mention each name."""
         ...
 
-    def similar_terms(self, term: str, limit: int = 8) -> list[tuple[str, int]]:
-        """Known terms that begin like an unknown one, each with how often it occurs."""
+    def similar_terms(self, term: str, scope: Scope, limit: int = 8) -> list[tuple[str, int]]:
+        """Terms known in a scope that begin like an unknown one, each with how often it occurs."""
         ...
 
     def catch_up(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:

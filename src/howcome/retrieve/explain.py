@@ -32,7 +32,7 @@ def explain(store: Store, situation: Situation, found: Iterable[Found], weights:
     """Gives every answer its explanation."""
     words = _words_of_terms(store, situation.text)
     similar = {
-        term: [near for near, _ in store.index.similar_terms(term, MAX_SIMILAR)]
+        term: [near for near, _ in store.index.similar_terms(term, situation.wanted.scope, MAX_SIMILAR)]
         for term in situation.terms
         if term not in situation.weights.known and len(term) >= MIN_WIDENED_CHARS
     }

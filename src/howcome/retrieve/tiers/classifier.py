@@ -94,7 +94,7 @@ class ClassifierTier:
         """Turns that name the files, or speak of the subsystems."""
         turns = situation.wanted.narrowed(events.TURN_KINDS)
         names = {name.lower() for path in found.files for name in (path, os.path.basename(path))}
-        total, frequencies = self._store.index.name_frequencies(sorted(names))
+        total, frequencies = self._store.index.name_frequencies(sorted(names), situation.wanted.scope)
         telling = {name: bm25.weight(count, total, is_generic=False) for name, count in frequencies.items() if count}
         terms = [term for name in found.subsystems for term in self._store.index.analyze(name)]
         places = self._store.index.weigh(terms, situation.wanted.scope).windows

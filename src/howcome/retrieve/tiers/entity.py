@@ -55,7 +55,7 @@ class EntityTier:
         weights = self._weights(situation)
         if not weights:
             return []
-        total, frequencies = self._store.index.name_frequencies(list(weights))
+        total, frequencies = self._store.index.name_frequencies(list(weights), situation.wanted.scope)
         common = max(MIN_COMMON_ROWS, MAX_SHARE * total)
         telling = {
             name: weight * bm25.weight(frequencies[name], total, is_generic=False)

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from howcome.domain.stored import Filter, Hit, StoredEvent
+    from howcome.domain.stored import Filter, Hit, Scope, StoredEvent
     from howcome.log.code_graph import ImportGraph
     from howcome.retrieve.outside import Outside
     from howcome.retrieve.situation import Situation
@@ -61,7 +61,7 @@ class GraphTier:
         by_name: dict[str, list[str]] = {}
         for path in neighbours:
             by_name.setdefault(file_name(path), []).append(path)
-        weights = self._weights(neighbours, by_name)
+        weights = self._weights(situation.wanted.scope, neighbours, by_name)
         if not weights:
             return []
         kinds = (*events.TURN_KINDS, events.TOOL_CALL)
@@ -91,8 +91,8 @@ class GraphTier:
                 found[near.path] = min(1.0, found.get(near.path, 0.0) + weight)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MAX_NEIGHBOURS])
 
-    def _weights(self, neighbours: dict[str, float], by_name: dict[str, list[str]]) -> dict[str, float]:
-        total, frequencies = self._store.index.name_frequencies(list(by_name))
+    def _weights(self, scope: Scope, neighbours: dict[str, float], by_name: dict[str, list[str]]) -> dict[str, float]:
+        total, frequencies = self._store.index.name_frequencies(list(by_name), scope)
         common = max(MIN_COMMON_ROWS, MAX_SHARE * total)
         return {
             name: max(neighbours[path] for path in paths) * bm25.weight(frequencies[name], total, is_generic=False)
@@ -104,7 +104,7 @@ class GraphTier:
         """Turns as they are; a tool call as the prompt of its exchange, unless tools are asked for too."""
         rows = {hit.row for hit in hits} | {hit.exchange for hit in hits}
         stored = self._store.log.events(rows)
-        total = self._store.index.name_frequencies(())[0]
+        total = self._store.index.name_frequencies((), situation.wanted.scope)[0]
         full = bm25.SATURATION * bm25.weight(0, total, is_generic=False) * 2
         found: dict[int, Candidate] = {}
         for hit in hits:

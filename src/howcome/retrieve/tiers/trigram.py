@@ -50,7 +50,8 @@ class TrigramTier:
         sought = {term: weights.windows[term] for term in unknown}
         for hit in self._store.index.search("fuzzy", sought, turns, MAX_ROWS):
             scores[hit.row] = (hit, hit.score)
-        widened = [term for word in unknown for term, _ in self._store.index.similar_terms(word, MAX_WIDENED)]
+        similar = (self._store.index.similar_terms(word, wanted.scope, MAX_WIDENED) for word in unknown)
+        widened = [term for terms in similar for term, _ in terms]
         known = self._store.index.weigh(widened, wanted.scope).windows
         for hit in self._store.index.search("events", known, turns, MAX_ROWS):
             scores[hit.row] = (hit, max(scores[hit.row][1] if hit.row in scores else 0.0, hit.score))
