@@ -21,13 +21,15 @@ from howcome.index.lexical import SCHEMAS, LexicalIndex
 from howcome.log.event_log import EventLog
 from howcome.log.faults import require_memory
 
-ROWS_A_STEP = 1000
+ROWS_A_STEP = 10_000
+"""Projects are written one after the other within a step."""
+
 ROWS_A_SHORT_STEP = 1000
 """Under a deadline: five thousand rows may take half a second."""
 
 HEAP_BYTES = 15_000_000
-MAX_WRITERS = 4
-"""Projects that are written at a time: each has a dozen threads. What is opened for one more commits the first."""
+MAX_WRITERS = 2
+"""Projects that are written at a time: each has a dozen threads, and takes up to 45 MB. One more commits the first."""
 
 MAX_EXCHANGE_ROWS = 1000
 """Of a longer exchange the first and the last rows stand for it: it is written anew whenever it grows."""
