@@ -191,7 +191,6 @@ def write_stamp(folder: str, last: int, mark_of: MarkOf, done: int, generation: 
 
 def remove_others(folder: str, generation: str) -> None:
     """Removes other generations of an index, and indexes of older formats beside it. Only for who has its lock."""
-    import re
     import shutil
 
     parent, name = os.path.split(folder)
@@ -200,8 +199,8 @@ def remove_others(folder: str, generation: str) -> None:
         if _is_generation(other) and other != generation:
             shutil.rmtree(os.path.join(folder, other), ignore_errors=True)
     for other in os.listdir(parent):
-        found = re.fullmatch(rf"{stem}-(\d+)(-damaged-\d+)?", other)
-        if found and int(found[1]) < int(number):
+        kind, version = (*other.split("-"), "")[:2]
+        if kind == stem and version.isdecimal() and int(version) < int(number):
             shutil.rmtree(os.path.join(parent, other), ignore_errors=True)
 
 
