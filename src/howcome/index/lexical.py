@@ -9,7 +9,7 @@
 They are two indexes because BM25's average length is over all documents of an index, also those without the field.
 
 A project has a folder of its own: its documents' lengths and its words' weights are its own, and no other's row can
-come out of it. A question of everything asks each with its own weights; scores are shares of what each could reach.
+come out of it. A question of everything asks each with the weights of all, so that the scores are of one measure.
 
 Tantivy fixes k1 and b, so weights inside a field are term frequencies: a word is written as often as it counts.
 One line (`index_files.STAMP`) says for all how far they are, and whose rows they are of; without it they are as good as
@@ -35,7 +35,7 @@ from howcome.log.terms import analyzer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from howcome.domain.stored import Filter, Scope
     from howcome.index.index_files import MarkOf
@@ -208,22 +208,16 @@ class LexicalIndex:
     def _generic(self) -> frozenset[str]:
         return frozenset(self._analyzer.analyze(" ".join(sorted(GENERIC_WORDS))))
 
-    def _worth(self, frequencies: Mapping[str, int], total: int) -> dict[str, float]:
-        return {
-            term: bm25.weight(frequency, total, is_generic=term in self._generic)
-            for term, frequency in frequencies.items()
-        }
-
     @guarded
     def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
         """What each term is worth among a scope's windows and exchanges (None: all), and which were ever used there."""
         found = Weights()
         for name, values in ((EVENTS, found.windows), (EXCHANGES, found.exchanges)):
             parts = self._parts(name, scope)
-            frequencies = _frequencies(parts, SCHEMAS[name][0], terms)
             total = found.totals[name] = sum(part.total for part in parts)
-            values.update(self._worth(frequencies, total))
-            found.known |= {term for term, frequency in frequencies.items() if frequency}
+            for term, frequency in _frequencies(parts, SCHEMAS[name][0], terms).items():
+                values[term] = bm25.weight(frequency, total, is_generic=term in self._generic)
+                found.known |= {term} if frequency else set()
         return found
 
     @guarded
@@ -238,33 +232,8 @@ class LexicalIndex:
         """The best hits of one of `domain.stored.SEARCHES`, by BM25 with the weights as idf."""
         name = EXCHANGES if what in (EXCHANGES, HOLDING) else EVENTS
         parts = self._parts(name, wanted.scope) if weights else []
-        if len(parts) <= 1:
-            return [hit for part in parts for hit in _hits(part, name, what, weights, wanted, limit, required)]
-        found: list[Hit] = []
-        for part, own, share in self._shared(parts, name, what, weights):
-            hits = _hits(part, name, what, own, wanted, limit, required)
-            for hit in hits:
-                hit.score *= share
-            found += hits
-        return sorted(found, key=lambda hit: -hit.score)[:limit]
-
-    def _shared(
-        self, parts: Sequence[Part], name: str, what: Search, weights: Mapping[str, float]
-    ) -> Iterator[tuple[Part, Mapping[str, float], float]]:
-        """Indexes, each with its own weights, and what makes its scores shares of what all could reach.
-
-        With the weights of all, questions about short passages beside long sessions lose nDCG@10 (CoSQA's .02).
-        """
-        field, total = SCHEMAS[name][0], sum(part.total for part in parts)
-        of_all = self._worth(_frequencies(parts, field, weights), total)
-        for part in parts:
-            if what not in (EVENTS, EXCHANGES):  # names, and what counts only whether it is there
-                yield part, weights, 1.0
-                continue
-            of_part = self._worth(_frequencies([part], field, weights), part.total)
-            own = {term: weight * of_part[term] / of_all[term] for term, weight in weights.items()}
-            full = bm25.full_score(weights.values(), total)
-            yield part, own, full / bm25.full_score(own.values(), part.total)
+        found = [hit for part in parts for hit in _hits(part, name, what, weights, wanted, limit, required)]
+        return sorted(found, key=lambda hit: -hit.score)[:limit] if len(parts) > 1 else found
 
     @guarded
     def name_frequencies(self, names: Sequence[str], scope: Scope) -> tuple[int, dict[str, int]]:
@@ -291,7 +260,7 @@ class LexicalIndex:
         return list(known)[:1]
 
 
-def _frequencies(parts: Sequence[Part], field: str, terms: Iterable[str]) -> dict[str, int]:
+def _frequencies(parts: Sequence[Part], field: str, terms: Sequence[str]) -> dict[str, int]:
     """How many documents hold each term."""
     return {term: sum(part.searcher.doc_freq(field, term) for part in parts) for term in terms}
 
