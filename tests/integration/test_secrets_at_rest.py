@@ -49,6 +49,17 @@ def planted(folder: Path) -> list[Path]:
     return [write(folder / "claude.jsonl", *records), write(folder / "rollout-1.jsonl", *lines)]
 
 
+def test_personal_data_is_kept_out_from_the_first_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of the store that is made then: the rules need its key, which is in it."""
+    monkeypatch.setenv("HOWCOME_HOME", str(tmp_path / "store"))
+    monkeypatch.setenv("HOWCOME_REDACT_PERSONAL", "true")
+    path = write(
+        tmp_path / "a.jsonl", *Claude().conversation(1), Claude().user("write to mara.lund@harbour-lights.org")
+    )
+    assert run("import", path).returncode == 0
+    assert "mara.lund@harbour-lights.org" not in run("search", "--all-projects", "write to").stdout
+
+
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A store into which every secret came by every field of every door, and what was said meanwhile, by door."""

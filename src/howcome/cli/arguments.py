@@ -73,8 +73,10 @@ def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
     return Scope.project(app.projects.named(clean_argument(project), here, _ALL)[0])
 
 
-def sessions_of(app: App, project: str | None) -> Scope:
+def sessions_of(app: App, project: str | None, other: str = _EVERY) -> Scope:
     """Whose sessions a command works on: a named project's (its folder, its name), or everybody's.
+
+    Where there is none of that name, `other` says what else can be done.
 
     Raises:
         UsageError: no project has that name, or several have it.
@@ -82,7 +84,7 @@ def sessions_of(app: App, project: str | None) -> Scope:
     if project is None:
         return Scope.everything()
     here = clean_argument(current_folder(os.environ))
-    return Scope.project(app.projects.named(clean_argument(project), here, _EVERY)[0])
+    return Scope.project(app.projects.named(clean_argument(project), here, other)[0])
 
 
 def is_unknown(scope: Scope) -> bool:

@@ -26,7 +26,8 @@ _WRONG = (
     "Wrong, never again: `howcome forget --wrong ID`. Take it back: `howcome learnt --undo ID`, or --session, --since."
 )
 _NOTHING = (
-    "Nothing was learnt here lately: `howcome distil` looks for more, --all-projects lists that of every project."
+    "Nothing was learnt from sessions of this folder lately. --all-projects lists what every project taught, --project"
+    " NAME one; `howcome distil` looks for more."
 )
 
 

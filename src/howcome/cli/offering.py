@@ -13,6 +13,7 @@ from howcome.app import App, open_app
 from howcome.cli.asking import confirm
 from howcome.doctor.facts import vector_facts
 from howcome.domain.stored import Scope
+from howcome.domain.text import title_of
 from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted
 from howcome.present.screen import say
@@ -51,7 +52,7 @@ def question_that_finds() -> str:
         with open_app(read_settings(os.environ), create=False) as app:
             everywhere = Scope.everything()
             for one in app.events.recent_sessions(everywhere, TRIED_SESSIONS):
-                words = _LINE.sub(" ", one.prompt).split()[:TRIED_WORDS]
+                words = _LINE.sub(" ", title_of(one.prompt)).split()[:TRIED_WORDS]
                 if len(words) >= MIN_TRIED_WORDS and _is_answered(app, " ".join(words), everywhere):
                     return " ".join(words)
     except HowcomeError:  # nothing is stored, or it cannot be asked now
@@ -155,7 +156,7 @@ def _lines(estimate: Estimate, settings: Settings) -> list[str]:
     once = f"some {estimate.tokens_in:,} tokens to read and {estimate.tokens_out:,} to write"
     return [
         "",
-        "A language model notes more of what sessions taught. It is sent what was said in them, without secrets.",
+        "A language model notes more of what sessions taught. It is sent what was said in them, without found secrets.",
         f"  {sessions}, {calls}: {once}, once; then {each:,} a session",
         *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", FREE)]),
         "  howcome config set llm, llm_model, llm_key_env, llm_daily_calls, llm_daily_tokens and distiller choose one.",

@@ -20,6 +20,7 @@ from howcome.cli.declared import argument, command, option
 from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
 from howcome.domain.stored import ID_PREFIX, StoredEvent
+from howcome.domain.text import title_of
 from howcome.errors import StoreMissingError
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
@@ -168,10 +169,12 @@ def _list_sessions(project: str | None, limit: int, since_ms: int, *, all_projec
     found, nothing = [], EMPTY
     with contextlib.suppress(StoreMissingError), open_to_read() as app:
         scope = scope_of(app, project, all_projects=all_projects)
-        found = app.events.recent_sessions(scope, limit, since_ms=since_ms)
+        found = app.events.recent_sessions(scope, limit + 1, since_ms=since_ms)
         nothing = (
             EMPTY if app.events.is_empty() else "No such sessions of this project; --all-projects lists every one."
         )
+    more = [f"There are more: --limit {5 * limit}"] if len(found) > limit else []
+    found = found[:limit]
     if as_json:
         echo(json_line({"sessions": [session_view(one) for one in found]}))
         return
@@ -185,8 +188,8 @@ def _list_sessions(project: str | None, limit: int, since_ms: int, *, all_projec
             where,
             one.name[:SHORT_SESSION],
         )
-        rows.append(Row(squeeze(one.prompt, 220), about))
-    show_rows(rows, notes=[] if found else [nothing])
+        rows.append(Row(squeeze(title_of(one.prompt), 220), about))
+    show_rows(rows, notes=more if found else [nothing])
 
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:

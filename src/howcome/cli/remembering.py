@@ -194,7 +194,8 @@ def update(
             not_in=[root_of(app, folder) for folder in not_in],
         )
     supersedes = memory.supersedes == old.row
-    line = f"{memory.id} supersedes {old.id}" if supersedes else f"{memory.id} is {memory.status}"
+    undo = f"\nTo undo it: howcome forget {memory.id} && howcome restore {old.id}"
+    line = f"{memory.id} supersedes {old.id}{undo}" if supersedes else f"{memory.id} is {memory.status}"
     if memory.roots != old.roots:
         line = f"{line if supersedes else memory.id} holds in {', '.join(memory.roots)}"
     if not supersedes and memory.row != old.row:

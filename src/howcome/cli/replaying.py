@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import UNKNOWN, clean_argument, is_unknown, open_to_read, scope_of
+from howcome.cli.arguments import UNKNOWN, clean_argument, is_unknown, open_to_read, scope_of, sessions_of
 from howcome.domain.events import squeeze
 from howcome.domain.stored import SessionSummary
 from howcome.errors import UsageError
@@ -67,7 +67,11 @@ def _sessions(app: App, project: str | None, session: str | None, since_ms: int 
         row, _, root = app.events.session_named(clean_argument(session))
         every = app.events.recent_sessions(app.projects.scope_of(root), _EVERY)
         return [one for one in every if one.row == row]
-    scope = scope_of(app, project, all_projects=False)
+    scope = (
+        scope_of(app, None, all_projects=False)
+        if project is None
+        else sessions_of(app, project, "or the name of one that `howcome projects` lists")
+    )
     if is_unknown(scope):
         raise UsageError(UNKNOWN)
     return app.events.recent_sessions(scope, _SESSIONS if since_ms is None else _EVERY, since_ms=since_ms or 0)[::-1]

@@ -48,6 +48,9 @@ _DESCRIPTOR = re.compile(r"(?<=\s)[12](?=>)")
 _ASSIGNED = re.compile(r"\w+=")
 _NAME = re.compile(r"@?\w[\w@-]*")
 _PLAIN = re.compile(r"[\w:-]+")
+NOT_RUN = "<tool_use_error>"
+"""How the result of a call begins that the client did not run, or ended when another call failed (Claude Code)."""
+
 _LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
 _SHOUTS = re.compile(
     r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"

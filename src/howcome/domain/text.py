@@ -39,6 +39,7 @@ PASSAGE_SPAN_CHARS = 64 << 10
 """Of a longer text only the beginning and the end are looked through for a passage: no index knows more of it, and a
 pasted log of 4.8 MB would cost a prompt 400 ms."""
 
+TITLE_CHARS = 200
 MAX_TOKEN_CHARS = 200
 MIN_NAME_CHARS = 3
 MAX_NAME_CHARS = 64
@@ -263,3 +264,12 @@ def is_one_edit(one: str, other: str) -> bool:
     rest, others = one[start:], other[start:]
     is_swap = len(rest) >= 2 and rest[:2] == others[:2][::-1] and rest[2:] == others[2:]
     return is_swap or rest[1:] == others or rest == others[1:] or rest[1:] == others[1:]
+
+
+def title_of(text: str) -> str:
+    """The first heading of a text that opens with one, after a few words at most: of a plan that is to be carried out.
+
+    Else the text.
+    """
+    heads = (line.lstrip("#").strip() for line in text[:TITLE_CHARS].splitlines()[:-1] if line.startswith("#"))
+    return next((head for head in heads if head), text)

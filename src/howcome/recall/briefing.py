@@ -16,7 +16,7 @@ from howcome.domain.candidates import failed_and_worked, users_words
 from howcome.domain.events import EDITORS, PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
-from howcome.domain.text import tokens
+from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
 from howcome.recall.bites import by_weight, of_memory
 from howcome.recall.checks import checks_of
@@ -42,7 +42,7 @@ DAY_MS = 24 * 3_600_000
 MAX_LINE_CHARS, MAX_RULE_WORDS = 160, 30
 """Some 40 tokens a line."""
 
-MAX_ASKED_CHARS, TITLE_CHARS = 40, 200
+MAX_ASKED_CHARS = 40
 SESSIONS, ENDED, OF_A_TASK = 40, 2, 3
 """Of the latest sessions so many are looked at, and how so many ended on this branch is said, where it had no more than
 OF_A_TASK of them: seven in ten sessions on such a branch go on with it, one in three on one that had nine or more
@@ -281,7 +281,7 @@ def _ending(
     """What was asked first in a session, which files were changed there, and the sentence of what was said last that
     tells most; none where neither does.
     """  # noqa: D205 - one sentence
-    words_asked = cut(_title(asked.text or ""), MAX_ASKED_CHARS).replace("”", '"') if asked is not None else ""
+    words_asked = cut(title_of(asked.text or ""), MAX_ASKED_CHARS).replace("”", '"') if asked is not None else ""
     files = ", ".join("/".join(file.split("/")[-PLACE_PARTS:]) for file in islice(changed, PLACES))
     ended = next((text for _, text in by_weight([last], {})), "")
     if not ended and not files:
@@ -289,15 +289,6 @@ def _ending(
     did = "; ".join(filter(None, (files and f"changed {files}", ended and f"{verb}: {ended}")))
     text = cut(f"{day} “{words_asked}” {did}", MAX_LINE_CHARS)
     return [(f"[{last.id}] {text}", Reminder(last, 1.0, [(last.origin, ended or files)], [last.row]))]
-
-
-def _title(text: str) -> str:
-    """The first heading of a text that opens with one, after a few words at most: of a plan that is to be carried out.
-
-    Else the text.
-    """
-    heads = (line.lstrip("#").strip() for line in text[:TITLE_CHARS].splitlines()[:-1] if line.startswith("#"))
-    return next((head for head in heads if head), text)
 
 
 def _newest(kept: Iterable[Memory]) -> list[Memory]:

@@ -55,6 +55,10 @@ def entropy(value: str) -> float:
     return math.log2(size) - sum([n * math.log2(n) for n in map(value.count, set(value)) if n > 1]) / size
 
 
+_SYMBOL = re.compile(r"[!@#$%^&*?+=~]")
+_DESCRIBING = re.compile(r"-[a-z]{3,}$")
+
+
 def is_filled_in(value: str) -> bool:
     """Tell whether a value is more than a placeholder, a reference to a variable or a path."""
     if _ASSIGNMENT.match(value):
@@ -84,6 +88,12 @@ def is_hard_password(value: str) -> bool:
     if len(value) < 6 or not _has_both(value) or _BRACKETS.search(value) or "." in value[1:-1] or "->" in value:
         return False
     return _WORD_WITH_NUMBER.fullmatch(value) is None and is_password(value)
+
+
+def is_told_password(value: str) -> bool:
+    """Tell whether a bare word behind "the password is" is one: hard, and no kind of coding ("sha256-hashed")."""
+    is_varied = value.lower() != value != value.upper() or _SYMBOL.search(value) is not None
+    return is_varied and _DESCRIBING.search(value) is None and is_hard_password(value)
 
 
 def _has_both(value: str) -> bool:
@@ -180,6 +190,7 @@ _rules, _parts = read_rules(
     "contexts.txt",
     *(is_filled_in, is_password, is_hard_password, is_random, is_credential_pair, is_url_password),
     *(is_connection_password, is_storage_key, is_credential, is_session_id, is_option_password, is_login_password),
+    is_told_password,
 )
 CONTEXT_RULES = tuple(_rules)
 _PASSWORD_NAME = re.compile(rf"{_parts['PASS']}s?[_-]?[0-9]{{0,3}}$", re.IGNORECASE | re.ASCII)

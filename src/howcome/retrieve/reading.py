@@ -48,6 +48,8 @@ def one_by_id(store: Store, prefix: str) -> StoredEvent | Memory:
     """
     prefix = clean_text(prefix).strip()
     found: list[StoredEvent | Memory] = [*store.log.find(prefix), *store.memories.find(prefix)]
+    if not found and (session := next(iter(store.sessions.find(prefix)), None) if prefix else None):
+        raise NotFoundError(f"{_short(prefix)} is a session: `howcome timeline {session[1]}` shows it")
     if not found:
         raise NotFoundError(
             f"no event or memory {_short(prefix)}; `howcome search` prints ids ({ID_PREFIX}…, {memories.ID_PREFIX}…)"

@@ -101,13 +101,13 @@ class SqliteStore:
         self.path = database_path(folder)
         with driver_errors(self.folder):
             self.connection, is_read_only, self._share = connect(folder, self.path, busy_ms, create=create)
-            self.connection.gate = None if gate is None else gate.text
             self.database = Database(self.connection, folder, gate, is_read_only=is_read_only)
             version = user_version(self.connection)
             if version != SCHEMA_VERSION:
                 if is_read_only and version < SCHEMA_VERSION:
                     raise StoreError(f"{self.path} is an older howcome's: make it writable once, to be migrated")
-                self._migrate(busy_ms)
+                self._migrate(busy_ms)  # binds nobody's texts, and a gate may need the key that it makes
+        self.connection.gate = None if gate is None else gate.text
         self._files = files_of(self.path)
         self._compose(self.database)
 

@@ -38,7 +38,7 @@ def _of(seen: Seen, action: Action) -> list[Draft]:
             continue
         why = f": {chosen['description']}" if chosen is not None else ""
         over = f" Not: {'; '.join(others[:3])}." if others else ""
-        chose = f"the user chose {quoted(one_line(answer, 90))}{one_line(why, 90)}.{over}"
+        chose = f"the user chose {quoted(one_line(answer, 90))}{one_line(why, 90).rstrip('.')}.{over}"
         text = f"Asked {quoted(one_line(question, 110))}, {chose}"
         sources = [action.call]
         witnesses = [action.result] if action.result else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.domain.commands import HOOKED, LOOKING, complaint
+from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint
 from howcome.learn.draft import Draft
 from howcome.learn.shell import commands
 from howcome.learn.sources.seen import one_line
@@ -26,7 +26,7 @@ def find(seen: Seen) -> list[Draft]:
     found = []
     actions = seen.scene.actions
     for place, failed in enumerate(actions):
-        if not failed.is_shell or not failed.has_failed or failed.result is None:
+        if not failed.is_shell or not failed.has_failed or failed.result is None or failed.output.startswith(NOT_RUN):
             continue
         ran = [command for command in commands(failed.command) if command.program not in LOOKING]
         line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in HOOKED)
