@@ -79,6 +79,10 @@ _PREFIX = (
     " where that is known)."
 )
 
+REMOVED = frozenset({"rerank", "rerank_weight", "rerank_deadline_ms", "rerank_folder"})
+REMOVED_SOURCES = frozenset({"checks"})
+"""What a file of an earlier version may still name: it stops nothing."""
+
 FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
@@ -254,6 +258,9 @@ def _decoded(data: bytes, path: str) -> dict[str, object]:
         configured = tomllib.loads(data.decode())
     except ValueError as error:  # TOML's own errors and bytes that are no UTF-8
         raise SettingsError(f"{path}: {error}") from error
+    configured = {name: value for name, value in configured.items() if name not in REMOVED}
+    if isinstance(off := configured.get("sources_off"), list):
+        configured["sources_off"] = [name for name in off if name not in REMOVED_SOURCES]
     unknown = set(configured) - {field.name for field in FIELDS}
     if unknown:
         raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")

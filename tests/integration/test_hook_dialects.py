@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from tests.builders import Claude, Codex, write
 from tests.checks import assert_accounted, timeline
+from tests.histories import Gemini, gemini_project
 from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, hook, python
 from tests.warm import server, socket_of
 
-from howcome.clients.registry import DEFAULT, clients
+from howcome.clients.registry import DEFAULT, clients, hook_of
+from howcome.present.warm_client import is_worth_asking
 from howcome.store.sqlite import SqliteStore
 
 DIALECTS = {client.name: client.hooks for client in clients() if client.hooks}
@@ -124,6 +126,22 @@ def test_gemini_is_briefed_with_its_first_prompt() -> None:
 
 
 @pytest.mark.usefixtures("past")
+def test_a_session_that_goes_on_is_not_briefed(home: Path) -> None:
+    """What it did itself is no other session's: it was resumed, or its first prompts were asked nothing."""
+    chat = Gemini("g1")
+    path = gemini_project(home) / "session-2026-03-02T09-00-9e1f0000.jsonl"
+    write(path, chat.head(), *chat.exchange("the crane"))
+    assert gemini("AfterAgent", path) == {}
+    assert "Last in this project:" not in str(gemini("BeforeAgent", prompt=PROMPT))
+
+
+@pytest.mark.parametrize(("agent", "event"), [("gemini", "BeforeAgent"), ("codex", "UserPromptSubmit")])
+def test_every_agents_prompts_are_worth_asking_the_warm_process(agent: str, event: str) -> None:
+    """Whatever else is said with them."""
+    assert is_worth_asking(hook_of(agent, event))
+
+
+@pytest.mark.usefixtures("past")
 def test_a_subagents_task_is_told_nothing() -> None:
     """Codex asks for it under its parent's session, whose window it is not."""
     assert codex("UserPromptSubmit", prompt=PROMPT, agent_id="thread-2", agent_type="default") is None
@@ -167,6 +185,19 @@ def test_a_projects_hooks_of_claude_codes_are_none_of_copilots(monkeypatch: pyte
     assert copilot("UserPromptSubmit", DEFAULT, prompt=PROMPT, transcript_path=None) is not None
     monkeypatch.setenv("COPILOT_CLI", "1")
     assert copilot("UserPromptSubmit", DEFAULT, prompt=PROMPT, transcript_path=None) is None
+
+
+@pytest.mark.usefixtures("past")
+def test_it_is_the_hooks_environment_that_tells_who_runs_it(
+    store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the warm process's, which another agent may have started."""
+    monkeypatch.setenv("COPILOT_CLI", "1")
+    with server():
+        socket_of(store_folder)
+        assert copilot("UserPromptSubmit", DEFAULT, prompt=PROMPT, transcript_path=None) is None
+        monkeypatch.delenv("COPILOT_CLI")
+        assert copilot("UserPromptSubmit", DEFAULT, prompt=PROMPT, transcript_path=None) is not None
 
 
 def test_cursor_is_observed_from_prompt_to_stop(store_folder: Path) -> None:

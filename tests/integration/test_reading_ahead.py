@@ -18,9 +18,10 @@ from tests.checks import account, assert_accounted, assert_indexed, assert_whole
 from tests.processes import COMMAND, ask
 
 from howcome.app import open_app
-from howcome.clients.discover import entries
+from howcome.clients.discover import Found, entries
 from howcome.domain.sources import SET_ASIDE
 from howcome.errors import TranscriptError
+from howcome.ingest import ahead
 from howcome.ingest.ahead import ReadAhead
 from howcome.ingest.trials import COSTLY_BYTES
 from howcome.settings import read_settings
@@ -239,3 +240,17 @@ def test_who_ends_the_import_leaves_no_reader(number: int, tmp_path: Path, store
     assert_accounted(store)
     store.close()
     other.close()
+
+
+def test_a_reader_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be at a call that no signal ends; nobody waits for it much longer than its time to end."""
+    monkeypatch.setattr(ahead, "END_WAIT_S", 0.5)
+    [path] = transcripts(tmp_path / "transcripts", 1)[:1]
+    deaf = (
+        "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+    )
+    found = [Found(str(path), "claude-code", path.stat().st_size, path.stat().st_mtime_ns)]
+    began = time.monotonic()
+    with ahead.ReadAhead(found, [sys.executable, "-c", deaf], 1, starts_over=False):
+        time.sleep(1)
+    assert time.monotonic() - began < 10

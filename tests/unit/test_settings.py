@@ -174,3 +174,9 @@ def test_every_setting_says_what_it_is_for() -> None:
         assert field.help.endswith(".")
         if field in NUMBERS:
             assert field.low <= field.default <= field.high
+
+
+def test_what_an_earlier_version_knew_stops_nothing(tmp_path: Path) -> None:
+    """A setting and a source that are gone: every hook would be silent for such a line."""
+    (tmp_path / "config.toml").write_text('rerank = "llm"\nsources_off = ["checks", "plans"]\n')
+    assert read_settings({"HOWCOME_HOME": str(tmp_path)}).sources_off == ("plans",)

@@ -248,6 +248,10 @@ class Client:
         """The events that `init` installs."""
         return {event: hook for event, hook in self.hooks.items() if hook.is_wired}
 
+    def is_called(self, environment: Mapping[str, str]) -> bool:
+        """Whether it is the agent itself that runs a hook, by the hook's environment: others run its hooks, too."""
+        return True
+
     def heard(self, event: str, payload: Payload) -> Payload | None:
         """A payload by the common names of its fields; None for one that is not this agent's, or of another event.
 

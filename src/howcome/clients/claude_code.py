@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from howcome.clients.hook import Called, Payload
+    from howcome.clients.hook import Called
     from howcome.clients.records import Record
     from howcome.clients.wiring import Entry, Install, Wired
 
@@ -262,9 +262,9 @@ def require_form(form: str, version: tuple[int, ...] | None) -> None:
 
 
 class _ClaudeCode(Client):
-    def heard(self, event: str, payload: Payload) -> Payload | None:
+    def is_called(self, environment: Mapping[str, str]) -> bool:
         """Copilot runs the hooks in a trusted project's settings of Claude Code's, too: it has its own."""
-        return None if os.environ.get("COPILOT_CLI") else super().heard(event, payload)
+        return not environment.get("COPILOT_CLI")
 
 
 CLIENT = _ClaudeCode("claude-code", "Claude Code", history=_History(), hooks=HOOKS, wiring=_Wiring())

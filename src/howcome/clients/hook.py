@@ -24,6 +24,9 @@ RECALL, FIRST_RECALL, CAPTURE, CATCH_UP, MEET, CAPTURE_OR_CATCH_UP, OBSERVE, TAK
 ABOUT_TO, FAILED, END_TURN, BEGIN_AGENT, NOTHING = ("about_to", "failed", "end_turn", "begin_agent", "nothing")
 """Who answers an event, by their names in `hooks/handlers`."""
 
+PROMPTS = (RECALL, FIRST_RECALL)
+"""Those that answer a prompt: a person waits."""
+
 PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
 """The settings that bound an answer."""
 

@@ -179,17 +179,24 @@ def first_recall(asked: Asked) -> Reply:
     if settings.inject == OFF or settings.briefing_tokens <= 0 or asked.text("agent_id"):
         return reply
     app = reply.app or _open(asked)
-    if app is None or app.search.verdicts(session=session):
+    context, told = _first_briefing(app, asked) if app is not None else ("", [])
+    if app is None or not context:
+        if app is not None and app is not reply.app:
+            app.close()
         return reply
-    from howcome.hooks.context import render_briefing
-
-    cwd = asked.text("cwd")
-    context, told = render_briefing(app.search.briefing(cwd).lines(branch_of(cwd), settings.briefing_tokens))
-    if not context:
-        return reply
-    verdict = reply.verdict or app.search.begun(cwd)
+    verdict = reply.verdict or app.search.begun(asked.text("cwd"))
     both = "\n".join(part for part in (context, reply.context) if part)
     return Reply(both, app, session, [*told, *reply.said], PROMPT if reply.said else BRIEFING, verdict)
+
+
+def _first_briefing(app: App, asked: Asked) -> tuple[str, list[Reminder]]:
+    """The briefing of a session that was told nothing yet; nothing for one that goes on."""
+    session, cwd = asked.text("session_id"), asked.text("cwd")
+    if app.search.verdicts(session=session) or app.events.is_session(session):
+        return "", []
+    from howcome.hooks.context import render_briefing
+
+    return render_briefing(app.search.briefing(cwd).lines(branch_of(cwd), asked.settings.briefing_tokens))
 
 
 def about_to(asked: Asked) -> Reply:

@@ -47,13 +47,14 @@ def _parsed(arguments: list[str]) -> tuple[str, str]:
 
 
 def _serve(event: str, agent: str) -> None:
-    from howcome.clients.registry import DEFAULT, hook_of
+    from howcome.clients.registry import DEFAULT, client_of
 
     agent = agent or DEFAULT
-    hook = hook_of(agent, event)
+    client = client_of(agent)
+    hook = client.hooks.get(event) if client is not None and client.is_called(os.environ) else None
     if hook is None:
         return
-    from howcome.clients.hook import RECALL
+    from howcome.clients.hook import PROMPTS
     from howcome.settings import ACTIVE, read_settings
 
     gc.disable()
@@ -63,7 +64,7 @@ def _serve(event: str, agent: str) -> None:
         _write(hook.shape(event, "").encode())  # some agents want a JSON value from every hook
         return
     deadline = time.monotonic() + getattr(settings, hook.deadline_setting) / 1000
-    is_prompt = hook.handler == RECALL
+    is_prompt = hook.handler in PROMPTS
     _thread.start_new_thread(_end_at, (deadline, settings.home, event, is_prompt))
     _write(_answer(event, agent, hook, settings, deadline))
     if is_prompt:

@@ -153,16 +153,19 @@ class _Reader(threading.Thread):
 
     def end(self) -> None:
         """Ends the process, whatever it is at; waits for both."""
+        until = time.monotonic() + END_WAIT_S
+        if self._process is not None:
+            self._process.terminate()
         while self.is_alive():
-            if self._process is not None:
-                self._process.terminate()
+            if self._process is not None and time.monotonic() > until:
+                self._process.kill()
             try:
-                self._arrived.get(timeout=0.05)
+                self._arrived.get(timeout=WAIT_S)
             except queue.Empty:
                 continue
         if self._process is not None:
             try:
-                self._process.wait(END_WAIT_S)
+                self._process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -15,7 +15,7 @@ from howcome.clients.files import Line, LineReader
 from howcome.clients.registry import history_of
 from howcome.clients.sources import Status, is_plain
 from howcome.domain.sources import Batch, SourceState
-from howcome.errors import CursorMovedError, TranscriptError
+from howcome.errors import CursorMovedError, StoreError, TranscriptError
 from howcome.ingest.exclusion import Places
 from howcome.ingest.file_pass import FilePass, FileReport, settling
 from howcome.ingest.identity import Identities
@@ -188,9 +188,10 @@ class Ingester(RecordWriter):
             again = (lambda: self.ingest_file(path, client, report=report)) if may_wait else None
             try:
                 self.write(batch, settling(batch, report, on_progress), again)
-            except CursorMovedError:
-                for _ in batches:  # all that follows comes too late as well
-                    pass
+            except (CursorMovedError, StoreError, TranscriptError, OSError):  # the rest is not of the next file
+                with contextlib.suppress(StoreError, TranscriptError):
+                    for _ in batches:
+                        pass
                 raise
             source_id = batch.after.id
         report.is_complete = True

@@ -14,7 +14,7 @@ import sys
 import time
 
 from howcome import __version__
-from howcome.clients.hook import RECALL
+from howcome.clients.hook import PROMPTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _PREFIX = "HOWCOME_"
 
 def is_worth_asking(hook: Hook | None) -> bool:
     """Whether a person waits for the answer to an event."""
-    return hook is not None and hook.handler == RECALL
+    return hook is not None and hook.handler in PROMPTS
 
 
 def ask(home: str, event: str, agent: str, payload: bytes, limit_s: float) -> bytes | None:
