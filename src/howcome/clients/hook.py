@@ -82,6 +82,12 @@ def text_of(payload: Payload, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def is_command(prompt: str) -> bool:
+    """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
+    first = prompt.split(None, 1)[0]
+    return first.startswith("/") and not set(first[1:]) & set("/.~")
+
+
 def as_json(answer: Mapping[str, object]) -> str:
     """An answer as agents read it."""
     import json

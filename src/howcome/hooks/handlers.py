@@ -9,7 +9,7 @@ import os
 import time
 
 from howcome.clients import hook
-from howcome.clients.hook import text_of
+from howcome.clients.hook import is_command, text_of
 from howcome.clients.projects import branch_of, own_settings, project_root
 from howcome.clients.registry import DEFAULT, client_of
 from howcome.domain.text import tokens
@@ -149,7 +149,7 @@ def recall(asked: Asked) -> Reply:
     prompt = asked.text("prompt").strip()
     if asked.text("agent_id"):  # a subagent's task, under its parent's session: nobody typed it
         return Reply()
-    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or _is_command(prompt):
+    if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or is_command(prompt):
         return Reply()
     from howcome.app import open_for_recall
     from howcome.clients.registry import is_clients
@@ -251,12 +251,6 @@ def _given(asked: Asked, name: str) -> str:
     """What a tool was called with: in the object that a command is handed, or, through the server, beside the rest."""
     values = asked.payload.get("tool_input")
     return text_of(values if isinstance(values, dict) else asked.payload, name)
-
-
-def _is_command(prompt: str) -> bool:
-    """Whether a prompt is a slash command (`/review`, `/plugin:name arguments`) and not a path."""
-    first = prompt.split(None, 1)[0]
-    return first.startswith("/") and not set(first[1:]) & set("/.~")
 
 
 def capture(asked: Asked) -> Reply:
