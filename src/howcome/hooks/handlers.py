@@ -179,11 +179,11 @@ def first_recall(asked: Asked) -> Reply:
     if settings.inject == OFF or settings.briefing_tokens <= 0 or asked.text("agent_id"):
         return reply
     app = reply.app or _open(asked)
-    context, told = _first_briefing(app, asked) if app is not None else ("", [])
-    if app is None or not context:
-        if app is not None and app is not reply.app:
-            app.close()
+    if app is None:
         return reply
+    context, told = _first_briefing(app, asked)
+    if not context:
+        return reply if app is reply.app else Reply("", app)
     verdict = reply.verdict or app.search.begun(asked.text("cwd"))
     both = "\n".join(part for part in (context, reply.context) if part)
     return Reply(both, app, session, [*told, *reply.said], PROMPT if reply.said else BRIEFING, verdict)
