@@ -191,11 +191,11 @@ def first_recall(asked: Asked) -> Reply:
 
 def _first_briefing(app: App, asked: Asked) -> tuple[str, list[Reminder]]:
     """The briefing of a session that was told nothing yet; nothing for one that goes on."""
+    from howcome.hooks.context import render_briefing
+
     session, cwd = asked.text("session_id"), asked.text("cwd")
     if app.search.verdicts(session=session) or app.events.is_session(session):
         return "", []
-    from howcome.hooks.context import render_briefing
-
     return render_briefing(app.search.briefing(cwd).lines(branch_of(cwd), asked.settings.briefing_tokens))
 
 
@@ -354,10 +354,9 @@ def _manifest(asked: Asked, *, is_new: bool) -> Reply:
     app = _open(asked)
     if app is None:
         return Reply()
-    session = asked.text("session_id")
+    session, limit_tokens = asked.text("session_id"), MANIFEST_TOKENS if is_new else SUMMARISER_TOKENS
     if is_new:
         app.search.forget_said(session)
-    limit_tokens = MANIFEST_TOKENS if is_new else SUMMARISER_TOKENS
     context = render_manifest(app.learn.manifest(session, limit_tokens))
     return Reply(context, app, session, (), MANIFEST, app.search.begun(asked.text("cwd")))
 
@@ -393,9 +392,9 @@ def take_spool(asked: Asked) -> Reply:
 
 
 HANDLERS: dict[str, Handler] = {
-    hook.RECALL: recall, hook.FIRST_RECALL: first_recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
-    hook.MEET: catch_up, hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe,
-    hook.TAKE_SPOOL: take_spool, hook.FLUSH: flush, hook.ABOUT_TO: about_to, hook.FAILED: failed,
-    hook.END_TURN: end_turn, hook.NOTHING: lambda _asked: Reply(), hook.BEGIN_AGENT: begin_agent,
+    hook.RECALL: recall, hook.FIRST_RECALL: first_recall, hook.CAPTURE: capture, hook.CATCH_UP: begin, hook.FLUSH: flush,
+    hook.MEET: catch_up, hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.FAILED: failed,
+    hook.TAKE_SPOOL: take_spool, hook.ABOUT_TO: about_to, hook.END_TURN: end_turn, hook.BEGIN_AGENT: begin_agent,
+    hook.NOTHING: lambda _asked: Reply(),
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""
