@@ -135,6 +135,21 @@ def tool_use(tool: str, call_id: str, **values: Any) -> Record:
     return {"type": "tool_use", "id": call_id, "name": tool, "input": values}
 
 
+class Shell(Claude):
+    """A session that runs commands and changes files."""
+
+    def ran(self, command: str, failure: str = "") -> list[Record]:
+        """A command with its result."""
+        ident = f"toolu_{self.number}_{self.session}"
+        call = self.call("Bash", ident, command=command)
+        return [call, self.result(ident, failure, is_error=True) if failure else self.result(ident, "done")]
+
+    def edited(self, file: str) -> list[Record]:
+        """A file that was changed."""
+        ident = f"toolu_{self.number}_{self.session}"
+        return [self.call("Edit", ident, file_path=file, old_string="a", new_string="b"), self.result(ident, "done")]
+
+
 class Codex:
     """Lines of one Codex rollout, timed in the order in which they are made."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import Claude, Record, write
+from tests.builders import Record, Shell, write
 from tests.processes import answer_of, hook, payload, run
 
 from howcome.app import open_app
@@ -21,21 +21,6 @@ def begun(folder: Path, session: str = "new", event: str = "SessionStart", **fie
     given = {"source": "startup", "agent_id": "a1", "agent_type": "Explore", "cwd": CWD, **fields}
     said = answer_of(event, hook(event, payload(event, folder / "new.jsonl", session, **given)))
     return str(said["additionalContext"]) if said else ""
-
-
-class Shell(Claude):
-    """A session that runs commands and changes files."""
-
-    def ran(self, command: str, failure: str = "") -> list[Record]:
-        """A command with its result."""
-        ident = f"toolu_{self.number}_{self.session}"
-        call = self.call("Bash", ident, command=command)
-        return [call, self.result(ident, failure, is_error=True) if failure else self.result(ident, "done")]
-
-    def edited(self, file: str) -> list[Record]:
-        """A file that was changed."""
-        ident = f"toolu_{self.number}_{self.session}"
-        return [self.call("Edit", ident, file_path=file, old_string="a", new_string="b"), self.result(ident, "done")]
 
 
 def imported(folder: Path, *sessions: list[Record]) -> None:

@@ -7,28 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import Claude, Record, write
+from tests.builders import Record, Shell, write
 from tests.processes import answer_of, ask, hook, payload, run
 
 from howcome.store.sqlite import SqliteStore
 
 PROJECT = "/home/mara/harbour"
 UNKNOWN = "Exit code 1\nunknown flag: --stat\n\nUsage: tide diff NUMBER [flags]"
-
-
-class Shell(Claude):
-    """A session that runs commands."""
-
-    def ran(self, command: str, failure: str = "") -> list[Record]:
-        """A command with its result."""
-        ident = f"toolu_{self.number}_{self.session}"
-        call = self.call("Bash", ident, command=command)
-        return [call, self.result(ident, failure, is_error=True) if failure else self.result(ident, "done")]
-
-    def edited(self, file: str) -> list[Record]:
-        """A file that was changed."""
-        ident = f"toolu_{self.number}_{self.session}"
-        return [self.call("Edit", ident, file_path=file, old_string="a", new_string="b"), self.result(ident, "done")]
 
 
 def kept(folder: Path, *sessions: list[Record], name: str = "past") -> None:
