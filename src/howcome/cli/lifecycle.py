@@ -14,7 +14,7 @@ from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
 from howcome.cli.importing import announce_histories, histories_here, print_import_report, read_found
-from howcome.cli.offering import completion, embedding_left, offer_model, question_that_finds
+from howcome.cli.offering import completion, offer_model, question_that_finds
 from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.discover import Found
 from howcome.clients.projects import project_root
@@ -121,8 +121,6 @@ def init(
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
-    if left := "" if no_import else embedding_left():
-        say(left)
     if not yes:
         offer_model()
     echo()

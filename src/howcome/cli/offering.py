@@ -11,7 +11,6 @@ import click
 
 from howcome.app import App, open_app
 from howcome.cli.asking import confirm
-from howcome.doctor.facts import vector_facts
 from howcome.domain.stored import Scope
 from howcome.domain.text import title_of
 from howcome.errors import HowcomeError, ProviderError, UsageError
@@ -35,9 +34,6 @@ PRICES = (
 
 TRIED_SESSIONS, TRIED_WORDS, MIN_TRIED_WORDS = 20, 6, 3
 """A question to begin with is looked for among the first words of so many sessions."""
-
-EMBEDDED_A_SECOND = 53
-"""Turns that one core embeds with the model on this machine (docs/evaluation.md, "Speed")."""
 
 _LINE = re.compile(r"[^\w\s.'-]+")
 FREE = "no money"
@@ -63,26 +59,6 @@ def question_that_finds() -> str:
 def _is_answered(app: App, words: str, scope: Scope) -> bool:
     """Whether more is found than the prompt that the words are from."""
     return len(app.search.find(Question(words, scope, limit=2), by_words=True)) > 1
-
-
-def embedding_left() -> str:
-    """How long vectors of what was read will take, which a session's server makes; '' where there is nothing to do."""
-    settings = read_settings(os.environ)
-    if settings.embedding == "off":
-        return ""
-    try:
-        with open_app(settings, create=False) as app:
-            facts = vector_facts(app, settings)
-    except HowcomeError:  # nothing is stored
-        return ""
-    turns = facts["turns_without_vectors"]
-    if facts["state"] != "ready" or not turns:
-        return ""
-    minutes = max(1, round(turns / EMBEDDED_A_SECOND / 60))
-    return (
-        f"Search by meaning: {counted(turns, 'turn')} left to embed, some {counted(minutes, 'minute')},"
-        " in the background of your next sessions; or now: howcome model embed"
-    )
 
 
 def completion(environment: Mapping[str, str]) -> str:
@@ -156,10 +132,10 @@ def _lines(estimate: Estimate, settings: Settings) -> list[str]:
     once = f"some {estimate.tokens_in:,} tokens to read and {estimate.tokens_out:,} to write"
     return [
         "",
-        "A language model notes more of what sessions taught. It is sent what was said in them, without found secrets.",
+        "A language model notes more of what sessions taught. It is sent what was said in them; found secrets are not.",
         f"  {sessions}, {calls}: {once}, once; then {each:,} a session",
         *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", FREE)]),
-        "  howcome config set llm, llm_model, llm_key_env, llm_daily_calls, llm_daily_tokens and distiller choose one.",
+        "  To choose one: howcome config set llm http (or anthropic, claude, command); `man howcome` has its settings.",
     ]
 
 
