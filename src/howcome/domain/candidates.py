@@ -27,7 +27,7 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
-_WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\. ((?:Then|Instead)\b.*)|$)", re.DOTALL)
+_WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\.? ((?:Then|Instead)\b.*)|$)", re.DOTALL)
 
 
 def users_words(text: str) -> str:

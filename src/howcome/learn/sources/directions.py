@@ -84,7 +84,9 @@ def find(seen: Seen) -> list[Draft]:
     if not (then or stands_alone) or not (seen.refused or _is_telling(text)):
         return []
     most = min(MAX_WORDS_CHARS, MAX_CHARS - len(f"{begun}: “”. {then}")) if then else MAX_CHARS - len(f"{begun}: “”")
-    whole = f"{begun}: {quoted(one_line(own, most))}{f'. {then}' if then else ''}"
+    said_words = one_line(own, most)
+    stop = "" if said_words.endswith((".", "!", "?", "…")) else "."
+    whole = f"{begun}: {quoted(said_words)}{f'{stop} {then}' if then else ''}"
     witnesses = [event for event in (asked_of, told_by) if event is not None]
     return [Draft("decision", whole, [said.event], witnesses=witnesses, subject=_wish(text))]
 
