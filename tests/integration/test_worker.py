@@ -104,6 +104,17 @@ def test_what_a_session_says_in_mid_turn_is_found_within_three_seconds(
         assert end(process)
 
 
+def test_what_is_written_as_its_server_ends_is_read(transcripts: Path, store_folder: Path) -> None:
+    """An agent may write a short session's file after its last hook, just before it closes its servers."""
+    write(transcripts / "one.jsonl", *Claude("one").conversation(1))
+    with server(scan_every_s=600) as process:
+        eventually(lambda: events_in(store_folder) == 5 and lag_of(store_folder) == 0)
+        time.sleep(1.5)  # it rests
+        write(transcripts / "two.jsonl", *Claude("two").conversation(1))
+        assert end(process)
+    assert (events_in(store_folder), lag_of(store_folder)) == (10, 0)
+
+
 def test_every_session_of_a_database_is_read(home: Path, store_folder: Path) -> None:
     """Not only the one that was spoken in last."""
     database = home / ".local" / "share" / "opencode" / "opencode.db"

@@ -46,6 +46,9 @@ MIN_REST_S = 0.005
 MOST_ASKED = 3
 """Exchanges, and batches, that a language model is asked about in one pass, where one has a budget."""
 
+LAST_LOOK_S = 0.4
+"""How long what is unread is read when a server ends: an agent may write its last words after its last hook."""
+
 SPOOL_S = COMMANDS_S = 0.2
 IDENTITY_S = 1.0
 TRIM_BYTES = 4 << 20
@@ -129,6 +132,17 @@ class CatchUp:
         ):
             if app.health.holds(*self._seen) and all(self._read(app, item) for item in grown) and self._index(app):
                 self._seen = app.health.position()
+
+    def last_look(self, limit_s: float = LAST_LOOK_S) -> None:
+        """Reads what is unread, for so long at most: the server ends, and whoever comes next may come tomorrow.
+
+        Raises:
+            HowcomeError: as for `scan`.
+            OSError: the file system failed.
+        """
+        if self._store_file() == self._file:
+            with open_app(self._settings, busy_ms=BUSY_MS, create=False) as app:
+                app.ingest.session((), time.monotonic() + limit_s, and_others=True)
 
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
         with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:

@@ -127,6 +127,8 @@ class Worker:
                 self._had_store = self._had_store or catch_up.has_opened
                 pause_s = self._scan_every_s if done else min(MAX_PAUSE_S, pause_s * 2)
                 self._pause(pause_s, catch_up)
+            if self._patience.is_over and catch_up.has_opened and _is_at(lock, home):
+                guarded("worker", catch_up.last_look, home, self._told)
         finally:
             embedder.is_host = False
             server.stop()
