@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.e2e.agents import AGENTS
+from tests.e2e.seen import BEGIN, END, GUIDE, version_of
 from tests.plugin import plugin_files
 from tests.structure import Figure, figures
 
@@ -294,3 +296,11 @@ def test_every_command_that_reports_has_json() -> None:
         found |= {f"{name} {part}".strip(): one for part, one in parts.items()}
     without = {name for name, command in found.items() if not any("--json" in one.opts for one in command.params)}
     assert without == {"hook", "mcp", "config edit"}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_guide_shows_what_the_pinned_programs_did(agent: str) -> None:
+    """Its table is made from a run of the versions that the tests pin, and every column was seen."""
+    table = GUIDE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    [row] = [line for line in table.splitlines() if line.startswith(f"| {agent} {version_of(agent)}, ")]
+    assert set(row.split(" | ")[1:]) <= {"yes", "yes |"}

@@ -5,19 +5,30 @@ npm installs them into `.e2e/agents/`. One that cannot be installed is named by 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.client.install import CACHE
+from tests.client import call, installed, say
+from tests.client.install import CACHE, VERSIONS
 from tests.client.loopback import loopback
+from tests.e2e.desk import Desk, processes_of
+from tests.warm import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 PACKAGES = {
     "codex": "@openai/codex@0.169.0",
@@ -25,6 +36,7 @@ PACKAGES = {
     "copilot": "@github/copilot@1.0.102",
     "opencode": "opencode-ai@1.18.33",
 }
+AGENTS = ("claude-code", *PACKAGES)
 HOWCOME = Path(sys.executable).with_name("howcome")
 RUN_S, NPM_S = 240, 900
 
@@ -33,32 +45,79 @@ def program(agent: str) -> Path:
     """The agent's program, installed on first use."""
     folder = CACHE / "agents" / PACKAGES[agent].rpartition("@")[2]
     found = folder / "node_modules" / ".bin" / agent
-    if not found.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip(f"{agent} was not run: npm is not on PATH")
-        folder.mkdir(parents=True, exist_ok=True)
-        words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", PACKAGES[agent]]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=NPM_S, check=False)
-        if done.returncode or not found.exists():
-            pytest.skip(f"{agent} was not run: npm cannot install {PACKAGES[agent]}: {done.stderr[-300:]}")
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip(f"{agent} was not run: npm is not on PATH")
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder):
+        if not found.exists():
+            words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", PACKAGES[agent]]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=NPM_S, check=False)
+            if done.returncode or not found.exists():
+                pytest.skip(f"{agent} was not run: npm cannot install {PACKAGES[agent]}: {done.stderr[-300:]}")
     return found
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Other test processes wait until it is installed."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool, by the end of the name that the agent has for it."""
+
+    tool: str
+    arguments: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A call by the name under which the agent offers its tool; Codex keeps that in the server's namespace."""
+
+    name: str
+    namespace: str
+    arguments: str
+
+
 class Model(ThreadingHTTPServer):
-    """A model that says one thing, by three protocols; `asked` are the bodies of its requests."""
+    """A model that makes its `calls`, then says one thing, by three protocols; `asked` are its requests' bodies."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.said = ""
+        self.calls: list[Call] = []
         self.asked: list[str] = []
 
     @property
     def url(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    def answer(self, body: str) -> str | Named:
+        """The next call, when the request offers its tool; what is said for any other."""
+        if self.calls:
+            call = self.calls[0]
+            for namespace, name in _offered(json.loads(body)):
+                if name.endswith(call.tool):
+                    self.calls.pop(0)
+                    return Named(name, namespace, json.dumps(call.arguments))
+        return self.said
+
+
+def _offered(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The tools of a request: namespace and name."""
+    found = []
+    for tool in body.get("tools") or []:
+        for one in tool.get("functionDeclarations") or [tool.get("function") or tool]:
+            inner = one.get("tools") or []
+            found += [(one["name"], each["name"]) for each in inner] if inner else [("", one.get("name") or "")]
+    return found
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -74,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
         self.server.asked.append(body)
-        path, said = self.path.partition("?")[0], self.server.said
+        path, said = self.path.partition("?")[0], self.server.answer(body)
         if path.endswith("/responses"):
             self._stream(_responses(said))
         elif path.endswith("/chat/completions"):
@@ -100,17 +159,28 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _responses(said: str) -> list[dict[str, Any]]:
-    content = [{"type": "output_text", "text": said, "annotations": []}]
-    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
+def _responses(said: str | Named) -> list[dict[str, Any]]:
     usage = {
         "input_tokens": 100, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 10,
         "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 110,
     }  # fmt: skip
     response = {"id": "resp_1", "object": "response", "model": "scripted", "output": []}
-    done = {**response, "status": "completed", "output": [item], "usage": usage}
+    created = {"type": "response.created", "response": {**response, "status": "in_progress"}}
+    done = {**response, "status": "completed", "usage": usage}
+    item: dict[str, Any]
+    if isinstance(said, Named):
+        item = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "status": "completed"}
+        item |= {"name": said.name, "arguments": said.arguments}
+        item |= {"namespace": said.namespace} if said.namespace else {}
+        return [
+            created,
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": {**done, "output": [item]}},
+        ]
+    content = [{"type": "output_text", "text": said, "annotations": []}]
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
     return [
-        {"type": "response.created", "response": {**response, "status": "in_progress"}},
+        created,
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
         {
             "type": "response.output_text.delta",
@@ -120,22 +190,32 @@ def _responses(said: str) -> list[dict[str, Any]]:
             "delta": said,
         },
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": done},
+        {"type": "response.completed", "response": {**done, "output": [item]}},
     ]
 
 
-def _completions(said: str) -> list[dict[str, Any]]:
+def _completions(said: str | Named) -> list[dict[str, Any]]:
     base = {"id": "chat-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
-    delta = {"role": "assistant", "content": said}
+    delta: dict[str, Any] = {"role": "assistant", "content": said}
+    if isinstance(said, Named):
+        function = {"name": said.name, "arguments": said.arguments}
+        delta = {
+            "role": "assistant",
+            "tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}],
+        }
+    reason = "tool_calls" if isinstance(said, Named) else "stop"
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     return [
         {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
-        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage},
+        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage},
     ]
 
 
-def _generated(said: str) -> dict[str, Any]:
-    content = {"role": "model", "parts": [{"text": said}]}
+def _generated(said: str | Named) -> dict[str, Any]:
+    part: dict[str, Any] = {"text": said}
+    if isinstance(said, Named):
+        part = {"functionCall": {"name": said.name, "args": json.loads(said.arguments)}}
+    content = {"role": "model", "parts": [part]}
     usage = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
     return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
 
@@ -157,8 +237,8 @@ class Agent:
         self.network = loopback()
         self.model = self.network.run(Model)
         threading.Thread(target=self.model.serve_forever, daemon=True).start()
-        home.mkdir(exist_ok=True)
-        project.mkdir(exist_ok=True)
+        home.mkdir(parents=True, exist_ok=True)
+        project.mkdir(parents=True, exist_ok=True)
         CONFIGURED[name](self)
 
     def put(self, name: str, text: str) -> None:
@@ -205,18 +285,91 @@ class Agent:
         return self.run([str(HOWCOME), *words])
 
     def connect(self) -> None:
-        """`howcome init`, and what the agent wants beside it."""
+        """`howcome init`."""
         self.howcome("init", "--agent", self.name, "--yes", "--no-import")
-        if self.name == "codex":
-            _trust(self)
 
-    def ask(self, prompt: str, said: str = "Understood.") -> str:
-        """One session of one prompt, answered with `said`; what its model was sent."""
+    def ask(self, prompt: str, said: str = "Understood.", calls: Sequence[Call] = ()) -> str:
+        """One session of one prompt: its model makes calls, then says something. What the model was sent."""
         before = len(self.model.asked)
-        self.model.said = said
+        self.model.said, self.model.calls = said, list(calls)
         self.run([str(self.program), *ASKED[self.name], prompt])
         return "\n".join(self.model.asked[before:])
 
+    def recalled(self, prompt: str) -> str:
+        """What earlier sessions say in the requests of a session; a model without hooks has to search for it."""
+        is_hooked = self.name in HOOKED
+        if not is_hooked:  # its server reads what is new within seconds, and a scripted model asks at once
+            self.howcome("import")
+        sent = self.ask(prompt, calls=() if is_hooked else [Call("search_memory", {"query": prompt})])
+        return sent.replace("&lt;", "<").partition("<howcome-memory" if is_hooked else ANSWERED)[2]
+
+    def kill_in_tool(self, prompt: str) -> None:
+        """A session that is killed, with everything it started, while its tool runs."""
+        started = self.project / "started"
+        self.model.calls = [Call(SHELLS[self.name], {"command": LONG, **SHELL_WORDS[self.name]})]
+        words = [str(self.program), *KILLED[self.name], prompt]
+
+        def start() -> subprocess.Popen[bytes]:
+            quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            return subprocess.Popen(words, cwd=self.project, env=self.environment, start_new_session=True, **quiet)
+
+        process = self.network.run(start)
+        try:
+            eventually(started.exists, limit_s=60)
+            time.sleep(WRITTEN_AFTER_S)
+        finally:
+            while left := processes_of(self.home):
+                for number in left:
+                    with suppress(ProcessLookupError):
+                        os.kill(number, signal.SIGKILL)
+                time.sleep(0.1)
+            process.wait()
+
+
+ANSWERED = "best first. Full text"
+"""What the search tool's answer begins with."""
+
+
+class ClaudeCode:
+    """The same of Claude Code, which has a harness of its own."""
+
+    name = "claude-code"
+
+    def __init__(self, root: Path) -> None:
+        self._desk = Desk(root, installed(VERSIONS[0]), VERSIONS[0])
+        self.home, self.howcome = self._desk.home, self._desk.howcome
+
+    def connect(self) -> None:
+        """`howcome init`."""
+        self.howcome("init", "--agent", self.name, "--yes", "--no-import")
+
+    def ask(self, prompt: str, said: str = "Understood.", calls: Sequence[Call] = ()) -> str:
+        """One session of one prompt: its model makes calls, then says something. What the model was sent."""
+        made = [call(f"mcp__howcome__{one.tool}", **one.arguments) for one in calls]
+        return json.dumps(self._desk.ask(prompt, [*made, say(said)]).bodies("main"))
+
+    def recalled(self, prompt: str) -> str:
+        """What earlier sessions say with its prompt."""
+        return self.ask(prompt).partition("<howcome-memory")[2]
+
+    def kill_in_tool(self, prompt: str) -> None:
+        """A session that is killed while its tool runs: the limit of its time does it."""
+        turns = [call("Bash", command=LONG, timeout=300_000)]
+        done = self._desk.client.run(self._desk.project, prompt, turns, allow=("Bash",), seconds=KILLED_AFTER_S)
+        assert done.exit_code is None
+
+
+def agent_of(name: str, root: Path) -> Agent | ClaudeCode:
+    """An agent; all of one root share their HOME and project."""
+    return ClaudeCode(root) if name == ClaudeCode.name else Agent(name, root / "home", root / "harbour")
+
+
+WRITTEN_AFTER_S = 3
+"""Copilot writes what happens some time later: what is killed before is nowhere."""
+
+KILLED_AFTER_S = 20
+HOOKED = ("claude-code", "codex", "gemini", "copilot")
+"""The agents that have hooks of ours."""
 
 ASKED = {
     "codex": ["exec", "--json", "--skip-git-repo-check"],
@@ -224,6 +377,17 @@ ASKED = {
     "copilot": ["--allow-all-tools", "-p"],
     "opencode": ["run", "--format", "json"],
 }
+KILLED = ASKED | {
+    "codex": ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
+    "gemini": ["--yolo", "-p"],
+}
+LONG = "touch started; tail -f /dev/null"
+SHELLS = {"codex": "exec_command", "gemini": "run_shell_command", "copilot": "bash", "opencode": "bash"}
+SHELL_WORDS: dict[str, dict[str, object]] = {
+    "codex": {"cmd": LONG}, "gemini": {}, "copilot": {"description": "wait", "mode": "sync"},
+    "opencode": {"description": "wait"},
+}  # fmt: skip
+"""What an agent's shell wants beside the command; Codex has a name of its own for that."""
 
 
 def _configure_codex(agent: Agent) -> None:
@@ -259,34 +423,3 @@ CONFIGURED = {
     "codex": _configure_codex, "gemini": _configure_gemini, "copilot": lambda _agent: None,
     "opencode": _configure_opencode,
 }  # fmt: skip
-
-
-def _trust(agent: Agent) -> None:
-    """What a person says with /hooks, through the program's own server."""
-    about = {"clientInfo": {"name": "test", "title": "test", "version": "1"}, "capabilities": {"experimentalApi": True}}
-
-    def start() -> list[str]:
-        words = [str(agent.program), "app-server"]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        with subprocess.Popen(words, env=agent.environment, cwd=agent.project, text=True, **pipes) as server:
-
-            def ask(number: int, method: str, params: object) -> Any:
-                assert server.stdin is not None
-                assert server.stdout is not None
-                server.stdin.write(
-                    json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
-                )
-                server.stdin.flush()
-                return next(said for line in server.stdout if (said := json.loads(line)).get("id") == number)["result"]
-
-            ask(1, "initialize", about)
-            hooks = [
-                hook for one in ask(2, "hooks/list", {"cwds": [str(agent.project)]})["data"] for hook in one["hooks"]
-            ]
-            state = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in hooks}
-            edit = {"keyPath": "hooks.state", "mergeStrategy": "upsert", "value": state}
-            ask(3, "config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
-            server.terminate()
-            return list(state)
-
-    assert len(agent.network.run(start)) == 3

@@ -8,6 +8,7 @@ import pytest
 from tests.client import installed
 from tests.client.install import VERSIONS
 from tests.e2e.desk import Desk
+from tests.e2e.seen import note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,3 +39,18 @@ def executable(version: str) -> Path:
 def desk(tmp_path: Path, executable: Path, version: str) -> Desk:
     """Set up an empty desk."""
     return Desk(tmp_path, executable, version)
+
+
+_reports: list[pytest.TestReport] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Gathers what passed, also from other processes."""
+    if report.when == "call":
+        _reports.append(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keeps what the agents' programs showed, for the guide's table."""
+    if not hasattr(session.config, "workerinput"):
+        note(_reports)

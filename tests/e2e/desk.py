@@ -28,7 +28,7 @@ class Desk:
         self.home = root / "home"
         self.project = root / "harbour"
         self.client = Client(executable, self.home)
-        self.project.mkdir(parents=True)
+        self.project.mkdir(parents=True, exist_ok=True)
         subprocess.run(["git", "init", "-q", "-b", "main"], cwd=self.project, check=True, capture_output=True)
 
     @property
@@ -124,15 +124,7 @@ class Desk:
 
     def processes(self) -> list[str]:
         """List the running processes that have this HOME, by their command lines."""
-        mark = f"HOME={self.home}".encode()
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark in (folder / "environ").read_bytes().split(b"\0"):
-                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
-            except OSError:
-                continue
-        return found
+        return list(processes_of(self.home).values())
 
     def left_after(self, seconds: float) -> list[str]:
         """Wait for the processes of this HOME to end; return those that did not."""
@@ -145,6 +137,20 @@ class Desk:
         """Read every file of the HOME but those of the store."""
         paths = [path for path in self.home.rglob("*") if path.is_file() and self.store not in path.parents]
         return {os.path.relpath(path, self.home): path.read_bytes() for path in paths}
+
+
+def processes_of(home: Path) -> dict[int, str]:
+    """The running processes that have a HOME: their command lines by their ids."""
+    mark = f"HOME={home}".encode()
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(folder.name)] = words.decode("utf-8", "replace")
+        except OSError:
+            continue
+    return found
 
 
 def injected(body: dict[str, Any]) -> list[tuple[int, str, int, str]]:

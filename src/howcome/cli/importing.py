@@ -16,7 +16,7 @@ from howcome.clients.discover import Found, known_transcripts, named_transcripts
 from howcome.clients.registry import clients, histories
 from howcome.doctor.base import in_units
 from howcome.doctor.facts import vector_facts, waiting
-from howcome.errors import TranscriptError, UsageError
+from howcome.errors import HowcomeError, TranscriptError, UsageError
 from howcome.present.render import counted, json_line
 from howcome.present.screen import say
 from howcome.present.terminal import echo
@@ -225,3 +225,18 @@ def _print_unknown(files: dict[str, int]) -> None:
         say(f"{path}: no reader knows {counted(number, 'record')} in it")
     if len(most) > _NAMED_FILES:
         say(f"and in {counted(len(most) - _NAMED_FILES, 'more file')}")
+
+
+def first_import(histories: Mapping[str, list[Found]], *, as_json: bool) -> dict[str, object]:
+    """Reads the transcripts that are here, whoever's; a failure is told, and undoes nothing."""
+    try:
+        report, problems = read_found([one for found in histories.values() for one in found], quiet=as_json)
+    except HowcomeError as error:
+        echo(f"howcome: the sessions could not be read: {error}", err=True)
+        echo("Try again with: howcome import", err=True)
+        return {"error": str(error)}
+    if not as_json:
+        print_import_report(report, found_any=bool(report["files"] or problems))
+    for problem in problems:
+        echo(f"howcome: {problem}", err=True)
+    return {**report, **({"problems": problems} if problems else {})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -13,16 +13,15 @@ import click
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.cli.importing import announce_histories, histories_here, print_import_report, read_found
-from howcome.cli.offering import completion, offer_model, question_that_finds
+from howcome.cli.importing import announce_histories, first_import, histories_here
+from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
 from howcome.cli.redacting import print_redacted, redact_store
-from howcome.clients.discover import Found
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import HOOK_FORMS
 from howcome.doctor.base import counted, in_units
 from howcome.doctor.wiring import says
-from howcome.errors import HowcomeError, LifecycleError, UsageError
+from howcome.errors import LifecycleError, UsageError
 from howcome.log.place import has_database
 from howcome.present.own_files import RECORDS
 from howcome.present.render import json_line
@@ -109,15 +108,21 @@ def init(
     histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
     announce_histories(histories, err=as_json)
+    for owner in owners:
+        if lifecycle.agent_of(owner).wiring.trust_server:
+            echo(
+                f"  {lifecycle.title_of(owner)} runs only hooks that are trusted: it is told to trust these.",
+                err=as_json,
+            )
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
     reports = _install(owners, home, force=force)
-    notes = _notes(reports, owners)
+    notes = [*_notes(reports, owners), *trusted(owners, _changed(planned))]
     if not as_json:
         _say_installed(reports, notes)
-    imported = None if no_import else _first_import(histories, as_json=as_json)
+    imported = None if no_import else first_import(histories, as_json=as_json)
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return
@@ -155,6 +160,7 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
     has_store = has_database(str(home))
     indexed, redacted = _upgrade_store(quiet=as_json) if has_store else (0, None)
     reports = _install(owners, home, force=force)
+    notes += trusted(owners, _changed(planned))
     if as_json:
         _finish(as_json, reports, home, indexed=indexed, redacted=redacted, notes=notes)
         return
@@ -250,21 +256,6 @@ def _portable(owner: Owner) -> Owner:
     return owner
 
 
-def _first_import(histories: Mapping[str, list[Found]], *, as_json: bool) -> dict[str, object]:
-    """Reads the transcripts that are here, whoever's; a failure is told, and undoes nothing."""
-    try:
-        report, problems = read_found([one for found in histories.values() for one in found], quiet=as_json)
-    except HowcomeError as error:
-        echo(f"howcome: the sessions could not be read: {error}", err=True)
-        echo("Try again with: howcome import", err=True)
-        return {"error": str(error)}
-    if not as_json:
-        print_import_report(report, found_any=bool(report["files"] or problems))
-    for problem in problems:
-        echo(f"howcome: {problem}", err=True)
-    return {**report, **({"problems": problems} if problems else {})}
-
-
 def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None]:
     """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
 
@@ -284,9 +275,13 @@ def _connected(agents: Sequence[str]) -> list[Owner]:
     return owners + [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
 
 
+def _changed(planned: Sequence[FileReport]) -> set[str]:
+    return {report.agent for report in planned if report.outcome not in _UNCHANGED}
+
+
 def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
     """The question, if anything would be changed."""
-    return [question] if any(report.outcome not in _UNCHANGED for report in planned) else []
+    return [question] if _changed(planned) else []
 
 
 def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
@@ -327,6 +322,10 @@ def _announce(
     echo(f"{does} {_named(owners)}:", err=err)
     cells = [(f"  {_PLANNED[report.outcome]}", f"{_shown(report.path)}  ({report.what})") for report in planned]
     cells = cells or [("  nothing to do", "")]
+    wirings = {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners if home is not None}
+    cells += [
+        ("  trusted", f"these hooks, by {name}: it runs no others") for name in wirings if wirings[name].trust_server
+    ]
     cells += [("  memory", _shown(home))] if home is not None else []
     show_table(cells, widths=(20,), err=err)
 

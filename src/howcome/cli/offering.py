@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import click
 
+from howcome import wiring as lifecycle
 from howcome.app import App, open_app
 from howcome.cli.asking import confirm
 from howcome.domain.stored import Scope
@@ -54,6 +55,20 @@ def question_that_finds() -> str:
     except HowcomeError:  # nothing is stored, or it cannot be asked now
         pass
     return ""
+
+
+def trusted(owners: Sequence[lifecycle.Owner], changed: Collection[str]) -> list[str]:
+    """Has agents trust our hooks where these are new, changed or not trusted yet; what is said of it."""
+    notes = []
+    for owner in owners:
+        title, wiring = lifecycle.title_of(owner), lifecycle.agent_of(owner).wiring
+        if not wiring.trust_server or not (owner.agent in changed or lifecycle.is_distrusted(owner)):
+            continue
+        if lifecycle.trust(owner):
+            notes.append(f"{title} runs only hooks that are trusted: it trusts howcome's now (/hooks shows them).")
+        else:
+            notes.append(f"{title} runs only hooks that are trusted: start `{wiring.programs[0]}`, type /hooks.")
+    return notes
 
 
 def _is_answered(app: App, words: str, scope: Scope) -> bool:

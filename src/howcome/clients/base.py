@@ -152,6 +152,9 @@ class Wiring(ABC):
     off_switch = ""
     """The setting that switches every hook off when it is true."""
 
+    trust_server: Sequence[str] = ()
+    """The command line of its server that is asked to trust our hooks, where it runs no other."""
+
     why_no_hooks = ""
     """The command that says why the agent runs none; `doctor` looks whether it did only where there is one."""
 

@@ -34,18 +34,31 @@ class _History(History):
 class _Wiring(Wiring):
     programs = ("codex",)
     settings = ("CODEX_HOME", "~/.codex", "")
-    try_this = "start `codex`, type /hooks and trust howcome's (Codex runs no hook before that); /mcp lists the tools"
+    trust_server = ("codex", "app-server")
+    try_this = "start `codex`; /hooks shows whether it trusts howcome's (it runs no other hook), /mcp lists the tools"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
-        from howcome.clients.wiring import TABLE, SettingsFile
+        from howcome.clients.wiring import TABLE, TRUST, Entry, SettingsFile
 
-        return [  # its servers get a few variables only, so the table says what they need
-            SettingsFile(self.folder() / "config.toml", (install.server("mcp_servers", kind=TABLE),), "toml"),
+        server = install.server(
+            "mcp_servers", kind=TABLE
+        )  # it gets a few variables only, so the table says what it needs
+        kept = {place: state for place, (_, state) in self._states(install.is_hook).items() if state}
+        trust = (Entry(TRUST, ("hooks", "state", place), state) for place, state in kept.items())
+        return [
+            SettingsFile(self.folder() / "config.toml", (server, *trust), "toml"),
             SettingsFile(self.folder() / "hooks.json", tuple(install.hooks(CLIENT.wired_hooks()))),
         ]
 
     def untrusted(self, is_ours: Callable[[str], bool]) -> list[str]:
-        """A trusted hook has a hash in config.toml, by file, event and place: another hook before it undoes that."""
+        states = self._states(is_ours).values()
+        return [event for event, state in states if not state.get("trusted_hash")]
+
+    def _states(self, is_ours: Callable[[str], bool]) -> dict[str, tuple[str, dict[str, object]]]:
+        """Our hooks by file, event and place: their event, and what config.toml keeps of them.
+
+        A trusted hook has a hash there; another hook put before it undoes that.
+        """
         import json
         import re
         import tomllib
@@ -55,16 +68,16 @@ class _Wiring(Wiring):
             hooks = json.loads(path.read_bytes())["hooks"]
             config = tomllib.loads((self.folder() / "config.toml").read_text(encoding="utf-8"))
             state = config.get("hooks", {}).get("state", {})
-            places = {
-                f"{path}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:{group}:{number}": event
+            return {
+                place: (event, state.get(place, {}))
                 for event, groups in hooks.items()
                 for group, entry in enumerate(groups)
                 for number, hook in enumerate(entry["hooks"])
                 if is_ours(hook.get("command", ""))
+                for place in [f"{path}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:{group}:{number}"]
             }
-            return [event for place, event in places.items() if not state.get(place, {}).get("trusted_hash")]
         except (OSError, ValueError, RecursionError, LookupError, AttributeError, TypeError):
-            return []  # what cannot be read is found by other checks
+            return {}  # what cannot be read is found by other checks
 
 
 CLIENT = Client(

@@ -29,10 +29,10 @@ READ_ONLY_TOOLS = (
 )
 """Tools that change nothing, which the client may call without asking; the others ask each time."""
 
-HOOK, SERVER_ENTRY, ALLOWED, NEEDED, TABLE = "hook", "server", "allowed", "needed", "table"
+HOOK, SERVER_ENTRY, ALLOWED, NEEDED, TABLE, TRUST = "hook", "server", "allowed", "needed", "table", "trust"
 """Kinds of entries: a hook in groups or plainly in its event's list (`path` = hooks, event), a server (`path` ends with
-its name), an element of a list, a member that the file must have whoever uses it, and a table of a TOML file (`path` =
-the keys of its header)."""
+its name), an element of a list, a member that the file must have whoever uses it, a table of a TOML file (`path` =
+the keys of its header), and such a table in which the agent itself keeps that it may run our hooks."""
 
 HOOK_FORMS = ("auto", "command", "mcp")
 """How hooks are answered, as `init` is told: by a command, or by the running MCP server."""
@@ -88,11 +88,13 @@ class Install:
         hook_command: An event → the shell command of its hook.
         server_words: The command line of the MCP server.
         server_environment: What the server's environment must say.
+        is_hook: Whether a shell command is a hook of some install of ours.
     """
 
     hook_command: Callable[[str], str]
     server_words: Sequence[str]
     server_environment: Mapping[str, str]
+    is_hook: Callable[[str], bool] = lambda _command: False
 
     def hooks(self, hooks: Mapping[str, Hook]) -> list[Entry]:
         """Hooks in the shape that most agents read."""

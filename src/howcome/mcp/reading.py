@@ -39,8 +39,11 @@ KINDS = events.STORED_KINDS
 ANSWER_CHARS = 30_000
 """7,500 tokens, as a block's text is counted once it is escaped: clients warn at 10,000."""
 
-LINE_CHARS, HIT_CHARS = 200, 80
-"""Of a session its first prompt; of a hit, which is some 35 tokens with what stands in front of it."""
+LINE_CHARS = 200
+"""Of a session its first prompt."""
+
+HIT_CHARS, HITS_CHARS, MAX_HIT_CHARS = 80, 800, 320
+"""Of a hit, which is some 35 tokens with what stands in front of it; fewer hits share what ten of them take."""
 
 SLACK = 4
 """What an entry's own line breaks and mark take."""
@@ -87,8 +90,9 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
         return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
     is_named = project is not None or is_everywhere
     views = [hit_view(item) for item in found]
+    chars = max(HIT_CHARS, min(MAX_HIT_CHARS, HITS_CHARS // len(found)))
     lines = [
-        line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], HIT_CHARS)) for view in views
+        line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars)) for view in views
     ]
     head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"

@@ -9,10 +9,12 @@ from howcome.wiring.agents import (
     agent_of,
     elsewhere,
     inspect,
+    is_distrusted,
     other_owners,
     parts_of,
     recorded_owners,
     title_of,
+    trust,
     wired_parts,
 )
 from howcome.wiring.commands import hook_command, hook_interpreter, howcome_home, server_words
@@ -30,11 +32,13 @@ __all__ = [
     "howcome_home",
     "inspect",
     "install",
+    "is_distrusted",
     "other_owners",
     "parts_of",
     "recorded_owners",
     "server_words",
     "title_of",
+    "trust",
     "uninstall",
     "wired_parts",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from howcome.clients.base import Client
 from howcome.clients.registry import DEFAULT, client_of
 from howcome.clients.wiring import TABLE, Form, OwnFile
 from howcome.errors import UsageError
-from howcome.wiring.commands import howcome_home, install_for
+from howcome.wiring.codex_trust import trust_hooks
+from howcome.wiring.commands import howcome_home, install_for, is_hook
 from howcome.wiring.engine import PartState
 from howcome.wiring.engine import inspect as inspect_parts
 from howcome.wiring.install_record import Owner, Record, Records, owned_by
@@ -48,6 +50,20 @@ def _format(agent: Client | None, form: Form) -> Format:
     if form == "toml":
         return TomlEntries()
     return JsonEntries(comments=form != "json", grouped=is_grouped, trailing_commas=form == "jsonc")
+
+
+def is_distrusted(owner: Owner) -> bool:
+    """Whether an agent skips hooks of ours until somebody trusts them."""
+    return bool(agent_of(owner).wiring.untrusted(is_hook))
+
+
+def trust(owner: Owner) -> bool:
+    """Has an agent that asks for it trust our hooks as they are now; False where its user has to do that."""
+    server = agent_of(owner).wiring.trust_server
+    if not server or shutil.which(server[0]) is None:
+        return not is_distrusted(owner)
+    trust_hooks(server, os.getcwd(), is_hook)
+    return not is_distrusted(owner)
 
 
 def recorded_owners(agents: Sequence[str] | None = None, *, with_gone: bool = False) -> list[Owner]:

@@ -41,7 +41,7 @@ def hook_command(event: str, agent: str = DEFAULT) -> str:
 
 def install_for(agent: str) -> Install:
     """How an agent starts this install."""
-    return Install(lambda event: hook_command(event, agent), server_words(), server_environment())
+    return Install(lambda event: hook_command(event, agent), server_words(), server_environment(), is_hook)
 
 
 def server_words() -> list[str]:

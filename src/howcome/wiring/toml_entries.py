@@ -44,6 +44,9 @@ class TomlEntries:
         for entry in ours:
             if is_our_server(value_at(self.values(text), entry.path), entry, ours):
                 text = self._edited(text, entry.path, None, _cut)
+                inner = entry.path[:-1]
+                if len(inner) > 1 and value_at(self.values(text), inner) == {}:  # the header of what stood in it
+                    text = self._edited(text, inner, None, _cut)
         return text
 
     def has_hook(self, _text: str, _ours: Sequence[Entry]) -> bool:
@@ -65,12 +68,14 @@ class TomlEntries:
 
     def _with_table(self, text: str, entry: Entry, before: Sequence[Entry]) -> str:
         value, wanted = value_at(self.values(text), entry.path), entry.value
+        if value == wanted:
+            return text
         if value is None:
             return self._edited(text, entry.path, wanted, lambda text, _start, _end: _appended(text, entry))
         if not is_our_server(value, entry, before):
             raise _refusal(text, entry.path, "is there already and is not howcome's; give it another name")
         is_untouched = any(value == one.value for one in before if one.place == entry.place)
-        if value == wanted or (not is_untouched and fits(value, wanted)):
+        if not is_untouched and fits(value, wanted):
             return text
         if is_untouched:
             return self._edited(
@@ -188,5 +193,9 @@ def _put(values: dict[str, object], path: tuple[str, ...], value: object) -> Non
 
 
 def _without_empty(values: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
-    """The values without the table that ours stands in, if nothing else does."""
-    return {key: value for key, value in values.items() if key != path[0] or value != {}}
+    """The values without the tables that ours stands in, where nothing else does: their headers may not be written."""
+    inner = values.get(path[0])
+    if len(path) < 2 or not isinstance(inner, dict):
+        return values
+    left = _without_empty(inner, path[1:])
+    return {key: left if key == path[0] else value for key, value in values.items() if left or key != path[0]}

@@ -16,7 +16,7 @@ from howcome.clients.claude_code import client_version, require_form
 from howcome.clients.registry import client_of
 from howcome.clients.wiring import READ_ONLY_TOOLS
 from howcome.errors import LifecycleError, UsageError
-from howcome.wiring import Owner, hook_command, install, parts_of
+from howcome.wiring import Owner, hook_command, install, is_distrusted, parts_of, trust
 from howcome.wiring.agents import inspect, recorded_owners
 from howcome.wiring.commands import hook_interpreter, is_hook, is_server
 
@@ -198,6 +198,47 @@ def test_codex_gets_a_table_and_hooks(home: Path) -> None:
     assert handler["type"] == "command"
     assert shlex.split(handler["command"])[-6:] == ["Stop", "--agent", "codex", "2>/dev/null", "||", "true"]
     assert is_server(values(home / ".codex/config.toml")["mcp_servers"]["howcome"]["args"])
+
+
+@pytest.mark.parametrize("is_again", [False, True], ids=["once", "connected again"])
+def test_what_codex_keeps_of_our_hooks_goes_with_them(home: Path, *, is_again: bool) -> None:
+    """It writes there that they are trusted; what it keeps of others' hooks stays, also in the same file."""
+    put(home, OTHERS["codex"])
+    config, hooks = home / ".codex/config.toml", home / ".codex/hooks.json"
+    theirs = f'\n[hooks.state]\n\n[hooks.state."{hooks}:stop:0:0"]\ntrusted_hash = "sha256:theirs"\n'
+    config.write_text(config.read_text() + theirs)
+    before = files(home)
+    wire("codex")
+    places = ("session_start:0:0", "user_prompt_submit:0:0", "stop:1:0")
+    tables = [f'\n[hooks.state."{hooks}:{place}"]\ntrusted_hash = "sha256:5f"\n' for place in places]
+    with config.open("a") as stream:
+        stream.writelines(tables)
+    assert not is_distrusted(Owner("codex"))
+    if is_again:
+        wire("codex")
+        assert config.read_text().count("trusted_hash") == 4
+    unwire("codex")
+    assert files(home) == before
+
+
+def test_a_header_that_codex_wrote_for_our_hooks_goes_with_them(home: Path) -> None:
+    """Where nothing else stands in its table."""
+    put(home, {".codex/config.toml": b'model = "o9"\n'})
+    before = files(home)
+    wire("codex")
+    config, hooks = home / ".codex/config.toml", home / ".codex/hooks.json"
+    state = f'\n[hooks.state]\n\n[hooks.state."{hooks}:stop:0:0"]\ntrusted_hash = "sha256:5f"\n'
+    config.write_text(config.read_text() + state)
+    assert is_distrusted(Owner("codex"))  # two others are not trusted
+    unwire("codex")
+    assert files(home) == before
+
+
+def test_without_codex_its_user_has_to_trust_our_hooks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can be asked then."""
+    monkeypatch.setenv("PATH", str(home))
+    wire("codex")
+    assert not trust(Owner("codex"))
 
 
 def test_gemini_gets_milliseconds(home: Path) -> None:
