@@ -108,12 +108,6 @@ def init(
     histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
     announce_histories(histories, err=as_json)
-    for owner in owners:
-        if lifecycle.agent_of(owner).wiring.trust_server:
-            echo(
-                f"  {lifecycle.title_of(owner)} runs only hooks that are trusted: it is told to trust these.",
-                err=as_json,
-            )
     if dry_run:
         _finish(as_json, planned, home, dry_run=True)
         return
