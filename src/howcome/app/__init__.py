@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from howcome.app.reading import Reading
     from howcome.app.remembering import Remembering
     from howcome.app.searching import Searching
+    from howcome.app.telemetry import Telemetry
     from howcome.log.spending import Spending
     from howcome.providers.base import Embedder
     from howcome.retrieve.ranking import Ranking
@@ -197,6 +198,13 @@ class App:
         from howcome.app.health import Health
 
         return Health(self.store, self.settings)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What sessions did, what it cost, and what goes wrong again and again."""
+        from howcome.app.telemetry import Telemetry
+
+        return Telemetry(self.store)
 
     @property
     def spending(self) -> Spending:

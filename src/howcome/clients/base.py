@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from howcome.clients.sources import Status
     from howcome.clients.wiring import Install, Wired
     from howcome.domain.events import Event
+    from howcome.domain.spent import Spent
 
 
 class History(ABC):
@@ -99,6 +100,15 @@ class History(ABC):
         from howcome.clients.files import open_transcript
 
         return open_transcript(path)
+
+    def spent_in(self, path: str) -> Iterator[Spent]:
+        """What a transcript says that its answers cost, each request once; nothing where it says nothing.
+
+        Raises:
+            OSError: it is not there any more.
+            TranscriptError: it cannot be read.
+        """
+        return iter(())
 
     def place_of(self, path: str) -> dict[str, str]:
         """What a source's place says that its records do not, as values of a reader's state."""

@@ -28,12 +28,13 @@ from howcome.clients.hook import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from howcome.clients.hook import Called
     from howcome.clients.records import Record
     from howcome.clients.wiring import Entry, Install, Wired
+    from howcome.domain.spent import Spent
 
 HOOKS = {
     "SessionStart": Hook(CATCH_UP, START, timeout=20),
@@ -94,6 +95,11 @@ class _History(History):
 
     def wrote_record(self, record: Record) -> bool:
         return "sessionId" in record or "uuid" in record
+
+    def spent_in(self, path: str) -> Iterator[Spent]:
+        from howcome.clients.claude_code_spent import spent_in
+
+        return spent_in(self.open_lines(path))
 
     def recent_calls(self, path: str) -> list[Called]:
         from howcome.clients.tail import recent_calls

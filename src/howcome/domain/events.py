@@ -37,7 +37,10 @@ EDITORS = (
     "edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "str_replace_editor", "replace",
     "write_file", "apply_patch", "patch", "create_file", "edit_file",
 )  # fmt: skip
-"""Tools that run a command, and tools that change a file, of every agent, in lower case."""
+READERS = ("read", "read_file", "read_many_files", "view", "view_file", "notebookread", "open_file")
+WRITERS = ("write", "write_file", "create_file", "create")
+"""Tools that run a command, that change a file, that read one, and of those that change one those that write all of it;
+of every agent, in lower case."""
 
 SEARCHED_KINDS = (*TURN_KINDS, TOOL_CALL, TOOL_RESULT)
 """What is searched: thoughts and boundaries are kept, and shown where they stand."""

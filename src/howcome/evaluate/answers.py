@@ -14,12 +14,13 @@ from pathlib import Path
 from howcome.app import App
 from howcome.domain.answering import cut
 from howcome.domain.query import plain_words
+from howcome.domain.shares import Share
 from howcome.domain.stored import Found, Scope
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.note_run import import_set
-from howcome.evaluate.notes import Share, stems
+from howcome.evaluate.notes import stems
 from howcome.retrieve.question import Question
 
 Progress = Callable[[str], None]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from howcome.app import App
 from howcome.domain.commands import Failure, numbers_of, parts_of
+from howcome.domain.shares import Share
 from howcome.domain.stored import StoredEvent
-from howcome.evaluate.notes import Share
 from howcome.learn.actions import Action, actions_of
 from howcome.learn.command_runs import MAX_LATER, failed_in, mending
 from howcome.recall.acting import Mended

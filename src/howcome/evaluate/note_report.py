@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from howcome import __version__
+from howcome.domain.shares import Share
 from howcome.errors import UsageError
 from howcome.evaluate.note_run import Distilled, Progress, distilled, note_sets
 from howcome.evaluate.note_sheets import Grades, graded, read_grades, write_sheets
-from howcome.evaluate.notes import NoteFigures, Share, measure
+from howcome.evaluate.notes import NoteFigures, measure
 
 Ways = Mapping[str, NoteFigures]
 """Figures by what was measured: memories, verbatim prompts, each ungraded and perhaps graded; on one set."""

@@ -18,12 +18,13 @@ from pathlib import Path
 
 from howcome.domain import events
 from howcome.domain.events import cut
+from howcome.domain.shares import Share
 from howcome.domain.stored import StoredEvent
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import read_rows
 from howcome.evaluate.metrics import words_of
 from howcome.evaluate.note_run import Distilled, said_in
-from howcome.evaluate.notes import Graded, Kept, Share
+from howcome.evaluate.notes import Graded, Kept
 
 MEMORY, VERBATIM, BAG, FOREIGN = "memory", "verbatim", "bag", "foreign"
 BAGS, BAG_WORDS, MIN_BAG_TIMES = 2, 12, 2

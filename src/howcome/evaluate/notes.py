@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
-from math import sqrt
 from pathlib import Path
 
 import tantivy
 
 from howcome.domain.memories import normalized
+from howcome.domain.shares import Share
 from howcome.domain.text import STOP_WORDS
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, find, read_rows
@@ -31,8 +31,6 @@ SAME_STEMS, SAME_MEANING = 0.8, 0.95
 
 PROMPT_WORDS = 6
 """Prompts with as many words are the baseline: each kept as it was typed."""
-
-_Z95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -64,30 +62,6 @@ class Trap:
 
     session: str
     quotes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Share:
-    """So many of so many."""
-
-    count: int
-    of: int
-
-    @property
-    def value(self) -> float:
-        """The share; 0 of nothing."""
-        return self.count / self.of if self.of else 0.0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Its 95 % interval (Wilson 1927)."""
-        if not self.of:
-            return 0.0, 0.0
-        square = _Z95**2
-        middle = self.value + square / (2 * self.of)
-        reach = _Z95 * sqrt(self.value * (1 - self.value) / self.of + square / (4 * self.of**2))
-        low, high = ((middle + sign * reach) / (1 + square / self.of) for sign in (-1, 1))
-        return max(0.0, low), min(1.0, high)
 
 
 @dataclass

@@ -13,13 +13,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from howcome.domain.shares import Share
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import find, milliseconds_of, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
 from howcome.evaluate.ledger import Replayed, joined, replay
 from howcome.evaluate.note_run import events_of, import_set
-from howcome.evaluate.notes import Share, stems
+from howcome.evaluate.notes import stems
 from howcome.evaluate.replay import BLOCK_TOKENS, replayed
 
 if TYPE_CHECKING:

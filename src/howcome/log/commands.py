@@ -49,6 +49,9 @@ _FAILING = (
     "SELECT c.form, count(DISTINCT e.session_id) FROM commands c"  # noqa: S608 - fixed text
     f"{_WITHIN} AND c.form IN (SELECT value FROM json_each(?3)) AND c.exact IS NOT NULL GROUP BY c.form"
 )
+_FAILURES = (
+    "SELECT call_id, exact FROM commands WHERE exact IS NOT NULL AND call_id IN (SELECT value FROM json_each(?))"
+)
 _WORKED = f"SELECT 1 FROM commands c{_WITHIN} AND c.form = ?3 AND c.exact IS NULL LIMIT 1"  # noqa: S608 - fixed text
 
 
@@ -100,6 +103,10 @@ class Commands:
     def failed_in(self, scope: Scope, forms: Collection[int], before_ms: int | None) -> dict[int, int]:
         """In how many sessions of a project some forms failed."""
         return dict(self._db.rows(_FAILING, (scope.project_id, before_ms, json.dumps([*forms]))))
+
+    def failures_of(self, calls: Collection[int]) -> dict[int, int]:
+        """How some calls (positions) failed, those that did: by the same number in the same way."""
+        return dict(self._db.rows(_FAILURES, (json.dumps([*calls]),)))
 
     def has_worked(self, scope: Scope, form: int, before_ms: int | None) -> bool:
         """Whether a command has ever worked in a project."""

@@ -1,0 +1,52 @@
+"""What Claude Code's transcripts say of tokens and cost.
+
+Each block of an answer is a record that repeats the answer's usage; the last one has all output tokens. A client since
+2.1.300 or so also notes what the session has cost so far.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from howcome.clients.decode import decode_record
+from howcome.clients.records import parse_time_ms, text_field
+from howcome.domain.spent import Spent
+from howcome.errors import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from howcome.clients.records import Record
+
+_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def spent_in(lines: BinaryIO) -> Iterator[Spent]:
+    """What each request of a transcript took, and what its sessions cost in the end."""
+    found: dict[str, Spent] = {}
+    with lines:
+        for line in lines:
+            if b'"usage"' in line or b'"totalCostUSD"' in line:
+                try:
+                    one = _spent(decode_record(line, None))
+                except RecordError:
+                    continue
+                if one is not None:
+                    key = one.request or one.session
+                    found[key] = max(one, found.get(key, one), key=lambda spent: (spent.tokens[1], spent.cost_usd or 0))
+    yield from found.values()
+
+
+def _spent(record: Record) -> Spent | None:
+    session, cost = text_field(record, "sessionId") or "", record.get("totalCostUSD")
+    if isinstance(cost, int | float):
+        return Spent("", session, cost_usd=float(cost))
+    message = record.get("message")
+    usage = message.get("usage") if isinstance(message, dict) else None
+    if not isinstance(usage, dict) or not isinstance(message, dict) or record.get("type") != "assistant":
+        return None
+    tokens = tuple(count if isinstance(count := usage.get(name), int) else 0 for name in _FIELDS)
+    request = text_field(message, "id") or text_field(record, "uuid") or ""
+    ts_ms, branch = parse_time_ms(record.get("timestamp")), text_field(record, "gitBranch")
+    return Spent(request, session, ts_ms, branch, text_field(record, "agentId"), tokens)

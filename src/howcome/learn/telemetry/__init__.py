@@ -1,0 +1,1 @@
+"""Telemetry: what sessions did and what it cost them, counted from what is stored; nothing is kept for it."""

@@ -1,0 +1,75 @@
+"""Tokens and cost, where the transcripts say them and are still there: the store keeps none of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from howcome.clients.registry import history_of
+from howcome.domain.spent import TOKENS
+from howcome.errors import HowcomeError
+from howcome.learn.telemetry.counting import week_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from howcome.domain.spent import Spent
+    from howcome.domain.stored import Scope, SessionSummary
+    from howcome.store.base import Store
+
+NO_TIME = "(no time)"
+
+
+@dataclass
+class Spending:
+    """Tokens by kind (and `requests`), of all and by what was asked for; dollars where a client says them.
+
+    `sessions` are all; `told` those whose transcripts say tokens; `gone` the transcripts that are not there any more.
+    """
+
+    sessions: int = 0
+    told: set[str] = field(default_factory=set)
+    gone: int = 0
+    cost_usd: dict[str, float] = field(default_factory=dict)
+    every: Counter[str] = field(default_factory=Counter)
+    groups: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def spent(store: Store, scope: Scope, since_ms: int = 0, by: str | None = None) -> Spending:
+    """What the sessions of a scope took from a moment on; a request that a fork repeats counts once."""
+    known = {one.name: one for one in store.sessions.recent(scope, -1, since_ms=since_ms)}
+    found, seen = Spending(sessions=len(known)), set[str]()
+    for one in _all(store, found, since_ms):
+        session = known.get(one.session)
+        if session is None or one.request in seen or (one.ts_ms or session.last_ms) < since_ms:
+            continue
+        if one.cost_usd is not None:
+            found.cost_usd[one.session] = max(one.cost_usd, found.cost_usd.get(one.session, 0))
+            continue
+        seen.add(one.request)
+        found.told.add(one.session)
+        counted = {"requests": 1, **dict(zip(TOKENS, one.tokens, strict=True))}
+        found.every.update(counted)
+        if by is not None:
+            found.groups.setdefault(_key(by, one, session), Counter()).update(counted)
+    return found
+
+
+def _all(store: Store, found: Spending, since_ms: int) -> Iterator[Spent]:
+    for source in store.log.sources():
+        if source.mtime_ns // 1_000_000 >= since_ms:
+            try:
+                yield from history_of(source.client).spent_in(source.path)
+            except (HowcomeError, OSError):
+                found.gone += 1
+
+
+def _key(by: str, one: Spent, session: SessionSummary) -> str:
+    return {
+        "session": one.session,
+        "project": session.project,
+        "branch": one.branch or "(none)",
+        "agent": session.client + (", subagents" if one.agent_id else ""),
+        "week": week_of(one.ts_ms) if one.ts_ms else NO_TIME,
+    }[by]

@@ -1,0 +1,157 @@
+"""`howcome stats`: every count by hand, tokens that only transcripts have, and what precedes rework."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import START, Claude, Record, write
+from tests.processes import run
+
+from howcome.domain.shares import Share, difference_interval
+from howcome.learn.telemetry.measures import precede_rework
+
+DAY = 24 * 3_600
+SOURCE = "/srv/harbor/quay.py"
+RECOUNT = Path(__file__).resolve().parents[2] / "benchmarks" / "recount.py"
+
+
+class Working(Claude):
+    """A session that calls tools, each with its result."""
+
+    def did(self, tool: str, *, fails: str = "", **values: str) -> list[Record]:
+        """A call with its result."""
+        ident = f"toolu_{self.session}_{self.number}"
+        failed = {"is_error": True} if fails else {}
+        return [self.call(tool, ident, **values), self.result(ident, fails or "ok", **failed)]
+
+    def edits(self, file: str, old: str, new: str, fails: str = "") -> list[Record]:
+        """An edit within a file."""
+        return self.did("Edit", file_path=file, old_string=old, new_string=new, fails=fails)
+
+
+def first() -> list[Record]:
+    """Two blind edits of a file, a check that fails three times in one way, an edit after a read."""
+    talk = Working("11111111-aaaa")
+    lost = "Exit code 1\nerror: no such berth"
+    usage = {"input_tokens": 3, "output_tokens": 20, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 7}
+    part = {"id": "msg_same", "role": "assistant", "model": "m", "usage": usage | {"output_tokens": 1}}
+    return [
+        talk.user("mend the quay"),
+        *(talk.assistant(message={**part, "content": [{"type": "text", "text": text}]}) for text in ("I", "look")),
+        talk.assistant(message={**part, "usage": usage, "content": [{"type": "text", "text": "closer"}]}),
+        *talk.edits(SOURCE, "depth = 1", "depth = 2\nwidth = 3", fails="File has not been read yet."),
+        *talk.edits(SOURCE, "depth = 1", "depth = 2\nwidth = 3"),
+        *(record for _ in range(3) for record in talk.did("Bash", command="make berth", fails=lost)),
+        *talk.did("Read", file_path="/srv/harbor/crane.py"),
+        *talk.edits("/srv/harbor/crane.py", "a", "b"),
+        *talk.did("Write", file_path="/srv/harbor/new.py", content="x = 1"),
+        talk.compact_boundary(),
+        talk.bookkeeping("cost-state", totalCostUSD=0.25),
+    ]
+
+
+def second(days: int = 2) -> list[Record]:
+    """Later another session takes away what the first one wrote."""
+    talk = Working("22222222-bbbb", start=days * DAY)
+    return [talk.user("again"), *talk.did("Read", file_path=SOURCE), *talk.edits(SOURCE, "depth = 2\nwidth = 3", "y")]
+
+
+def third() -> list[Record]:
+    """Time goes on."""
+    return [Working("33333333-cccc", start=20 * DAY).user("still there?")]
+
+
+def stats(*words: str) -> dict[str, Any]:
+    """What it says to programs."""
+    done = run("stats", "--all-projects", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def worked(tmp_path: Path, store_folder: Path) -> Path:
+    """The three sessions, read."""
+    assert store_folder
+    for name, records in (("a", first()), ("b", second()), ("c", third())):
+        write(tmp_path / f"{name}.jsonl", *records)
+    assert run("import", str(tmp_path)).returncode == 0
+    return tmp_path
+
+
+def counted(value: dict[str, Any]) -> list[int]:
+    """What a share is made of."""
+    return [value["count"], value["of"]]
+
+
+@pytest.mark.usefixtures("worked")
+def test_every_measure_is_what_the_sessions_did() -> None:
+    """Counted by hand."""
+    measures = stats()["measures"]
+    assert {name: measures[name] for name in ("prompts", "calls", "spinning", "compactions")} == {
+        "prompts": 3, "calls": 10, "spinning": 1, "compactions": 1,
+    }  # fmt: skip
+    shares = {name: counted(value) for name, value in measures.items() if isinstance(value, dict)}
+    assert shares == {
+        "read_edit_ratio": [2, 5], "edits_without_read": [2, 4], "failures": [4, 10], "retries": [3, 4],
+        "edited_again": [1, 4], "rework": [1, 4],
+    }  # fmt: skip
+
+
+def test_what_is_changed_after_a_week_is_no_rework(tmp_path: Path, store_folder: Path) -> None:
+    """And what is younger than a week is not judged."""
+    assert store_folder
+    write(tmp_path / "a.jsonl", *first())
+    write(tmp_path / "b.jsonl", *second(days=9))
+    assert run("import", str(tmp_path)).returncode == 0
+    assert counted(stats()["measures"]["rework"]) == [0, 3]
+
+
+@pytest.mark.usefixtures("worked")
+def test_groups_add_up_and_a_time_leaves_out_what_is_older() -> None:
+    """Whatever they are told apart by."""
+    for by in ("session", "project", "branch", "agent", "week"):
+        groups = stats("--by", by)["by"]
+        assert sum(one["calls"] for one in groups.values()) == 10, by
+    assert set(stats("--by", "session")["by"]) == {"11111111-aaaa", "22222222-bbbb", "33333333-cccc"}
+    late = stats("--since", (START + timedelta(days=1)).isoformat(), "--by", "session")
+    assert [late["sessions"], list(late["by"])] == [2, ["33333333-cccc", "22222222-bbbb"]]
+
+
+def test_tokens_are_the_transcripts_and_missing_ones_are_said(worked: Path) -> None:
+    """A request counts once, with its last record; nothing of it is in the store."""
+    tokens = stats()["tokens"]
+    kinds = {name: tokens[name] for name in ("requests", "input", "output", "cache_read", "cache_written")}
+    assert kinds == {"requests": 1, "input": 3, "output": 20, "cache_read": 100, "cache_written": 7}
+    assert [tokens[name] for name in ("sessions_with", "sessions_without", "cost_usd")] == [1, 2, 0.25]
+    (worked / "a.jsonl").unlink()
+    tokens = stats()["tokens"]
+    assert [tokens["sessions_with"], tokens["transcripts_gone"], tokens["cost_usd"]] == [0, 1, None]
+    said = run("stats", "--all-projects").stdout
+    assert "no transcript that is still there says any; 1 transcript gone" in said
+    assert "No experiment" in said
+
+
+def test_a_recount_of_the_raw_transcripts_is_equal(tmp_path: Path) -> None:
+    """By a program that reads them by itself."""
+    for name, records in (("a", first()), ("b", second()), ("c", third())):
+        write(tmp_path / f"{name}.jsonl", *records)
+    done = subprocess.run([sys.executable, RECOUNT, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 counts of sessions differ" in done.stdout
+
+
+def test_what_precedes_rework_has_an_interval_that_few_sessions_make_wide() -> None:
+    """A group without any is not taken for sure."""
+    sessions = [{"reads": 1, "edits": 9, "settled": 9, "reworked": 3}] * 20
+    [few, *_] = precede_rework([*sessions, {"reads": 9, "edits": 1, "settled": 1, "reworked": 0}])
+    assert (few.with_it, few.without) == (Share(60, 180), Share(0, 1))
+    assert few.low < 0 < few.difference
+    low, high = difference_interval([(1, 10)] * 40, [(5, 10)] * 40)
+    assert low < -0.4 < high < -0.2
