@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from howcome.domain.candidates import users_words
+from howcome.domain.events import ORIGIN_USER
+from howcome.domain.memories import MemoryFilter
 from howcome.learn.telemetry.counting import counts
+from howcome.learn.telemetry.patterns import patterns
 from howcome.learn.telemetry.spending import spent
 
 if TYPE_CHECKING:
+    from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope
     from howcome.learn.telemetry.counting import Counts
+    from howcome.learn.telemetry.patterns import Pattern
     from howcome.learn.telemetry.spending import Spending
     from howcome.store.base import Store
+
+NEWEST = 1000
+"""So many memories, the newest, are looked at."""
 
 
 class Telemetry:
@@ -27,3 +36,15 @@ class Telemetry:
     def spent(self, scope: Scope, since_ms: int = 0, by: str | None = None) -> Spending:
         """What their transcripts say of tokens and cost; see `learn.telemetry.spending`."""
         return spent(self._store, scope, since_ms, by)
+
+    def patterns(self, scope: Scope, since_ms: int = 0) -> list[Pattern]:
+        """What failed in two sessions or more, in classes; see `learn.telemetry.patterns`."""
+        return patterns(self._store, scope, since_ms)
+
+    def corrections(self, scope: Scope) -> list[tuple[Memory, int]]:
+        """What the user said in two sessions or more, with how many, most first."""
+        found = self._store.memories.select(scope, MemoryFilter(), NEWEST)
+        own = [one for one in found if one.origin == ORIGIN_USER and users_words(one.text)]
+        told = self._store.candidates.told_of([one.key for one in own])
+        counted = [(one, told[one.key].sessions) for one in own if one.key in told and told[one.key].sessions > 1]
+        return sorted(counted, key=lambda pair: (-pair[1], pair[0].key))

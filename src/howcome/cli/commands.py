@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "What was said": {
         "why": ("why", "Say why a prompt was told what it was told, and no more."),
         "stats": ("stats", "Count what sessions did, what it cost, what precedes rework."),
+        "patterns": ("patterns", "What goes wrong again and again, what it costs, what helps."),
         "receipt": ("receipt", "Say what was injected, its tokens, and how often it was used."),
     },
     "Memories": {

@@ -35,7 +35,7 @@ CLOCK_MS = 2_000
 COMMITTING_MS = 30 * 60_000
 """A call that commits may run hooks for so long before the commit is there."""
 
-_WRITTEN = ("content", "file_text", "new_string", "new_str")
+WRITTEN = ("content", "file_text", "new_string", "new_str")
 _REPLACED = ("old_string", "old_str")
 _SECTION = re.compile(r"^\*\*\* (?:Add|Update) File: (?P<file>.+)$", re.MULTILINE)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:")
@@ -93,7 +93,7 @@ def _edits(action: Action, file: str) -> Iterator[Edit]:
         several = action.input.get("edits")
         for values in several if isinstance(several, list) else [action.input]:
             if isinstance(values, dict):
-                yield Edit(call, _field(values, _WRITTEN), _field(values, _REPLACED))
+                yield Edit(call, _field(values, WRITTEN), _field(values, _REPLACED))
 
 
 def _field(values: Mapping[str, object], names: Sequence[str]) -> str:
