@@ -37,9 +37,9 @@ class Telemetry:
         """What their transcripts say of tokens and cost; see `learn.telemetry.spending`."""
         return spent(self._store, scope, since_ms, by)
 
-    def patterns(self, scope: Scope, since_ms: int = 0) -> list[Pattern]:
-        """What failed in two sessions or more, in classes; see `learn.telemetry.patterns`."""
-        return patterns(self._store, scope, since_ms)
+    def patterns(self, scope: Scope, since_ms: int = 0, least: int = 2) -> list[Pattern]:
+        """What failed in so many sessions or more, in classes; see `learn.telemetry.patterns`."""
+        return patterns(self._store, scope, since_ms, least)
 
     def corrections(self, scope: Scope) -> list[tuple[Memory, int]]:
         """What the user said in two sessions or more, with how many, most first."""

@@ -15,6 +15,7 @@ from howcome.evaluate.datasets import find_sets, kind_of, read_set
 from howcome.evaluate.figures import as_json
 from howcome.evaluate.measurement import Measurement, Plan, named
 from howcome.evaluate.note_report import NoteReport, measure_notes
+from howcome.evaluate.precedent import PrecedentReport, measure_precedent
 from howcome.evaluate.speak import SpeakReport, measure_speak
 from howcome.evaluate.tables import as_markdown, has_part, with_part
 from howcome.present.terminal import echo, echo_text
@@ -62,6 +63,9 @@ class RankingSpec(click.ParamType["Ranking"]):
 @click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
 @click.option("--notes", "with_notes", is_flag=True, help="Distil the sessions; measure memories by readers' notes.")
 @click.option("--speak", "with_speech", is_flag=True, help="Ask judged prompts as they were; grade what is said.")
+@click.option(
+    "--precedent", "with_precedent", is_flag=True, help="Say how often, and what it is worth, that it came before."
+)
 @click.option("--questions", type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show.")
 @click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import.")
 @click.option("--only-read", is_flag=True, help="With --notes: leave out the sessions that nobody read.")
@@ -83,6 +87,7 @@ def evaluate(
     with_memories: bool,
     with_notes: bool,
     with_speech: bool,
+    with_precedent: bool,
     questions: Path | None,
     keep: Path | None,
     only_read: bool,
@@ -99,8 +104,9 @@ def evaluate(
     (conversations) or docs.jsonl (single passages); or with LongMemEval's longmemeval*.json; or with secrets.jsonl and
     clean.jsonl. Each .jsonl may be a .jsonl.gz. With --notes, and nothing else, it is a folder with transcripts/,
     notes.jsonl and perhaps traps.jsonl: what careful readers would note, and what looks so and is wrong. With --speak
-    it is one with transcripts/ and judged_prompts.jsonl: real prompts, and what of the past would help with each. With
-    --questions it is one with transcripts/, and IN has questions with verbatim answers, or with none for nonsense.
+    or --precedent it is one with transcripts/ and judged_prompts.jsonl: real prompts, and what of the past would help
+    with each. With --questions it is one with transcripts/, and IN has questions with verbatim answers, or with none
+    for nonsense.
 
     \b
     questions.jsonl  {"question": "why no redis?", "evidence_sessions": ["s1"]}
@@ -124,13 +130,14 @@ def evaluate(
       howcome eval data/sessions --notes --keep stores --sheet grading/one --chunk 60
       howcome eval data/sessions --notes --keep stores --grades grading/first.jsonl --grades grading/second.jsonl
       howcome eval data/sessions --speak --sheet lines.jsonl
+      howcome eval data/sessions --precedent
       howcome eval data/sessions --questions asked.jsonl
       howcome eval data/locomo --against trigram=0,strategy=rrf
     """
     if is_everywhere and not is_pooled:
         raise click.UsageError("--everywhere belongs to --pooled")
     of_notes = {"--keep": keep, "--only-read": only_read, "--sheet": sheet, "--chunk": chunk, "--grades": grades}
-    of_speech = ("--keep", "--sheet", "--grades") if with_speech else ("--keep",) if questions else ()
+    of_speech = ("--keep", "--sheet", "--grades") if with_speech else ("--keep",) if questions or with_precedent else ()
     needing = [name for name, value in of_notes.items() if value and name not in of_speech]
     if needing and not with_notes:
         raise click.UsageError(f"{needing[0]} belongs to --notes")
@@ -140,6 +147,9 @@ def evaluate(
         if len(paths) > 1:
             raise click.UsageError("--questions are of one set")
         _say(measure_answers(paths[0], questions, _progress, keep=keep), into, part, to_json=to_json)
+        return
+    if with_precedent:
+        _say(measure_precedent(paths, _progress, keep=keep), into, part, to_json=to_json)
         return
     if with_notes or with_speech:
         report = (
@@ -170,7 +180,9 @@ def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, par
         echo_text(as_json(configuration, figures))
 
 
-def _say(report: NoteReport | SpeakReport | AnswerReport, into: Path | None, part: str, *, to_json: bool) -> None:
+def _say(
+    report: NoteReport | SpeakReport | AnswerReport | PrecedentReport, into: Path | None, part: str, *, to_json: bool
+) -> None:
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from howcome.app import App
-    from howcome.domain.shares import Share
     from howcome.domain.stored import Scope
-    from howcome.learn.telemetry.measures import Precedes
 
 NOTHING = "Nothing was called here in that time."
 COLUMNS = ("calls", "read_edit_ratio", "edits_without_read", "failures", "rework", "compactions")
@@ -95,25 +93,10 @@ def gather(app: App, scope: Scope, since_ms: int, by: str | None) -> dict[str, A
             "cost_usd": round(sum(took.cost_usd.values()), 4) if took.cost_usd else None,
             "sessions_with_cost": len(took.cost_usd),
         },
-        "precede_rework": [_precedes(one) for one in precede_rework(found.sessions.values())],
+        "precede_rework": precede_rework(found.sessions.values()),
         "caveat": CAVEAT,
         **({"by": groups} if by is not None else {}),
     }
-
-
-def _precedes(one: Precedes) -> dict[str, object]:
-    return {
-        "before": one.name,
-        "sessions": [one.sessions.count, one.sessions.of],
-        "with": _pair(one.with_it),
-        "without": _pair(one.without),
-        "difference": round(one.difference, 4),
-        "interval": [round(one.low, 4), round(one.high, 4)],
-    }
-
-
-def _pair(share: Share) -> list[int]:
-    return [share.count, share.of]
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:

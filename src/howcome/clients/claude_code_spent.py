@@ -6,6 +6,7 @@ Each block of an answer is a record that repeats the answer's usage; the last on
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from howcome.clients.decode import decode_record
@@ -23,30 +24,22 @@ _FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_cr
 
 
 def spent_in(lines: BinaryIO) -> Iterator[Spent]:
-    """What each request of a transcript took, and what its sessions cost in the end."""
-    found: dict[str, Spent] = {}
+    """What each record says that its request took, or that its session cost so far."""
     with lines:
         for line in lines:
             if b'"usage"' in line or b'"totalCostUSD"' in line:
-                try:
-                    one = _spent(decode_record(line, None))
-                except RecordError:
-                    continue
-                if one is not None:
-                    key = one.request or one.session
-                    found[key] = max(one, found.get(key, one), key=lambda spent: (spent.tokens[1], spent.cost_usd or 0))
-    yield from found.values()
+                with suppress(RecordError):
+                    yield from _spent(decode_record(line, None))
 
 
-def _spent(record: Record) -> Spent | None:
+def _spent(record: Record) -> Iterator[Spent]:
     session, cost = text_field(record, "sessionId") or "", record.get("totalCostUSD")
     if isinstance(cost, int | float):
-        return Spent("", session, cost_usd=float(cost))
+        yield Spent("", session, cost_usd=float(cost))
     message = record.get("message")
     usage = message.get("usage") if isinstance(message, dict) else None
-    if not isinstance(usage, dict) or not isinstance(message, dict) or record.get("type") != "assistant":
-        return None
-    tokens = tuple(count if isinstance(count := usage.get(name), int) else 0 for name in _FIELDS)
-    request = text_field(message, "id") or text_field(record, "uuid") or ""
-    ts_ms, branch = parse_time_ms(record.get("timestamp")), text_field(record, "gitBranch")
-    return Spent(request, session, ts_ms, branch, text_field(record, "agentId"), tokens)
+    if isinstance(usage, dict) and isinstance(message, dict) and record.get("type") == "assistant":
+        tokens = tuple(count if isinstance(count := usage.get(name), int) else 0 for name in _FIELDS)
+        request = text_field(message, "id") or text_field(record, "uuid") or ""
+        ts_ms, branch = parse_time_ms(record.get("timestamp")), text_field(record, "gitBranch")
+        yield Spent(request, session, ts_ms, branch, text_field(record, "agentId"), tokens)

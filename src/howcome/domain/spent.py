@@ -9,10 +9,7 @@ TOKENS = ("input", "output", "cache_read", "cache_written")
 
 @dataclass(frozen=True)
 class Spent:
-    """One request's tokens, or what a session cost so far (its `request` is "").
-
-    `tokens` are in the order of TOKENS; `cost_usd` is the session's until then, None where nobody says it.
-    """
+    """One request's tokens in the order of TOKENS; or what its session cost so far."""
 
     request: str
     session: str

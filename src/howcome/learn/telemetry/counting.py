@@ -69,7 +69,7 @@ def counts(store: Store, scope: Scope, since_ms: int = 0, by: str | None = None)
     """What the sessions of a scope did from a moment on."""
     found, edits, last_ms = Counts(), [], store.accounts.last_ms()
     for session in store.sessions.recent(scope, -1, since_ms=since_ms):
-        told = [event for event in store.log.session(session.row) if scope.is_everything or _is_in(event, session)]
+        told = store.log.session(session.row)
         failures = store.commands.failures_of([event.row for event in told if event.tool])
         for event, name in _of_session(told, failures):
             if event.session == session.name and event.order_ms >= since_ms:  # a fork's copies are the other's
@@ -79,10 +79,6 @@ def counts(store: Store, scope: Scope, since_ms: int = 0, by: str | None = None)
         if event.order_ms >= since_ms:
             found.add(event, name, by)
     return found
-
-
-def _is_in(event: StoredEvent, session: object) -> bool:
-    return event.project == getattr(session, "project", "")
 
 
 def _is_edit(action: Action) -> bool:

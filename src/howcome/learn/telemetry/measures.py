@@ -46,15 +46,9 @@ def values_of(counts: Counted) -> dict[str, object]:
     found: dict[str, object] = {}
     for one in MEASURES:
         count, of = counts.get(one.what, 0), counts.get(one.of, 0)
-        if not one.of:
-            found[one.name] = count
-        elif one.is_ratio:
-            found[one.name] = {"value": round(count / of, 3) if of else None, "count": count, "of": of}
-        else:
-            share = Share(count, of)
-            low, high = (round(end, 3) for end in share.interval)
-            value = round(share.value, 3) if of else None
-            found[one.name] = {"value": value, "count": count, "of": of, "low": low, "high": high}
+        ends = () if one.is_ratio else (round(end, 3) for end in Share(count, of).interval)
+        value = {"value": round(count / of, 3) if of else None, "count": count, "of": of}
+        found[one.name] = value | dict(zip(("low", "high"), ends, strict=False)) if one.of else count
     return found
 
 
@@ -89,33 +83,27 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True)
-class Precedes:
-    """What comes before rework: the share of reworked edits in sessions with and without it, and the difference."""
+def precede_rework(sessions: Iterable[Counted]) -> list[dict[str, object]]:
+    """Each of BEFORE over the sessions with an edit that is old enough: so many of so many edits with it and without.
 
-    name: str
-    sessions: Share
-    with_it: Share
-    without: Share
-    low: float
-    high: float
-
-    @property
-    def difference(self) -> float:
-        """By how much the share is higher with it; `low` and `high` are its 95 % interval."""
-        return self.with_it.value - self.without.value
-
-
-def precede_rework(sessions: Iterable[Counted]) -> list[Precedes]:
-    """Each of BEFORE over the sessions with an edit that is old enough to be judged."""
+    The difference of the shares has its 95 % interval.
+    """
     judged = [one for one in sessions if one.get("settled")]
-    found = []
+    found: list[dict[str, object]] = []
     for name, value, least in BEFORE if judged else ():
         limit = median(map(value, judged)) if least is None else least
         parts: tuple[list[tuple[int, int]], ...] = ([], [])
         for one in judged:
             parts[value(one) > limit].append((one.get("reworked", 0), one["settled"]))
-        low, high = difference_interval(parts[1], parts[0])
-        among = Share(len(parts[1]), len(judged))
-        found.append(Precedes(name, among, pooled(parts[1]), pooled(parts[0]), low, high))
+        without, with_it = map(pooled, parts)
+        found.append(
+            {
+                "before": name,
+                "sessions": [len(parts[1]), len(judged)],
+                "with": [with_it.count, with_it.of],
+                "without": [without.count, without.of],
+                "difference": round(with_it.value - without.value, 4),
+                "interval": [round(end, 4) for end in difference_interval(parts[1], parts[0])],
+            }
+        )
     return found

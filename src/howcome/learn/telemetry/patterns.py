@@ -47,7 +47,7 @@ SURE = 3
 ANOTHER = "another "
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
 _PLACE = re.compile(r"(?:\S*[/\]]\S*\s+)+(?=\S)")
-"""Lines of source code in a report, and commands that are repeated there, say nothing of what is wrong; nor do places."""
+"""Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class Pattern:
         return f"Avoid “{said.rstrip('.')}” of `{what}`: {self.fix}." if self.fix else ""
 
 
-def patterns(store: Store, scope: Scope, since_ms: int = 0) -> list[Pattern]:
-    """The classes of failures that came in two sessions or more, those of most sessions first."""
+def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> list[Pattern]:
+    """The classes of failures that came in so many sessions or more, those of most sessions first."""
     sessions = sorted(store.sessions.recent(scope, -1, since_ms=since_ms), key=lambda one: one.first_ms)
     order = {one.name: at for at, one in enumerate(sessions)}
     every: list[tuple[str, Failed]] = []
@@ -150,7 +150,7 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0) -> list[Pattern]:
     for pattern in found:
         late = [2 * order[name] >= len(order) for name in {one.call.session for one in pattern.failed}]
         pattern.trend = late.count(False), late.count(True)
-    found = [one for one in found if one.sessions > 1]
+    found = [one for one in found if one.sessions >= least]
     return sorted(found, key=lambda one: (-one.sessions, -len(one.failed), one.name))
 
 
@@ -231,5 +231,6 @@ def _other_call(action: Action, later: Sequence[Action]) -> Solved:
 
 
 def _active_ms(actions: Iterable[Action]) -> int:
+    """How long was worked from the first call to the last result: of a long pause only IDLE_MS."""
     times = [event.order_ms for one in actions for event in (one.call, one.result) if event is not None]
     return sum(min(max(after - before, 0), IDLE_MS) for before, after in pairwise(times))

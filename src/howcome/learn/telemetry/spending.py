@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from howcome.clients.registry import history_of
-from howcome.domain.spent import TOKENS
+from howcome.domain.spent import TOKENS, Spent
 from howcome.errors import HowcomeError
 from howcome.learn.telemetry.counting import week_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from howcome.domain.spent import Spent
     from howcome.domain.stored import Scope, SessionSummary
     from howcome.store.base import Store
 
@@ -39,20 +38,20 @@ class Spending:
 def spent(store: Store, scope: Scope, since_ms: int = 0, by: str | None = None) -> Spending:
     """What the sessions of a scope took from a moment on; a request that a fork repeats counts once."""
     known = {one.name: one for one in store.sessions.recent(scope, -1, since_ms=since_ms)}
-    found, seen = Spending(sessions=len(known)), set[str]()
+    found, requests = Spending(sessions=len(known)), dict[str, Spent]()
     for one in _all(store, found, since_ms):
         session = known.get(one.session)
-        if session is None or one.request in seen or (one.ts_ms or session.last_ms) < since_ms:
-            continue
-        if one.cost_usd is not None:
+        if session is not None and one.cost_usd is not None:
             found.cost_usd[one.session] = max(one.cost_usd, found.cost_usd.get(one.session, 0))
-            continue
-        seen.add(one.request)
-        found.told.add(one.session)
+        elif session is not None and (one.ts_ms or session.last_ms) >= since_ms:
+            first = requests.get(one.request, one)  # each block of an answer repeats it, and a fork does all
+            requests[one.request] = replace(first, tokens=max(one.tokens, first.tokens, key=lambda said: said[1]))
+    for one in requests.values():
         counted = {"requests": 1, **dict(zip(TOKENS, one.tokens, strict=True))}
+        found.told.add(one.session)
         found.every.update(counted)
         if by is not None:
-            found.groups.setdefault(_key(by, one, session), Counter()).update(counted)
+            found.groups.setdefault(_key(by, one, known[one.session]), Counter()).update(counted)
     return found
 
 

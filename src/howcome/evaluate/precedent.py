@@ -1,0 +1,108 @@
+"""Precedents: how much of what came up had come up before in another session, and whether that made it quicker.
+
+A failure has one when the same class of failure was solved in an earlier session; a prompt when readers found an
+earlier exchange that helps (`judged_prompts`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from howcome.domain.shares import Share, drawn_interval
+from howcome.domain.stored import Scope
+from howcome.evaluate.datasets import Row, read_rows
+from howcome.evaluate.harness import Pool, throwaway_home
+from howcome.evaluate.note_run import import_set
+from howcome.evaluate.speak import HELPS, prompts_of, speak_sets
+from howcome.learn.telemetry.patterns import Failed, Pattern
+
+CAVEAT = "No experiment: what comes up again may be easier, or harder, than what does not."
+Case = tuple[Failed, bool]
+"""A failure, and whether it has a precedent."""
+
+
+@dataclass(frozen=True)
+class PrecedentReport:
+    """The figures of each set; `void` as other reports have it."""
+
+    sets: Mapping[str, Mapping[str, str]]
+    void: str = ""
+
+    def as_json(self) -> str:
+        """For programs."""
+        return json.dumps({"precedent": self.sets, "caveat": CAVEAT})
+
+    def as_markdown(self) -> str:
+        """For people: a row a figure, a column a set."""
+        names, sets = [*next(iter(self.sets.values()))], self.sets.values()
+        rows = [f"| | {' | '.join(self.sets)} |", "|---" * (len(self.sets) + 1) + "|"]
+        rows += [f"| {name} | {' | '.join(one[name] for one in sets)} |" for name in names]
+        return "\n".join([*rows, "", CAVEAT])
+
+
+def measure_precedent(
+    paths: Sequence[Path], progress: Callable[[str], None], keep: Path | None = None
+) -> PrecedentReport:
+    """The figures of the sets with judged prompts at or below some paths; `keep` as `speak.measure_speak`.
+
+    Raises:
+        UsageError: there are none, or a file cannot be read.
+    """
+    sets = {}
+    for folder in speak_sets(paths):
+        rows = list(read_rows(prompts_of(folder), "session", "candidates"))
+        with throwaway_home() as home:
+            import_set(folder, None, home, keep, progress)
+            with Pool(home).open() as app:
+                found = app.telemetry.patterns(Scope.everything(), least=1)
+        sets[folder.name] = _figures([case for pattern in found for case in _cases(pattern)], rows)
+    return PrecedentReport(sets)
+
+
+def _cases(pattern: Pattern) -> list[Case]:
+    solved = [one.call for one in pattern.failed if one.fixes]
+    return [
+        (one, any(call.session != one.call.session and call.order_ms < one.call.order_ms for call in solved))
+        for one in pattern.failed
+    ]
+
+
+def _figures(cases: Sequence[Case], rows: Sequence[Row]) -> dict[str, str]:
+    ways = [[one for one, is_known in cases if is_known is known] for known in (True, False)]
+    helped = [any(one.get("grade") == HELPS for one in row["candidates"]) for row in rows]  # type: ignore[attr-defined]
+    with_it, without = ([one.ms / 60_000 for one in way if one.fixes] for way in ways)
+    low, high = _interval([(one, known) for one, known in cases if one.fixes])
+    return {
+        "failures with a precedent": _shown(Share(len(ways[0]), len(cases))),
+        "solved, with one": _shown(Share(len(with_it), len(ways[0]))),
+        "solved, without": _shown(Share(len(without), len(ways[1]))),
+        "median minutes until solved, with one": f"{median(with_it or [0]):.2f}",
+        "median minutes until solved, without": f"{median(without or [0]):.2f}",
+        "difference": f"{median(with_it or [0]) - median(without or [0]):+.2f} [{low:+.2f} {high:+.2f}]",
+        "prompts with a precedent": _shown(Share(sum(helped), len(helped))),
+    }
+
+
+def _shown(share: Share) -> str:
+    low, high = share.interval
+    return f"{share.value:.3f} [{low:.2f} {high:.2f}] {share.count}/{share.of}"
+
+
+def _interval(solved: Sequence[Case]) -> tuple[float, float]:
+    """Of the difference of the medians: a bootstrap over sessions."""
+    by_session: dict[str, list[Case]] = {}
+    for case in solved:
+        by_session.setdefault(case[0].call.session, []).append(case)
+
+    def difference(drawn: Sequence[Sequence[Case]]) -> float:
+        ways: tuple[list[float], list[float]] = ([], [])
+        for one, known in (case for cases in drawn for case in cases):
+            ways[known].append(one.ms / 60_000)
+        return median(ways[True] or [0]) - median(ways[False] or [0])
+
+    sessions = [*by_session.values()]
+    return drawn_interval(lambda draw: difference(draw(sessions)))
