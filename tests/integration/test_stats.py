@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -136,6 +137,20 @@ def test_tokens_are_the_transcripts_and_missing_ones_are_said(worked: Path) -> N
     said = run("stats", "--all-projects").stdout
     assert "no transcript that is still there says any; 1 transcript gone" in said
     assert "No experiment" in said
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_damaged_transcript_and_an_agent_without_any_stop_nothing(tmp_path: Path) -> None:
+    """The first counts as gone, the second leaves none."""
+    lines = b"".join(json.dumps(record).encode() + b"\n" for record in first())
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress(lines))
+    assert run("import", str(tmp_path)).returncode == 0
+    packed.write_bytes(packed.read_bytes()[:200])
+    observed = json.dumps({"agent": "pier", "session_id": "s", "kind": "prompt", "text": "moor the barge"})
+    assert run("observe", "--now", data=observed.encode()).returncode == 0
+    found = stats()
+    assert (found["sessions"], found["tokens"]["transcripts_gone"]) == (2, 1)
 
 
 def test_a_recount_of_the_raw_transcripts_is_equal(tmp_path: Path) -> None:

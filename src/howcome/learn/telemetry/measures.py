@@ -38,7 +38,7 @@ MEASURES = (
     Measure("edited_again", "files changed again", "again", "edited"),
     Measure("rework", "edits replaced", "reworked", "settled"),
 )
-"""`docs/reference.md` lists the names; the counts are those of `counting`."""
+"""What their counts are: `counting`."""
 
 
 def values_of(counts: Counted) -> dict[str, object]:

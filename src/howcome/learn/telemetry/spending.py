@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from howcome.clients.registry import history_of
+from howcome.clients.files import READ_ERRORS
+from howcome.clients.registry import client_of
 from howcome.domain.spent import TOKENS, Spent
-from howcome.errors import HowcomeError
+from howcome.errors import TranscriptError
 from howcome.learn.telemetry.counting import week_of
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ def spent(store: Store, scope: Scope, since_ms: int = 0, by: str | None = None) 
 
 def _all(store: Store, found: Spending, since_ms: int) -> Iterator[Spent]:
     for source in store.log.sources():
-        if source.mtime_ns // 1_000_000 >= since_ms:
+        client = client_of(source.client)
+        if client is not None and client.history is not None and source.mtime_ns // 1_000_000 >= since_ms:
             try:
-                yield from history_of(source.client).spent_in(source.path)
-            except (HowcomeError, OSError):
+                yield from client.history.spent_in(source.path)
+            except (TranscriptError, *READ_ERRORS):
                 found.gone += 1
 
 
