@@ -47,6 +47,8 @@ COMMANDS = {
     "remember": ("remember", *_HERE, "--type", "decision", "Gauges are polled each minute: their modem sleeps."),
     "learnt": ("learnt", *_HERE),
     "receipt": ("receipt", *_HERE, "--since", "1d"),
+    "stats": ("stats", *_HERE, "--by", "session"),
+    "patterns": ("patterns", *_HERE),
     "why": ("why", *_HERE),
     "doctor": ("doctor",),
     "init": ("init", "--dry-run"),

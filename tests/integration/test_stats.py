@@ -114,15 +114,18 @@ def test_what_is_changed_after_a_week_is_no_rework(tmp_path: Path, store_folder:
     assert counted(stats()["measures"]["rework"]) == [0, 3]
 
 
-@pytest.mark.usefixtures("worked")
-def test_groups_add_up_and_a_time_leaves_out_what_is_older() -> None:
+def test_groups_add_up_and_a_time_leaves_out_what_is_older(worked: Path) -> None:
     """Whatever they are told apart by."""
     for by in ("session", "project", "branch", "agent", "week"):
         groups = stats("--by", by)["by"]
         assert sum(one["calls"] for one in groups.values()) == 10, by
     assert set(stats("--by", "session")["by"]) == {"11111111-aaaa", "22222222-bbbb", "33333333-cccc"}
+    for name, records in (("d", Working("4", start=30 * DAY).user("on")), ("e", Working("5", start=1).user("on"))):
+        write(worked / f"{name}.jsonl", records)
+    assert run("import", str(worked)).returncode == 0
+    assert list(stats("--by", "week")["by"]) == ["2026-W14", "2026-W12", "2026-W10"]
     late = stats("--since", (START + timedelta(days=1)).isoformat(), "--by", "session")
-    assert [late["sessions"], list(late["by"])] == [2, ["33333333-cccc", "22222222-bbbb"]]
+    assert [late["sessions"], list(late["by"])] == [3, ["22222222-bbbb", "4", "33333333-cccc"]]
 
 
 def test_tokens_are_the_transcripts_and_missing_ones_are_said(worked: Path) -> None:

@@ -22,6 +22,7 @@ from howcome.present.screen import show_table
 from howcome.present.terminal import echo
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from howcome.app import App
@@ -78,7 +79,7 @@ def gather(app: App, scope: Scope, since_ms: int, by: str | None) -> dict[str, A
     took = app.telemetry.spent(scope, since_ms, by)
     groups = {
         name: {**values_of(counts), "tokens": dict(took.groups.get(name, {}))}
-        for name, counts in sorted(found.groups.items(), key=lambda pair: (by != "week", pair[0]), reverse=True)
+        for name, counts in sorted(found.groups.items(), key=lambda pair: _order(by, *pair), reverse=True)
     }
     return {
         "since": iso_time(since_ms) if since_ms else None,
@@ -97,6 +98,11 @@ def gather(app: App, scope: Scope, since_ms: int, by: str | None) -> dict[str, A
         "caveat": CAVEAT,
         **({"by": groups} if by is not None else {}),
     }
+
+
+def _order(by: str | None, name: str, counts: Counter[str]) -> tuple[int, str]:
+    """Weeks by their time, anything else by how much was called there."""
+    return (0 if by == "week" else counts["calls"]), name
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -79,7 +79,7 @@ BEFORE: Sequence[tuple[str, Callable[[Counted], float], float | None]] = (
 
 CAVEAT = (
     "No experiment: sessions that differ in one thing differ in others (long ones do more of everything)."
-    " Of seven comparisons one interval in three sets leaves out zero by chance."
+    " Of seven intervals one leaves out zero by chance in one run of three."
 )
 
 

@@ -57,9 +57,8 @@ class Failed:
     Attributes:
         tool: The tool, or the program that a shell ran. `what`: the same with the words that say what it did.
         said: What it complained of; `call`: the call.
-        fixes: What was different when it worked; none: nobody saw it work.
-        named: The value of the call that the complaint names, if it does.
-        is_same: Whether that was at the same file. `ms`, `calls`: how long it took.
+        fixes: What was different when it worked; none: nobody saw it work. `is_same`: it was at the same file.
+        named: The value of the call that the complaint names, if it does. `ms`, `calls`: how long it took.
     """
 
     tool: str
