@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
+    from howcome.learn.consolidate import Consolidation
     from howcome.learn.in_step import InStep, Seen
     from howcome.learn.model_run import Estimate, ModelDistillation
     from howcome.learn.rationale.run import Rationales
@@ -47,6 +48,13 @@ class Learning:
 
         places, off = Places(self._settings.exclude), self._settings.sources_off
         return InStep(self._store, now_ms, off, places.is_excluded, seen)
+
+    @property
+    def consolidation(self) -> Consolidation:
+        """What merges memories and lets some sleep."""
+        from howcome.learn.consolidate import Consolidation
+
+        return Consolidation(self._store, now_ms)
 
     def manifest(self, session: str, limit_tokens: int) -> list[str]:
         """What the window of a session (the client's id) holds that a summary loses; see `learn.manifest`."""

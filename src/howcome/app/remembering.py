@@ -44,6 +44,12 @@ class Remembering(Memories):
         """Some of a scope, the newest first; also those that have faded."""
         return self._store.memories.select(scope, wanted, limit)
 
+    def topics(self, memories: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
+        """Memories by what they are about, the largest topic first; "" names those of none."""
+        from howcome.learn.topics import topics
+
+        return [(name, [memories[at] for at in places]) for name, places in topics([one.text for one in memories])]
+
     def waiting(self, scope: Scope, limit: int) -> list[Review]:
         """The pairs that somebody should look at."""
         return self._store.reviews.waiting(scope, limit)

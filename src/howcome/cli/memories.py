@@ -20,6 +20,7 @@ from howcome.present.terminal import echo
 from howcome.present.views import evidence_view, memory_view, review_view
 from howcome.settings import read_settings
 
+TOPIC, ALL = "topic", 100_000
 _KEEP = ("both", "older", "newer")
 _SAYS = {
     "number": "another number", "negation": "one says that it is not so", "choice": "another choice",
@@ -42,6 +43,7 @@ _SAYS = {
 @click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
 @click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
 @click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
+@click.option("--by", type=click.Choice((TOPIC,)), help="All of them, in groups named by their own words.")
 @click.option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
 @click.option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
 @click.option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
@@ -62,6 +64,7 @@ def memories(
     forgotten: bool,
     superseded: bool,
     limit: int,
+    by: str | None,
     stale: bool,
     review: bool,
     settle: int | None,
@@ -76,6 +79,7 @@ def memories(
     \b
     Examples:
       howcome memories --type decision
+      howcome memories --by topic
       howcome memories --all-projects --forgotten --json
       howcome memories --why mem-3f9a
       howcome memories --review
@@ -113,11 +117,13 @@ def memories(
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
         scope = scope_of(app, project, all_projects=all_projects)
         pairs = app.memories.waiting(scope, limit) if review else []
-        found = [] if review else _listed(app, scope, wanted, limit, is_stale=stale)
+        found = [] if review else _listed(app, scope, wanted, ALL if by else limit, is_stale=stale)
         if not (found or review or as_json):
             nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
     if review:
         _print_reviews(pairs, as_json=as_json)
+    elif by and found:
+        _print_topics(app.memories.topics(found), as_json=as_json)
     else:
         _print(found, nothing, as_json=as_json)
 
@@ -156,6 +162,15 @@ def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
         echo(json_line({"memories": [memory_view(memory) for memory in found]}))
         return
     show_rows([memory_row(memory_view(memory), now_ms()) for memory in found], notes=[] if found else [nothing])
+
+
+def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:
+    views = [(name or "other", [memory_view(memory) for memory in some]) for name, some in found]
+    if as_json:
+        echo(json_line({"topics": [{"topic": name, "memories": some} for name, some in views]}))
+    else:
+        now = now_ms()
+        show_rows([Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views])
 
 
 def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:

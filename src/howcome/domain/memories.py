@@ -61,13 +61,14 @@ class Memory:
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
         standing: What has become of the files that it names (`recall/standing`), where somebody looked; else "".
         is_outside: Whether a file brought it and nobody has accepted it yet.
+        is_asleep: Whether it has faded and nobody used it: it is found, and not said unasked.
     """
 
     __slots__ = (
-        "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_outside",
-        "key", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "standing", "status",
-        "status_ms", "subject", "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text", "type",
-        "wrong_ms",
+        "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_asleep",
+        "is_outside", "key", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "standing",
+        "status", "status_ms", "subject", "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text",
+        "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
@@ -97,6 +98,7 @@ class Memory:
         self.evidence = list(evidence)
         self.standing = ""
         self.is_outside = bool(values.get("is_outside"))
+        self.is_asleep = bool(values.get("is_asleep"))
         others: list[str] = values.get("contradicts") or []  # type: ignore[assignment]
         self.also: list[str] = values.get("also") or []  # type: ignore[assignment]
         self.contradicts = [memory_id(bytes.fromhex(key)) for key in others] if self.is_live else []

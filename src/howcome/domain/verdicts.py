@@ -23,7 +23,7 @@ RULES = {
     NOTHING: "nothing here has its words",
     WEAK: "its words are too few of the prompt's (`recall_threshold`)",
     UNLIKELY: "it is not likely enough to help, beside the best",
-    OWN: "it is done with, from outside, or only of this very session",
+    OWN: "it is done with, asleep, from outside, or only of this very session",
     GONE: "the files that it is about are gone",
     TOLD: "this session has it already: it was told, or it is a fork of where it was said",
     SAME: "no sentence of it is about this and says what the prompt does not",

@@ -126,6 +126,10 @@ class Distillation:
         report.seconds = pace.seconds
         return report
 
+    def reconcile(self) -> None:
+        """Memories from what is known, where something changed; nothing is distilled."""
+        self._reconcile_all(DistilReport(), Pace(lambda: True))
+
     # -- sessions --------------------------------------------------------------------------------------------------
     def _session(self, due: DueSession, report: DistilReport, pace: Pace) -> bool:
         """One session's new exchanges; False when it had to end before that."""

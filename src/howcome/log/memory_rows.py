@@ -32,6 +32,12 @@ CONTRADICTS = (
 )
 """The keys of the live memories that one may contradict, as JSON, as long as nobody has settled it."""
 
+ASLEEP = (
+    "EXISTS (SELECT 1 FROM consolidated c WHERE c.memory_id = {0}.id AND c.kept_id = {0}.id AND c.undone_ms IS NULL"
+    " AND {0}.access_count = 0 AND {0}.pinned_ms IS NULL AND coalesce({0}.said_ms, 0) < c.run_ms)"
+)
+"""Consolidation let a memory sleep, and nobody read, pinned or said it since."""
+
 NEXT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM memories)"
 LIVE = "deleted_ms IS NULL AND superseded_by IS NULL AND purged_ms IS NULL"
 LIVE_THEN = (
@@ -48,14 +54,15 @@ ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
     "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",
-    "wrong_ms", "gone_ms", "supersedes_key", "superseded_by_key", "is_outside", "contradicts", "also",
+    "wrong_ms", "gone_ms", "supersedes_key", "superseded_by_key", "is_outside", "is_asleep",
+    "contradicts", "also",
 )  # fmt: skip
 SELECT = (
     "SELECT m.id, m.key, m.type, m.text, p.root, m.agent, m.origin, m.status, m.created_ms, m.supersedes,"  # noqa: S608 - fixed text
     " m.superseded_by, m.deleted_ms, m.purged_ms, m.access_count, m.source, m.subject, m.said_ms, m.pinned_ms,"
     " m.status_ms, m.wrong_ms, m.gone_ms, (SELECT key FROM memories WHERE id = m.supersedes),"
-    f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')}, {CONTRADICTS},"
-    f" {_ALSO},"
+    f" (SELECT key FROM memories WHERE id = m.superseded_by), {OUTSIDE.format('m')}, {ASLEEP.format('m')},"
+    f" {CONTRADICTS}, {_ALSO},"
     " (SELECT json_group_array(e.event ORDER BY (SELECT min(s.ts_ms) FROM memory_said s"
     " WHERE s.memory_id = m.id AND s.event = e.event) NULLS LAST, e.event)"
     " FROM memory_evidence e WHERE e.memory_id = m.id)"
@@ -85,6 +92,7 @@ def as_then(db: Database, found: Sequence[Memory], then_ms: int) -> Sequence[Mem
         one.said_ms = last.get(one.row)
         one.evidence = [event for event in one.evidence if (one.row, event) not in later]
         one.superseded_by = one.superseded_by_id = None
+        one.is_asleep = False
         if (one.pinned_ms or 0) >= then_ms:
             one.pinned_ms = None
         if (one.status_ms or 0) >= then_ms:

@@ -53,6 +53,7 @@ class MemoryWriter:
             "UPDATE OR REPLACE memory_reviews SET older = newer WHERE older = ? AND reason = 'imported'",
             "DELETE FROM memory_evidence WHERE memory_id = ?",
             "DELETE FROM memory_said WHERE memory_id = ?",
+            "DELETE FROM consolidated WHERE ? IN (memory_id, kept_id)",
             "DELETE FROM memory_projects WHERE memory_id = ?",
             "DELETE FROM memory_reviews WHERE ? IN (older, newer)",
             "UPDATE memories SET supersedes = NULL WHERE supersedes = ?",

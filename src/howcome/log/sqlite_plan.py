@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain.memories import OPEN, OUTDATED, PROPOSED, Memory
+from howcome.domain.consolidation import MERGED
+from howcome.domain.memories import MAX_EVIDENCE, OPEN, OUTDATED, PROPOSED, Memory
 from howcome.domain.reconciliation import Changes, Known, Plan, Wanted
 from howcome.log.database import Database
 from howcome.log.memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
@@ -25,11 +26,15 @@ class PlanWriter:
         self._execute = db.execute
         self._there = {memory.key: memory for memory in known.kept}
         self._row_ids: dict[bytes, int] = {key: memory.row for key, memory in self._there.items()}
+        done = db.rows("SELECT what, memory_id, kept_id FROM consolidated WHERE undone_ms IS NULL ORDER BY id")
+        self._places = {row: kept for _, row, kept in done if kept != row}
+        self._merged = [(row, kept) for what, row, kept in done if what == MERGED]
         self._updated: set[bytes] = set()
         self._changes = Changes()
 
     def write(self) -> Changes:
         """Memories, their chains, what is gone, and what contradicts."""
+        self._join()
         self._bring_up()
         wanted = {wanted.key for wanted in self._plan.wanted}
         gone = (self._known.derived - self._known.touched - wanted) & self._there.keys()
@@ -46,6 +51,14 @@ class PlanWriter:
         return self._changes
 
     # -- memories --------------------------------------------------------------------------------------------------
+    def _join(self) -> None:
+        """What bears out a memory that consolidation merged bears out what stands in its place, too."""
+        wanted = {self._row_ids.get(one.key): one for one in self._plan.wanted}
+        for row, place in self._merged:
+            if (one := wanted.get(row)) is not None and (kept := wanted.get(place)) is not None:
+                kept.said = tuple(sorted({*kept.said, *one.said}))
+                kept.evidence = tuple(dict.fromkeys((*kept.evidence, *one.evidence)))[:MAX_EVIDENCE]
+
     def _bring_up(self) -> None:
         evidence, said = self._borne_out("memory_evidence", "event"), self._borne_out("memory_said", "ts_ms, event")
         for wanted in self._plan.wanted:
@@ -102,6 +115,9 @@ class PlanWriter:
         for row, memory in ways.items():
             before[row] = memory.supersedes if memory.supersedes not in free else None
             after[row] = memory.superseded_by if memory.superseded_by not in free else None
+        for row, newer in self._places.items():  # consolidation's, until somebody takes it back
+            if {row, newer} <= own and before[newer] is after[row] is None:
+                before[newer], after[row] = row, newer
         for wanted in self._plan.wanted:
             row, older = self._row_ids[wanted.key], self._row_ids.get(wanted.supersedes or b"")
             if older in own and before[row] is None and after[older] is None:
@@ -135,6 +151,10 @@ class PlanWriter:
         """Each candidate at the memory that it became a part of."""
         parts = {part.hex().upper(): wanted.key.hex() for wanted in self._plan.wanted for part in wanted.parts}
         parts |= {part.hex().upper(): key.hex() for part, key in self._plan.same.items()}
+        keys = {row: key.hex() for key, row in self._row_ids.items()}
+        for row, place in self._merged:
+            if row in keys and place in keys:
+                parts = {part: keys[place] if whole == keys[row] else whole for part, whole in parts.items()}
         self._execute(
             "WITH parts (part, whole) AS (SELECT key, value FROM json_each(?2))"
             " UPDATE candidates SET memory_key = unhex(whole) FROM parts"

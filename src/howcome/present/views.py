@@ -79,7 +79,7 @@ def memory_view(memory: Memory) -> View:
         "said_at": iso_time(memory.said_ms), "pinned": memory.pinned_ms is not None,
         "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
         "subject": memory.subject, "is_wrong": memory.wrong_ms is not None, "contradicts": memory.contradicts,
-        "standing": memory.standing,
+        "standing": memory.standing, "is_asleep": memory.is_asleep,
     }  # fmt: skip
 
 
@@ -228,6 +228,7 @@ def memory_marks(view: View) -> list[str]:
     marks = ["wrong" if view["is_wrong"] else view["state"]] if view["state"] != "live" else []
     marks += ["resolved"] if view["status"] == RESOLVED else []
     marks += ["pinned"] if view["pinned"] else []
+    marks += ["asleep"] if view["is_asleep"] else []
     marks += [source] if (source := source_of(view)) else []
     marks += ["from outside"] if view["is_outside"] else []
     marks += [f"of {view['agent']}"] if view["agent"] else []

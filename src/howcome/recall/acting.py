@@ -198,7 +198,7 @@ def of_file(store: Store, scope: Scope, session: str, path: str) -> Reminder | N
         if memory.status == OPEN
         and memory.row not in known
         and memory.agent is None
-        and not memory.is_outside
+        and not (memory.is_outside or memory.is_asleep)
         and (
             memory.source == HAND
             or memory.pinned_ms is not None

@@ -87,7 +87,7 @@ class Briefing:
         for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
             newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source, before_ms=before_ms), NEWEST)
             found |= {one.row: one for one in newest}
-        own = [one for one in found.values() if one.agent is None and not one.is_outside]  # others' rules are no rules
+        own = [one for one in found.values() if one.agent is None and not one.is_outside and not one.is_asleep]
         self._found = [one for one in own if one.origin in PUSHED_ORIGINS]
         self._told = store.candidates.told_of([one.key for one in own], before_ms)
         failures = (one for one in own if one.type == "failure" and self._is_kept(one))

@@ -87,8 +87,8 @@ def recall(
     for item in kept:
         is_weak = item.strength < threshold
         verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak else verdicts.OWN)
-    kept = [item for item in kept if item.strength >= threshold and _is_pushed(store, item.memory, session)]
-    kept = _latest(kept)
+    awake = [item for item in kept if asked is not None or not item.memory.is_asleep]
+    kept = _latest([item for item in awake if item.strength >= threshold and _is_pushed(store, item.memory, session)])
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from howcome.log.answers import Answers
     from howcome.log.code_graph import CodeGraph
     from howcome.log.commands import Commands
+    from howcome.log.consolidated import Consolidated
     from howcome.log.distil_batches import DistilBatches
     from howcome.log.distilled import Candidates, InStep, MemoryVectors
     from howcome.log.event_log import EventLog, Gate
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from howcome.log.spending import Spending
     from howcome.store.rewriting import Rewritings
 
-SCHEMA_VERSION = 21
+SCHEMA_VERSION = 22
 BUSY_TIMEOUT_MS = 5000
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")
@@ -56,6 +57,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "purging": ("log.purging", "Purging", ()),
     "candidates": ("log.distilled", "Candidates", ()),
     "memory_vectors": ("log.distilled", "MemoryVectors", ()),
+    "consolidated": ("log.consolidated", "Consolidated", ()),
     "in_step": ("log.distilled", "InStep", ()),
     "distil_batches": ("log.distil_batches", "DistilBatches", ("_log",)),
     "rationales": ("log.rationales", "Rationales", ()),
@@ -78,6 +80,7 @@ class SqliteStore:
     candidates: Candidates
     memory_vectors: MemoryVectors
     in_step: InStep
+    consolidated: Consolidated
     distil_batches: DistilBatches
     rationales: Rationales
     commands: Commands

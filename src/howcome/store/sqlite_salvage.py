@@ -36,7 +36,7 @@ _PAUSE_S = 0.2
 _LARGEST = 1 << 62
 _BY_HAND = (
     "meta", "projects", "project_paths", "memories", "memory_evidence", "memory_said", "memory_reviews",
-    "memory_projects", "spending",
+    "memory_projects", "consolidated", "spending",
 )  # fmt: skip
 """What is kept when the store's key cannot be read: events are known by it, and would be there twice."""
 

@@ -51,6 +51,7 @@ LAST_LOOK_S = 0.4
 
 SPOOL_S = COMMANDS_S = 0.2
 IDENTITY_S = 1.0
+CONSOLIDATE_S = 10.0
 TRIM_BYTES = 4 << 20
 FIRST_RETRY_S = 60.0
 MAX_RETRY_S = 3600.0
@@ -160,7 +161,7 @@ class CatchUp:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
             self._verify, self._index, self._note_commands, self._identify, self._distil, self._keep_in_step,
-            self._explain, self._refresh, self._distil_by_model, self._embed, self._back_up,
+            self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed, self._back_up,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -271,6 +272,14 @@ class CatchUp:
         if app.settings.distiller != "llm":
             return True
         return app.learn.batches().run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
+
+    def _consolidate(self, app: App) -> bool:
+        """Memories that say the same, and those that nobody used, every few hours; False when the work has to end."""
+        if app.settings.distiller == "off":
+            return True
+        end_s, rest = time.monotonic() + CONSOLIDATE_S, self._resting()
+        app.learn.consolidation.run_if_due(lambda: rest() and time.monotonic() < end_s)
+        return rest()
 
     def _back_up(self, app: App) -> bool:
         """Once a day, what no transcript holds; False when the work has to end."""
