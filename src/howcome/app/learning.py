@@ -7,6 +7,8 @@ from howcome.domain.stored import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
@@ -55,6 +57,12 @@ class Learning:
         from howcome.learn.consolidate import Consolidation
 
         return Consolidation(self._store, now_ms)
+
+    def proven(self, scope: Scope, file_texts: Sequence[str]) -> list[Memory]:
+        """What may stand in a memory file; see `learn.graduate`."""
+        from howcome.learn.graduate import proven
+
+        return proven(self._store, scope, file_texts)
 
     def manifest(self, session: str, limit_tokens: int) -> list[str]:
         """What the window of a session (the client's id) holds that a summary loses; see `learn.manifest`."""

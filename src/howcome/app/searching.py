@@ -115,15 +115,15 @@ class Searching:
 
         return Ledger(self._store, self._projects.scope_of(cwd), session, then_ms)
 
-    def briefing(self, cwd: str, then_ms: int | None = None) -> Briefing:
+    def briefing(self, cwd: str, then_ms: int | None = None, is_held: Callable[[str], bool] | None = None) -> Briefing:
         """What a session in a folder is told as it begins: lines, each with what it is from; see `recall.briefing`.
 
-        `then_ms`: as it was at that moment, as with `recall`.
+        `then_ms`: as it was at that moment, as with `recall`. `is_held`: whether a memory's text is said elsewhere.
         """
         from howcome.recall.briefing import Briefing
 
         scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms
-        return Briefing(self._store, scope, moment_ms, then_ms)
+        return Briefing(self._store, scope, moment_ms, then_ms, is_held)
 
     def rehearse(self) -> None:
         """From now on answers as if no session had been told anything yet; what it tells them leaves no trace."""

@@ -264,9 +264,11 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None
 
 def _connected(agents: Sequence[str]) -> list[Owner]:
     """Who is to be disconnected: by the records; without any record, whoever is named, else Claude Code."""
-    owners = lifecycle.recorded_owners(None if not agents or "all" in agents else agents, with_gone=True)
+    is_all = not agents or "all" in agents
+    owners = lifecycle.recorded_owners(None if is_all else agents, with_gone=True)
     named = [agent for agent in agents if agent != "all"] or ([] if owners else [DEFAULT])
-    return owners + [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
+    owners += [Owner(agent) for agent in named if agent not in {owner.agent for owner in owners}]
+    return owners + (lifecycle.graduated_owners() if is_all else [])
 
 
 def _changed(planned: Sequence[FileReport]) -> set[str]:

@@ -111,8 +111,7 @@ def memories(
         with_superseded=superseded,
         is_global_only=is_global,
     )
-    pairs: list[Review] = []
-    found: list[Memory] = []
+    pairs, found = list[Review](), list[Memory]()
     nothing = _nothing([], is_stale=stale)
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
         scope = scope_of(app, project, all_projects=all_projects)

@@ -35,6 +35,9 @@ class History(ABC):
     fields: Mapping[str, tuple[str, ...]] = {}
     """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
 
+    reads: tuple[str, ...] = ()
+    """The files of a project that it reads into each window by itself."""
+
     memory_files = ""
     """Where it keeps memory files of its own, if it does: the folder that holds its projects' folders of transcripts,
     and the one beside the transcripts (`projects/memory`)."""

@@ -86,6 +86,7 @@ _SKILL = "temporal-recall"
 
 class _History(History):
     reader = "claude_code_records"
+    reads = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
     tail = "claude-code"
     fields = FIELDS
     memory_files = "projects/memory"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 class _History(History):
     reader = "codex_records"
+    reads = ("AGENTS.md",)
     tail = "codex"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:

@@ -29,6 +29,7 @@ def _sessions(home: str, environment: Mapping[str, str]) -> str:
 
 class _History(History):
     reader = "copilot_records"
+    reads = ("AGENTS.md", ".github/copilot-instructions.md")
     tail = "copilot"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:

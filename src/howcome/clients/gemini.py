@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 class _History(History):
     reader = "gemini_records"
+    reads = ("GEMINI.md",)
     tail = "gemini"
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:

@@ -22,6 +22,7 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 
 class _History(History):
     reader = "opencode_records"
+    reads = ("AGENTS.md",)
 
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
         data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")

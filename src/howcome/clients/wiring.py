@@ -30,9 +30,11 @@ READ_ONLY_TOOLS = (
 """Tools that change nothing, which the client may call without asking; the others ask each time."""
 
 HOOK, SERVER_ENTRY, ALLOWED, NEEDED, TABLE, TRUST = "hook", "server", "allowed", "needed", "table", "trust"
+BLOCK = "block"
 """Kinds of entries: a hook in groups or plainly in its event's list (`path` = hooks, event), a server (`path` ends with
 its name), an element of a list, a member that the file must have whoever uses it, a table of a TOML file (`path` =
-the keys of its header), and such a table in which the agent itself keeps that it may run our hooks."""
+the keys of its header), such a table in which the agent itself keeps that it may run our hooks, and a block of lines in
+a text."""
 
 HOOK_FORMS = ("auto", "command", "mcp")
 """How hooks are answered, as `init` is told: by a command, or by the running MCP server."""

@@ -12,8 +12,8 @@ PROMPT, BRIEFING, MANIFEST, AGENT = "UserPromptSubmit", "SessionStart", "PreComp
 """What is said, by the hooks' names."""
 
 OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"
-WEAK, UNLIKELY, OWN, GONE, TOLD, SAME, LIMIT, ROOM = (
-    "too-weak", "below-chance", "not-pushed", "file-gone", "already-told", "no-new-words", "limit", "room",
+WEAK, UNLIKELY, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM = (
+    "too-weak", "below-chance", "not-pushed", "file-gone", "already-told", "in-a-file", "no-new-words", "limit", "room",
 )  # fmt: skip
 FOCUS, STEERING, SESSION, TOPIC, COOLDOWN = "focus", "steering", "budget-session", "budget-topic", "cooldown"
 
@@ -26,6 +26,7 @@ RULES = {
     OWN: "it is done with, asleep, from outside, or only of this very session",
     GONE: "the files that it is about are gone",
     TOLD: "this session has it already: it was told, or it is a fork of where it was said",
+    HELD: "a file that the agent reads by itself says it",
     SAME: "no sentence of it is about this and says what the prompt does not",
     LIMIT: "others came first (`recall_limit`)",
     ROOM: "the block was full",

@@ -78,10 +78,7 @@ class Reply:
 
 
 class Asked:
-    """One event as a handler sees it: whose, with what in the common fields, under which settings, until when.
-
-    The embedder is the process's, where there is one.
-    """
+    """One event as a handler sees it: whose, its common fields, the settings, until when, the process's embedder."""
 
     __slots__ = ("client", "deadline", "embedder", "payload", "settings")
 
@@ -154,6 +151,7 @@ def recall(asked: Asked) -> Reply:
     from howcome.app import open_for_recall
     from howcome.clients.registry import is_clients
     from howcome.hooks.context import render_bites, render_context
+    from howcome.hooks.held import unheld
 
     settings, embedder = asked.settings, asked.embedder
     app = open_for_recall(settings, asked.deadline, None if embedder is None else embedder.for_prompts(settings))
@@ -166,9 +164,8 @@ def recall(asked: Asked) -> Reply:
         return history.recent_text(path) if history and is_read else ""
 
     verdict = app.search.judged(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
-    found = verdict.said
+    found, now_ms = unheld(asked.client, asked.payload, verdict), time.time_ns() // 1_000_000
     is_brief = settings.inject == BITES
-    now_ms = time.time_ns() // 1_000_000
     context, said = render_bites(found, now_ms) if is_brief else render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said, verdict=verdict)
 
@@ -192,11 +189,13 @@ def first_recall(asked: Asked) -> Reply:
 def _first_briefing(app: App, asked: Asked) -> tuple[str, list[Reminder]]:
     """The briefing of a session that was told nothing yet; nothing for one that goes on."""
     from howcome.hooks.context import render_briefing
+    from howcome.hooks.held import held
 
-    session, cwd = asked.text("session_id"), asked.text("cwd")
+    session, cwd, limit = asked.text("session_id"), asked.text("cwd"), asked.settings.briefing_tokens
     if app.search.verdicts(session=session) or app.events.is_session(session):
         return "", []
-    return render_briefing(app.search.briefing(cwd).lines(branch_of(cwd), asked.settings.briefing_tokens))
+    briefing = app.search.briefing(cwd, is_held=held(asked.client, asked.payload))
+    return render_briefing(briefing.lines(branch_of(cwd), limit))
 
 
 def about_to(asked: Asked) -> Reply:
@@ -241,8 +240,10 @@ def _reminding(asked: Asked, app: App, found: Reminder | None) -> Reply:
     if found is None:
         return Reply("", app)
     from howcome.hooks.context import render_reminder
+    from howcome.hooks.held import held
 
-    context, said = render_reminder(found)
+    is_held = found.memory is not None and held(asked.client, asked.payload)(found.memory.text)
+    context, said = ("", []) if is_held else render_reminder(found)
     verdict = app.search.begun(asked.text("cwd"))
     return Reply(context, app, asked.text("session_id"), said, asked.text("hook_event_name"), verdict)
 
@@ -290,8 +291,7 @@ def _note_refused(app: App, asked: Asked, refused: int) -> None:
 def catch_up(asked: Asked, share: float = 1.0) -> Reply:
     """A session begins: every transcript with unread bytes (kills, crashes, history from before the install).
 
-    A repository in which there was no session yet is looked at once: it may be a known one that was moved. It takes at
-    most a share of the time that there is.
+    A repository that is new here is looked at once: it may be a known one that was moved. It takes a share of the time.
     """
     from howcome.app import open_for_ingest
 
@@ -318,12 +318,13 @@ def begin(asked: Asked) -> Reply:
     if not is_briefed:
         return Reply()
     from howcome.hooks.context import render_briefing
+    from howcome.hooks.held import held
 
     app = _open(asked)
     if app is None:
         return Reply()
     cwd, session, limit = asked.text("cwd"), asked.text("session_id"), settings.briefing_tokens
-    briefing = app.search.briefing(cwd)
+    briefing = app.search.briefing(cwd, is_held=held(asked.client, asked.payload))
     lines = briefing.since(session, limit) if source == RESUMED else briefing.lines(branch_of(cwd), limit)
     context, said = render_briefing(lines)
     return Reply(context, app, session, said, BRIEFING, app.search.begun(cwd))
@@ -375,8 +376,7 @@ def observe(asked: Asked) -> Reply:
     from howcome.ingest.spool import take_in
 
     if what := asked.client.observation(asked.payload):
-        said = {"agent": asked.client.name, "ts": time.time_ns() // 1_000_000, **what}
-        take_in(asked.settings, [(1, said)])
+        take_in(asked.settings, [(1, {"agent": asked.client.name, "ts": time.time_ns() // 1_000_000, **what})])
     return Reply()
 
 

@@ -180,7 +180,7 @@ class InStep:
         """Looks at the files of a scope (None: of all projects), and says what it did; ends when `rest` says so."""
         done, one = Steps(), None if scope is None or scope.is_everything else scope.project_id or 0
         numbers = {root: number for number, root in self._store.projects.roots() if one in (None, number)}
-        for root, folders in ({} if CLIENT_MEMORIES in self._off else self._folders()).items():
+        for root, folders in ({} if CLIENT_MEMORIES in self._off else self.folders()).items():
             if root in numbers and not self._is_excluded(root):
                 self._keep_notes(done, root, numbers[root], folders)
                 done.is_whole = rest()
@@ -201,7 +201,7 @@ class InStep:
         return False
 
     # -- a client's own files ------------------------------------------------------------------------------------------
-    def _folders(self) -> dict[str, list[str]]:
+    def folders(self) -> dict[str, list[str]]:
         """Folders of fact files that are there, by the root of the project whose transcripts lie beside them."""
         places = {name: history.memory_files for name, history in histories().items()}
         beside: dict[str, list[tuple[int, str]]] = {}

@@ -45,6 +45,11 @@ class Reviews:
         values = (limit, *([] if scope.is_everything else [scope.project_id]))
         return [review for row in self._db.rows(sql, values) if (review := self._review(row))]
 
+    def disputed(self) -> set[int]:
+        """Rows of memories that another one ever seemed to contradict."""
+        sql = "SELECT older, newer FROM memory_reviews WHERE reason IN ('number', 'negation', 'choice', 'subject')"
+        return {row for pair in self._db.rows(sql) for row in pair}
+
     def get(self, row: int) -> Review | None:
         """One pair, by its row id."""
         found = self._db.row(f"{_REVIEW} WHERE r.id = ?", (row,))

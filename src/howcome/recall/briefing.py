@@ -78,11 +78,15 @@ class Briefing:
         scope: The project.
         now_ms: The moment, UTC milliseconds: what is old is left out by the day.
         before_ms: As it was then, by what had been said before that moment; None: by all that there is.
+        is_held: Whether what a memory says is said to the agent elsewhere.
     """
 
-    def __init__(self, store: Store, scope: Scope, now_ms: int, before_ms: int | None = None) -> None:
+    def __init__(
+        self, store: Store, scope: Scope, now_ms: int, before_ms: int | None = None,
+        is_held: Callable[[str], bool] | None = None,
+    ) -> None:  # fmt: skip
         self._store, self._scope, self._now_ms, self._today_ms = store, scope, now_ms, now_ms // DAY_MS * DAY_MS
-        self._before_ms = before_ms
+        self._before_ms, self._is_held = before_ms, is_held or (lambda _text: False)
         found: dict[int, Memory] = {}
         for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
             newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source, before_ms=before_ms), NEWEST)
@@ -182,8 +186,9 @@ class Briefing:
         return found
 
     def _standing(self, ordered: Iterable[Memory], name: str) -> list[Memory]:
-        """The first of a section whose files are not gone."""
-        return list(islice((one for one in ordered if standing(self._store, one) != GONE), LIMITS[name]))
+        """The first of a section whose files are not gone, and that nothing else says."""
+        wanted = (one for one in ordered if not self._is_held(one.text) and standing(self._store, one) != GONE)
+        return list(islice(wanted, LIMITS[name]))
 
     def _ended(self, branch: str) -> tuple[int, list[Line]]:
         """How many of the last sessions were on a branch ("": on any), and how the last ones of them ended."""

@@ -6,8 +6,10 @@ its bytes. The agents' objects (`clients/`) say what is put where, `engine` puts
 """
 
 from howcome.wiring.agents import (
+    GRADUATED,
     agent_of,
     elsewhere,
+    graduated_owners,
     inspect,
     is_distrusted,
     other_owners,
@@ -22,11 +24,13 @@ from howcome.wiring.engine import FileReport, PartState, install, uninstall
 from howcome.wiring.install_record import Owner
 
 __all__ = [
+    "GRADUATED",
     "FileReport",
     "Owner",
     "PartState",
     "agent_of",
     "elsewhere",
+    "graduated_owners",
     "hook_command",
     "hook_interpreter",
     "howcome_home",

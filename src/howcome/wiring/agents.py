@@ -9,7 +9,7 @@ from pathlib import Path
 
 from howcome.clients.base import Client
 from howcome.clients.registry import DEFAULT, client_of
-from howcome.clients.wiring import TABLE, Form, OwnFile
+from howcome.clients.wiring import BLOCK, TABLE, Form, OwnFile
 from howcome.errors import UsageError
 from howcome.wiring.codex_trust import trust_hooks
 from howcome.wiring.commands import howcome_home, install_for, is_hook
@@ -18,7 +18,11 @@ from howcome.wiring.engine import inspect as inspect_parts
 from howcome.wiring.install_record import Owner, Record, Records, owned_by
 from howcome.wiring.json_entries import JsonEntries
 from howcome.wiring.parts import Format, Merged, Part, Whole
+from howcome.wiring.text_block import TextBlock
 from howcome.wiring.toml_entries import TomlEntries
+
+GRADUATED = "graduated memories"
+"""The owner of blocks in memory files: no agent."""
 
 
 def agent_of(owner: Owner) -> Client:
@@ -73,6 +77,11 @@ def recorded_owners(agents: Sequence[str] | None = None, *, with_gone: bool = Fa
     return [owner for owner in known if with_gone or not owner.root or os.path.isdir(owner.root)]
 
 
+def graduated_owners() -> list[Owner]:
+    """The projects in whose memory files a block of ours stands, by the records."""
+    return owned_by(Records(howcome_home()).all(), [GRADUATED])
+
+
 def other_owners(owners: Sequence[Owner]) -> list[Owner]:
     """For whom something stays installed without some owners, by the records; agents that are not known here too."""
     return [owner for owner in owned_by(Records(howcome_home()).all()) if owner not in owners]
@@ -95,7 +104,7 @@ def inspect(agents: Sequence[str] | None = None) -> list[PartState]:
 
 def wired_parts(owner: Owner) -> list[Part]:
     """What has to be looked through to undo an install: its parts, and files of its records that are elsewhere now."""
-    parts = parts_of(owner)
+    parts = [] if owner.agent == GRADUATED else parts_of(owner)
     here = {os.path.abspath(part.path) for part in parts}
     records = [record for record in Records(howcome_home()).all() if owner in record.owners]
     return parts + [recorded_part(owner, record) for record in records if record.path not in here]
@@ -116,5 +125,7 @@ def recorded_part(owner: Owner, record: Record) -> Part:
     entries = record.entries(owner)
     if not entries:
         return Whole(Path(record.path), b"", "file")
+    if any(entry.kind == BLOCK for entry in entries):
+        return Merged(Path(record.path), entries, TextBlock())
     form: Form = "toml" if any(entry.kind == TABLE for entry in entries) else "jsonc"
     return Merged(Path(record.path), entries, _format(client_of(owner.agent), form))

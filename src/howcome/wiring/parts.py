@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER_ENTRY, TABLE, TRUST, Entry
+from howcome.clients.wiring import ALLOWED, BLOCK, HOOK, NEEDED, SERVER_ENTRY, TABLE, TRUST, Entry
 from howcome.wiring.atomic_files import decoded, digest
 from howcome.wiring.install_record import Record
 from howcome.wiring.json_entries import JsonEntries
+from howcome.wiring.text_block import TextBlock
 from howcome.wiring.toml_entries import TomlEntries
 
 KINDS = {
     HOOK: "hooks", SERVER_ENTRY: "MCP server", TABLE: "MCP server", ALLOWED: "permissions", NEEDED: "version",
-    TRUST: "trust",
+    TRUST: "trust", BLOCK: "settled memories",
 }  # fmt: skip
 """How each kind of entry is called to a user."""
 
 
-Format = JsonEntries | TomlEntries
+Format = JsonEntries | TomlEntries | TextBlock
 """How entries are read and written in one kind of file."""
 
 
