@@ -87,6 +87,9 @@ FIELDS = (
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
     Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
+    Field(
+        "tool_text_days", 0, "Days for which the whole texts of tool calls and results are kept; 0: for ever.", 0, 36500
+    ),
     Field("second_opinion", "off", _SECOND_OPINION, choices=SECOND_OPINIONS),
     Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),
     Field("inject", BITES, _INJECT, choices=INJECT),
@@ -135,6 +138,7 @@ class Settings:
     disable: bool
     exclude: tuple[str, ...]
     redact_personal: bool
+    tool_text_days: int
     second_opinion: str
     transcript_folders: tuple[str, ...]
     inject: str

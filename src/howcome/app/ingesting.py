@@ -28,8 +28,12 @@ MAX_JOBS = 4
 """Three readers make rows faster than one process commits and indexes them (docs/evaluation.md, "Speed of imports")."""
 
 
+RETENTION, DAY_MS = "retention", 24 * 3_600_000
+"""The name of the note that old tool traffic was shortened today."""
+
+
 class Ingesting:
-    """Reads what is new into the log."""
+    """Reads what is new into the log, and makes room."""
 
     def __init__(self, store: Store, settings: Settings, index: Indexing, fixed_root: str | None) -> None:
         self._store, self._settings, self._index, self._fixed_root = store, settings, index, fixed_root
@@ -122,3 +126,22 @@ class Ingesting:
         from howcome.ingest.spool import ingest_spool
 
         return ingest_spool(self.ingester(), self._store, home, deadline=deadline, retry_all=retry_all, wait_s=wait_s)
+
+    def shorten(self, days: int, rest: Callable[[], bool] = lambda: True, *, is_trial: bool = False) -> tuple[int, int]:
+        """Shortens tool traffic older than that, for good: how many texts, and bytes; see `log.retention`."""
+        return self._store.retention.shorten(now_ms() - days * DAY_MS, rest, is_trial=is_trial)
+
+    def shorten_if_due(self, rest: Callable[[], bool]) -> None:
+        """The same once a day, where the settings name an age."""
+        days, now = self._settings.tool_text_days, now_ms()
+        if days and self._store.model_answers.pause_of(RETENTION, now) is None:
+            self._store.model_answers.pause(RETENTION, now, now + DAY_MS, "")
+            self.shorten(days, rest)
+
+    def vacuum(self) -> None:
+        """Writes the database anew without gaps.
+
+        Raises:
+            StoreError: there is no room for it; StoreLockedError: another process is in the way.
+        """
+        self._store.purging.vacuum()

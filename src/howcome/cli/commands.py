@@ -16,6 +16,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "upgrade": ("lifecycle", "Bring the store and every install up to this version of howcome."),
         "doctor": ("doctor", "Find what is wrong, and say the remedy."),
         "status": ("status", "Show what is stored, what is unread, what went wrong."),
+        "compact": ("compacting", "Make the database smaller; drop whole texts of old tool traffic."),
         "backup": ("backup", "Copy the database to a file, or put a copy back."),
         "uninstall": ("lifecycle", "Disconnect agents from their memory; it stays, unless --purge is given."),
         "config": ("config", "Show and change settings."),

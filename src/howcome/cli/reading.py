@@ -74,6 +74,10 @@ def _show_event(app: App, event: StoredEvent) -> tuple[View, Row]:
         for name, one in near.items()
         if one
     ]
+    dropped = row.get("dropped_chars", 0)
+    more += (
+        [f"{dropped} of {event.text_chars} characters were dropped: it is old (`howcome compact`)"] if dropped else []
+    )
     places = [f"branch {event.branch}" if event.branch else "", event.tool or "", event.file or ""]
     who = (local_time(event.ts_ms, now_ms()), kind_of(row))
     about = (*who, *places, event.project, f"session {event.session[:SHORT_SESSION]}", event.id)

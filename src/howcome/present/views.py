@@ -57,6 +57,8 @@ def event_view(event: StoredEvent, *, with_text: bool = False) -> View:
     }  # fmt: skip
     if event.kind != TOOL_CALL and event.failed is not None:
         view |= {"failed": event.failed, "exit_code": event.exit_code}
+    if with_text and event.text is not None and (dropped := event.text_chars - len(event.text)) > 0:
+        view |= {"dropped_chars": dropped}
     return view | {"text": event.text} if with_text else view
 
 

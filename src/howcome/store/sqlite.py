@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from howcome.log.purging import Purging
     from howcome.log.quarantine import Quarantine
     from howcome.log.rationales import Rationales
+    from howcome.log.retention import Retention
     from howcome.log.reviews import Reviews
     from howcome.log.spending import Spending
     from howcome.store.rewriting import Rewritings
@@ -57,6 +58,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "purging": ("log.purging", "Purging", ()),
     "candidates": ("log.distilled", "Candidates", ()),
     "memory_vectors": ("log.distilled", "MemoryVectors", ()),
+    "retention": ("log.retention", "Retention", ()),
     "consolidated": ("log.consolidated", "Consolidated", ()),
     "in_step": ("log.distilled", "InStep", ()),
     "distil_batches": ("log.distil_batches", "DistilBatches", ("_log",)),
@@ -81,6 +83,7 @@ class SqliteStore:
     memory_vectors: MemoryVectors
     in_step: InStep
     consolidated: Consolidated
+    retention: Retention
     distil_batches: DistilBatches
     rationales: Rationales
     commands: Commands

@@ -161,7 +161,8 @@ class CatchUp:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
             self._verify, self._index, self._note_commands, self._identify, self._distil, self._keep_in_step,
-            self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed, self._back_up,
+            self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed, self._shorten,
+            self._back_up,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -279,6 +280,12 @@ class CatchUp:
             return True
         end_s, rest = time.monotonic() + CONSOLIDATE_S, self._resting()
         app.learn.consolidation.run_if_due(lambda: rest() and time.monotonic() < end_s)
+        return rest()
+
+    def _shorten(self, app: App) -> bool:
+        """Old tool traffic, where the settings say so; False when the work has to end."""
+        rest = self._resting()
+        app.ingest.shorten_if_due(rest)
         return rest()
 
     def _back_up(self, app: App) -> bool:
