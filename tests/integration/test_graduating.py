@@ -38,12 +38,12 @@ def root(tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     return folder
 
 
-def told(root: Path, store: Path, prompt: str) -> str:
+def told(root: Path, store: Path, prompt: str, transcript: str = "") -> str:
     """What a hook of a new session says with a prompt."""
     settings = read_settings({"HOWCOME_HOME": str(store), "HOME": str(root.parent)})
     payload = {
         "hook_event_name": "UserPromptSubmit", "session_id": f"s{time.time_ns()}", "cwd": str(root), "prompt": prompt,
-        "transcript_path": "",
+        "transcript_path": transcript,
     }  # fmt: skip
     return answer("UserPromptSubmit", payload, settings, time.monotonic() + 20)
 
@@ -108,7 +108,12 @@ def test_what_the_file_says_is_not_said_by_hooks(root: Path, store_folder: Path)
     assert "five times" in told(root, store_folder, asked)
     (root / "CLAUDE.md").write_text("See @AGENTS.md\n")
     assert "five times" not in told(root, store_folder, asked)
-    ask("graduate", "--file", "AGENTS.md", "--remove", "--yes")
+    ask("graduate", "--remove", "--yes")
+    (root / "CLAUDE.md").write_text("Nothing.\n")
+    (root / "t" / "memory").mkdir(parents=True)
+    assert "five times" in told(root, store_folder, asked, str(root / "t" / "s.jsonl"))
+    (root / "t" / "memory" / "MEMORY.md").write_text(f"- {PROVEN}\n")
+    assert "five times" not in told(root, store_folder, asked, str(root / "t" / "s.jsonl"))
     ask("graduate", "--yes")
     assert "five times" not in told(root, store_folder, asked)
     settings = read_settings({"HOWCOME_HOME": str(store_folder), "HOME": str(root.parent)})
@@ -121,6 +126,22 @@ def test_what_the_file_says_is_not_said_by_hooks(root: Path, store_folder: Path)
     }
     said = answer("SessionStart", begun, settings, time.monotonic() + 20)
     assert (UNUSED in said, PROVEN in said) == (True, False)
+
+
+def test_a_link_to_the_file_is_that_file(root: Path) -> None:
+    """Many repositories have one file under both names; without a name the one with the block is meant."""
+    (root / "CLAUDE.md").unlink()
+    (root / "AGENTS.md").write_bytes(ORIGINAL)
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    ask("graduate", "--yes")
+    assert ask("graduate", "--yes")["outcome"] == "nothing"
+    assert PROVEN.encode() in (root / "AGENTS.md").read_bytes()
+    ask("graduate", "--remove", "--yes")
+    assert ((root / "CLAUDE.md").is_symlink(), (root / "AGENTS.md").read_bytes()) == (True, ORIGINAL)
+    (root / "CLAUDE.md").unlink()
+    ask("graduate", "--yes")
+    (root / "CLAUDE.md").write_bytes(b"# Another\n")
+    assert ask("graduate", "--remove", "--yes")["file"] == str(root / "AGENTS.md")
 
 
 def test_what_was_said_in_three_sessions_is_proven_until_it_is_contradicted(root: Path, store_folder: Path) -> None:

@@ -84,16 +84,21 @@ def _why(texts: list[str]) -> str:
 
 def _write(root: str, part: Merged, *, is_there: bool) -> FileReport:
     """Puts the block in, or takes it out, with a record that gives the same bytes back."""
-    owner, home = Owner(wiring.GRADUATED, "project", root), wiring.howcome_home()
-    done = wiring.install(owner, [part], home) if is_there else wiring.uninstall([(owner, [part])], home)
+    home = wiring.howcome_home()
+    done = wiring.install(_owner(root), [part], home) if is_there else wiring.uninstall([(_owner(root), [part])], home)
     return done[0]
 
 
+def _owner(root: str) -> Owner:
+    return Owner(wiring.GRADUATED, "project", root)
+
+
 def _file(app: App, root: str, name: str | None) -> Path:
-    """The file that is named, or the first that is there, else CLAUDE.md."""
+    """The file that is named, or that has the block, or the first that is there, else CLAUDE.md."""
     if name != MEMORY:
+        has = [part.path for part in wiring.wired_parts(_owner(root)) if name is None]
         there = [one for one in (CLAUDE, AGENTS) if os.path.isfile(os.path.join(root, one))]
-        return Path(root, name or next(iter(there), CLAUDE))
+        return next(iter(has), Path(root, name or next(iter(there), CLAUDE)))
     folders = app.learn.in_step().folders().get(root, [])
     if not folders:
         raise UsageError("the agent keeps no memory folder for this project; choose another --file")
@@ -103,7 +108,7 @@ def _file(app: App, root: str, name: str | None) -> Path:
 def _others(root: str, path: Path) -> list[Path]:
     """The other files of a project that agents read by themselves."""
     names = dict.fromkeys(name for history in histories().values() for name in history.reads)
-    return [file for name in names if (file := Path(root, name)) != path]
+    return [file for name in names if os.path.realpath(file := Path(root, name)) != os.path.realpath(path)]
 
 
 def _diff(path: Path, before: bytes, after: bytes) -> list[str]:
