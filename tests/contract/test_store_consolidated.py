@@ -80,6 +80,19 @@ def test_what_says_another_thing_stays(store: Store, said: list[str]) -> None:
     assert (consolidation(store).run(), len(live(store))) == ([], 2)
 
 
+def test_what_would_not_be_found_any_more_stays(store: Store) -> None:
+    """Who asks for it in its own words would find others first: the one that says it all says too much beside."""
+    hand = Memories(store, lambda: NOW_MS)
+    short = "Grease for the old crane is in the shed."
+    long = short + "".join(f" Then gauge {word} is read by mate {word}." for word in map(chr, range(97, 123)))
+    for text in (short, long):
+        hand.add(text, project="/home/mara/quay")
+    assert [step.kept.text for step in consolidation(store).plan()] == [long]
+    for place in ("left", "right", "large", "small"):
+        hand.add(f"Grease for the {place} crane is in the shed.", project="/home/mara/quay")
+    assert consolidation(store).run() == []
+
+
 def test_what_somebody_keeps_is_not_replaced_by_what_was_distilled(store: Store) -> None:
     """It takes the place itself where it says as much, else both stay; it lends its evidence and gives it back."""
     talk(store, SHORT, OTHER)
@@ -118,7 +131,6 @@ def test_what_faded_and_nobody_used_sleeps_until_it_is_read(store: Store) -> Non
     for number in range(3):
         talk(store, often, name=f"often{number}")
     distil(store)
-    store.memories.record_access([one(store, "east").row], NOW_MS)
     store.memories.record_access([one(store, "east").row], NOW_MS)
     assert consolidation(store, START_MS + 300 * DAY_MS).run() == []
     talk(store, "And on.", name="later", at_ms=START_MS + 30 * DAY_MS)
