@@ -68,14 +68,34 @@ def test_times_are_said_as_people_say_them(then: str, said: str) -> None:
     assert local_time(then_ms, now_ms) == said
 
 
+def test_wide_letters_and_long_words_keep_to_the_width() -> None:
+    """A letter of East Asia takes two places, a mark above a letter none; a word without blanks is broken anywhere."""
+    marked, wide = "e\u0301", "\u8868"
+    shown = rendered([Row("x" * 45), Row(f"{marked} {marked} " * 4 + f"{wide} " * 11)], [], width=20, is_colored=False)
+    assert shown.splitlines() == [
+        "x" * 20, "x" * 20, "x" * 5, "", " ".join([marked] * 8 + [wide]), " ".join([wide] * 7), " ".join([wide] * 3)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("count", "paged"), [(1, False), (200, True)])
 def test_what_is_longer_than_the_terminal_goes_through_a_pager(tmp_path: Path, count: int, *, paged: bool) -> None:
-    """A real terminal; the pager is whatever PAGER names."""
+    """A real terminal; the pager is whatever PAGER names, and may show colours."""
     pager = tmp_path / "pager"
-    pager.write_text("#!/bin/sh\ncat >/dev/null\necho PAGED\n")
+    pager.write_text("#!/bin/sh\ncat >/dev/null\necho PAGED $LESS\n")
     pager.chmod(0o755)
+    shown = _shown(str(pager), count)
+    assert (b"PAGED -R" in shown) is paged
+    assert (b"poller" in shown) is not paged
+
+
+def test_without_a_pager_all_is_printed(tmp_path: Path) -> None:
+    """PAGER names nothing that is there."""
+    assert _shown(str(tmp_path / "nothing"), 200).count(b"poller") == 200
+
+
+def _shown(pager: str, count: int) -> bytes:
     leader, follower = pty.openpty()
-    env = {**os.environ, "PAGER": str(pager), "TERM": "xterm"}
+    env = {**os.environ, "PAGER": pager, "TERM": "xterm"}
     program = [sys.executable, "-c", PROGRAM.format(count=count)]
     started = subprocess.Popen(program, stdin=follower, stdout=follower, stderr=follower, env=env)
     os.close(follower)
@@ -87,5 +107,4 @@ def test_what_is_longer_than_the_terminal_goes_through_a_pager(tmp_path: Path, c
             break
     assert started.wait(10) == 0
     os.close(leader)
-    assert (b"PAGED" in shown) is paged
-    assert (b"poller" in shown) is not paged
+    return shown

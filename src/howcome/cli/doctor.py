@@ -15,7 +15,7 @@ from howcome.present.screen import show_table
 from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
 
-_COLORS = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
+_COLORS = {"ok": "32", "note": "36", "warning": "33", "error": "31"}
 
 
 @click.command()

@@ -24,7 +24,7 @@ from howcome.domain.text import title_of
 from howcome.errors import StoreMissingError
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
-from howcome.present.screen import Row, clocks, day, local_time, memory_brief, memory_row, show_rows, show_table
+from howcome.present.screen import DIM, Row, clocks, day, local_time, memory_brief, memory_row, show_rows, show_table
 from howcome.present.terminal import echo
 from howcome.present.views import AGAINST, event_view, kind_of, memory_view, session_view
 
@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.present.views import View
 
-_KIND_STYLES = {"user": "bold cyan", "agent": "cyan", "thought": "dim", "call": "dim", "result": "dim"}
+_KIND_STYLES = {"user": "1;36", "agent": "36", "thought": DIM, "call": DIM, "result": DIM}
 """Whose words an event is, in the list of a session: what people and agents say stands out."""
 
 

@@ -7,23 +7,25 @@ terminal is high goes through a pager. In a pipe, and with NO_COLOR, they are pl
 from __future__ import annotations
 
 import os
+import re
 import sys
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from howcome.present.render import plain, plain_line
-from howcome.present.terminal import echo, echo_page, echo_text
+from howcome.present.terminal import echo, echo_page, echo_text, screen_size
 from howcome.present.views import kind_of, memory_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Literal
-
-    from rich.console import RenderableType
 
     from howcome.present.views import View
 
-INDENT, GAP = "  ", 2
+INDENT, GAP, MIN_ROOM = "  ", 2, 16
+DIM, FOUND = "2", "1;31"
+"""Styles, as a terminal knows them: only the eight standard colours, legible on dark and on light."""
+
 WEEK_DAYS, YEAR_DAYS = 6, 300
 DAY_MS = 86_400_000
 
@@ -59,18 +61,15 @@ def show_rows(rows: Sequence[Row], words: Iterable[str] = (), notes: Sequence[st
         for note in notes:
             echo(note)
         return
-    echo_page(rendered(rows, words, notes, width=_width(), is_colored=_is_colored()))
+    echo_page(rendered(rows, words, notes, width=screen_size()[0], is_colored=_is_colored()))
 
 
 def say(*lines: str) -> None:
     """Prints sentences; on a terminal they break between words."""
-    if lines and is_terminal():
-        from rich.text import Text
-
-        echo_text(_page([Text(plain_line(line)) for line in lines], _width(), is_colored=False).rstrip("\n"))
-        return
+    wide = is_terminal()
     for line in lines:
-        echo(line)
+        for part in _wrapped(plain_line(line), screen_size()[0]) if wide else [line]:
+            echo(part)
 
 
 def show_table(
@@ -98,63 +97,104 @@ def show_table(
         for note in notes:
             echo(note, err=err)
         return
-    echo_page(_columns(rows, wide, styles or {}, notes, wraps % count if count else 0))
-
-
-def _columns(
-    rows: Sequence[Sequence[str]], wide: Sequence[int], styles: Mapping[str, str], notes: Sequence[str], wraps: int
-) -> str:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, GAP, 0, 0))
-    for at, most in enumerate(wide):
-        table.add_column(
-            width=None if at == wraps else most, no_wrap=at != wraps, overflow="fold", style="dim" if at > wraps else ""
-        )
-    for row in rows:
-        table.add_row(*(Text(cell, styles.get(cell, "")) for cell in row))
-    return _page([table, *(Text(plain_line(note), "dim") for note in notes)], _width(), is_colored=_is_colored())
+    page = _Page(screen_size()[0], is_colored=_is_colored())
+    if count:
+        page.table(rows, wide, styles or {}, wraps % count)
+    for note in notes:
+        page.add(plain_line(note), DIM)
+    echo_page(page.text())
 
 
 def rendered(
     rows: Sequence[Row], words: Iterable[str], notes: Sequence[str] = (), *, width: int, is_colored: bool
 ) -> str:
     """Rows as a terminal of a width shows them: a blank line between two."""
-    from rich.padding import Padding  # 50 ms, which no pipe pays
-    from rich.text import Text
-
-    said = [word for word in words if word.strip()]
-    parts: list[RenderableType] = []
-    for row in rows:
-        text = Text(_text(row))
-        text.highlight_words(said, "bold red", case_sensitive=False)
-        parts.append(text)
-        parts += [Padding(Text(about, "dim"), (0, 0, 0, len(INDENT)))] if (about := _about(row)) else []
-        parts += [Padding(Text(plain_line(line)), (0, 0, 0, 2 * len(INDENT))) for line in row.details]
-        parts.append("")
-    parts += [Text(plain_line(note), "dim") for note in notes]
-    return _page(parts if notes else parts[:-1], width, is_colored=is_colored)
+    page, said = _Page(width, is_colored=is_colored), "|".join(re.escape(word) for word in words if word.strip())
+    for number, row in enumerate(rows):
+        page.add("") if number else None
+        page.add(_text(row), sought=said)
+        page.add(_about(row), DIM, INDENT) if any(row.about) else None
+        for line in row.details:
+            page.add(plain_line(line), indent=2 * INDENT)
+    page.add("") if rows and notes else None
+    for note in notes:
+        page.add(plain_line(note), DIM)
+    return page.text()
 
 
-def _page(parts: Sequence[RenderableType], width: int, *, is_colored: bool) -> str:
-    from rich.console import Console
+class _Page:
+    """Lines of a width, with styles or without."""
 
-    system: Literal["standard"] | None = "standard" if is_colored else None
-    console = Console(
-        width=width, force_terminal=is_colored, color_system=system, highlight=False, legacy_windows=False
-    )
-    with console.capture() as shown:
-        for part in parts:
-            console.print(part)
-    lines = (line.rstrip() for line in shown.get().splitlines())
-    return "".join(f"{line}\n" for line in lines)
+    def __init__(self, width: int, *, is_colored: bool) -> None:
+        self._width, self._is_colored = width, is_colored
+        self._lines: list[str] = []
+
+    def text(self) -> str:
+        """All of them."""
+        return "".join(f"{line}\n" for line in self._lines)
+
+    def add(self, text: str, style: str = "", indent: str = "", sought: str = "") -> None:
+        """A text, wrapped; what the pattern `sought` finds stands out."""
+        for line in _wrapped(text, self._width - len(indent)):
+            shown = self._styled(line, style)
+            if sought and self._is_colored:
+                shown = re.sub(sought, lambda found: self._styled(found[0], FOUND), line, flags=re.IGNORECASE)
+            self._lines.append(indent + shown if line else "")
+
+    def table(self, rows: Sequence[Sequence[str]], wide: list[int], styles: Mapping[str, str], wraps: int) -> None:
+        """Columns of which one has the room that the others leave, and wraps; those behind it are dim."""
+        taken = sum(wide) - wide[wraps] + GAP * (len(wide) - 1)
+        widths = [*wide[:wraps], min(wide[wraps], max(MIN_ROOM, self._width - taken)), *wide[wraps + 1 :]]
+        lefts = [sum(widths[:at]) + GAP * at for at in range(len(widths))]
+        for row in rows:
+            parts = [_wrapped(cell, widths[at]) if at == wraps else [cell] for at, cell in enumerate(row)]
+            for pieces in zip_longest(*parts, fillvalue=""):
+                line, shown = "", 0
+                for at, piece in enumerate(pieces):
+                    if piece:
+                        style = styles.get(row[at], DIM if at > wraps else "")
+                        line += " " * (lefts[at] - shown) + self._styled(piece, style)
+                        shown = lefts[at] + _cells(piece)
+                self._lines.append(line)
+
+    def _styled(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if style and text and self._is_colored else text
 
 
-def _width() -> int:
-    import shutil
+def _wrapped(text: str, width: int) -> list[str]:
+    """The lines of a text, broken between words; a word that is wider than a line is broken anywhere."""
+    lines = []
+    for line in map(str.rstrip, text.expandtabs().split("\n")):
+        start = 0
+        while (end := _end(line, start, width)) < len(line):
+            blank = line.rfind(" ", start, end + 1)
+            end = blank if blank > start and not line[start:blank].isspace() else end
+            lines.append(line[start:end].rstrip())
+            start = end
+            while line[start] == " ":
+                start += 1
+        lines.append(line[start:])
+    return lines
 
-    return max(20, shutil.get_terminal_size().columns)
+
+def _end(line: str, start: int, width: int) -> int:
+    """Where a line that begins at `start` is full."""
+    if line[start : start + width + 1].isascii():
+        return start + width
+    for at in range(start, len(line)):
+        width -= _cells(line[at])
+        if width < 0:
+            return at
+    return len(line)
+
+
+def _cells(text: str) -> int:
+    """How wide a text is on a terminal: letters of East Asia and pictures take two places, marks above letters none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def _is_colored() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -86,16 +87,45 @@ def echo_text(text: str, *, err: bool = False) -> None:
     _print(plain(_unsaid(text) if err else text), err=err)
 
 
+def screen_size() -> tuple[int, int]:
+    """Columns and lines of the terminal, or as COLUMNS and LINES say."""
+    try:
+        shown = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):  # no terminal
+        shown = os.terminal_size((0, 0))
+    columns, lines = (os.environ.get(name, "") for name in ("COLUMNS", "LINES"))
+    return max(20, int(columns) if columns.isdecimal() else shown.columns or 80), (
+        int(lines) if lines.isdecimal() else shown.lines or 24
+    )
+
+
 def echo_page(text: str) -> None:
     """Prints a text of `present/screen`, which may have colours; through a pager where it is longer than the screen."""
-    import shutil
-
-    if text.count("\n") >= shutil.get_terminal_size().lines:
-        import click
-
-        click.echo_via_pager(text, color=True)
-    else:
+    is_asked = sys.stdin is not None and sys.stdin.isatty()
+    if text.count("\n") < screen_size()[1] or not is_asked or not _is_paged(text):
         _print(text, end="")
+
+
+def _is_paged(text: str) -> bool:
+    """Shows a text in the pager; False where there is none."""
+    chosen = os.environ.get("PAGER", "").split() or ([] if os.environ.get("TERM") == "dumb" else ["less"])
+    reading, writing = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, reading, 0), (os.POSIX_SPAWN_DUP2, error_stream(), 2)]
+    try:
+        # Not by subprocess, which takes as long to load as a Python.
+        pager = os.posix_spawnp(
+            *(chosen[0], chosen, {"LESS": "-R", **os.environ}), file_actions=actions, setsigdef=[signal.SIGPIPE]
+        )
+    except (OSError, IndexError):
+        return False
+    os.close(reading)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # it may be left before the end
+    with contextlib.suppress(BrokenPipeError), open(writing, "w", encoding="utf-8", errors="replace") as stream:
+        stream.write(text)
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):  # which is the pager's to answer
+            os.waitpid(pager, 0)
+            return True
 
 
 def confirm(question: str, *, err: bool = False) -> None:
