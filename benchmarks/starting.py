@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from hooking import RECALLS, payload_of, sorted_prompts
-from howcome.present.warm_client import SOCKET_NAME
+from howcome.settings import SOCKET_NAME
 from searching import questions
 from timing import base_command, measure, middle
 from working import Server

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from gc import set_threshold
 
 
 def main() -> int:
@@ -15,6 +16,7 @@ def main() -> int:
     Both end the process at once: what is to be written is written, taking Python down costs a prompt 2 ms, and the
     server's threads may be in the middle of C code.
     """
+    set_threshold(50_000)  # as in `launch`
     if len(sys.argv) > 1 and sys.argv[1] in ("hook", "mcp") and not {"--help", "-h"} & set(sys.argv):
         if sys.argv[1] == "mcp":
             from howcome.mcp.server import main as serve

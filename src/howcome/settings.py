@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONFIG_NAME = "config.toml"
+SOCKET_NAME = "worker.sock"
+"""Where the warm process is asked: both in HOWCOME_HOME."""
+
 ACTIVE = "HOWCOME_ACTIVE"
 """Set for every agent that howcome itself starts: no hook of it does anything, and within it no model is asked."""
 

@@ -181,7 +181,8 @@ with open(sys.argv[0]) as script:
 EXPENSIVE = {
     "click", "msgspec", "re2", "zstandard", "tqdm", "dataclasses", "typing", "pathlib", "logging", "subprocess",
     "asyncio", "tomllib", "inspect", "sqlite3", "numpy", "importlib.metadata",
-    "urllib", "socket", "threading", "tempfile", "gzip",
+    "urllib", "socket", "threading", "tempfile", "gzip", "warnings",
+    "howcome.present.views", "howcome.present.warm_client", "howcome.log.rationales", "howcome.log.sqlite_batches",
 }  # fmt: skip
 
 

@@ -290,7 +290,7 @@ def test_a_batch_that_the_store_refuses_is_kept_and_tried_again(store_folder: Pa
     """Others go on; it rests with its reason, is tried again when its time has come, or when somebody asks."""
     store = SqliteStore(str(store_folder))
     writer = RefusingWriter(store.database)
-    store.log = SqliteEventLog(store.database, writer)
+    store.log = SqliteEventLog(store.database, lambda: writer)
     take(store_folder, said("poison", id="1"), said("good", id="2"))
     spool.claim(str(store_folder))
     take(store_folder, said("another"))

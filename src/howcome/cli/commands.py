@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import click
@@ -84,7 +82,7 @@ def command_of(name: str) -> Declared | click.Command | None:
     """The command of a name; None where there is none."""
     for commands in SECTIONS.values():
         if name in commands:
-            found = vars(importlib.import_module(f"howcome.cli.{commands[name][0]}")).values()
+            found = vars(__import__(f"howcome.cli.{commands[name][0]}", fromlist=("",))).values()
             command: Declared | click.Command = next(one for one in found if getattr(one, "name", "") == name)
             return command
     return None

@@ -65,7 +65,7 @@ def fold_worktree(path: str) -> str:
     them: what was in there stands for itself, or unrelated projects would become one.
     """
     path = path[:MAX_PATH_CHARS]
-    match = _WORKTREE_FOLDER.match(path) or _SIBLING_WORKTREES.match(path)
+    match = "worktrees/" in path and (_WORKTREE_FOLDER.match(path) or _SIBLING_WORKTREES.match(path))
     return match.group("root") if match and not _HOME_FOLDER.match(match.group("root")) else path
 
 

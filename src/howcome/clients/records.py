@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from howcome.clients.prompt_queue import PromptQueue
-from howcome.domain.events import Event
 
 Record = Mapping[str, object]
-Reader = Callable[[Record, "ReaderState"], list[Event] | None]
-"""One record in, its events out; [] when ignored by rule, None when its type is unknown (also ignored)."""
 
 MAX_PENDING_CALLS = 200
 """Tool calls remembered until their result comes; a call that never got one must not grow the state for ever."""

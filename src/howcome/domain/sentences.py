@@ -22,11 +22,12 @@ MAX_HEADING_CHARS = 100
 MAX_LABEL_CHARS = 60
 
 _FENCE = late(r"\s*(?:```|~~~)")
-_ITEM = late(r"\s*(?:[-*+•–]|\(?\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
+_ITEM = late(r"\s*(?:[-*+]|[•–]{1}|\(?\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
 _ITEM_STARTS = frozenset("-*+•–(0123456789")
 _HEADING = late(r"\s*#{1,6}\s+(\S.*)")
 _BOLD_LINE = late(r"\s*(?:\*\*|__)([^*_]{2,90})(?:\*\*|__)\s*:?\s*$")
-_SKIPPED = late(r"\s*(?:\||>|-{3,}\s*$|={3,}\s*$|[⎿⏺❯●│├└┌╭╰]|<[/!?a-zA-Z][^>]*>\s*$|\$ |\+\+\+ |--- |@@ )")
+_DRAWN = frozenset("⎿⏺❯●│├└┌╭╰")
+_SKIPPED = late(r"\s*(?:\||>|-{3,}\s*$|={3,}\s*$|<[/!?a-zA-Z][^>]*>\s*$|\$ |\+\+\+ |--- |@@ )")
 _LOG = late(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[\w[\w .:-]*\] |\d\d:\d\d:\d\d|at \S+ \(|at \S+:\d+|File \""
     r"|Traceback |\w+(?:Error|Exception): "
@@ -48,10 +49,13 @@ _TAG = late(r"</?(?:b|i|em|strong|u|kbd|sub|sup|details|summary|br)\s*/?>")
 _PICTURE = late("[\u2190-\u21ff](?=\ufe0f)|[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+")
 _LABEL = late(r"(?:\*\*|__)([^*_\n]{2,60}?)\s*(?::\s*(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–|-(?=\s)))\s*(?=\S)")
 _PLAIN_LABEL = late(r"([A-Z][\w' -]{1,40}):\s+(?=\S)")
-_END = late(r"[.!?…]++[\"')\]*_”]*(?=\s+[\"'(\[`*_“]*[A-Z0-9`@/~.-]|\s*$)")
-_TYPED_END = late(r"[.!?…]++[\"')\]*_”]*(?=\s+[\"'(\[`*_“]*[A-Za-z0-9`@/~.-]|\s*$)")
-_END_WITHIN = late(r"[.!?…][\"')\]*_”`]* ")
+_END = late(r"[.!?]++[\"')\]*_]*(?=\s+[\"'(\[`*_]*[A-Z0-9`@/~.-]|\s*$)")
+_TYPED_END = late(r"[.!?]++[\"')\]*_]*(?=\s+[\"'(\[`*_]*[A-Za-z0-9`@/~.-]|\s*$)")
+_END_WITHIN = late(r"[.!?][\"')\]*_`]* ")
 """A line without this is one sentence."""
+
+_ALIKE = (("…", "!"), ("”", ")"), ("“", "("))
+"""Where a sentence ends, the first of each pair is as good as the second: a class of both takes 0.2 ms to compile."""
 
 _ABBREVIATIONS = frozenset("e.g i.e etc vs cf approx resp incl no fig st mr ms dr z.b d.h bzw ca".split())
 
@@ -120,12 +124,15 @@ def sentences(text: str, *, is_typed: bool = False) -> list[Sentence]:
 
 def split(line: str, *, is_typed: bool = False) -> list[str]:
     """A line's sentences; a dot within a name, a number or an abbreviation ends none."""
-    if not _may_end_within(line):
+    shape = line
+    for mark, alike in () if line.isascii() else _ALIKE:
+        shape = shape.replace(mark, alike)
+    if not _may_end_within(shape):
         line = line.strip()
         return [line] if line else []
     found: list[str] = []
     start = 0
-    for match in (_TYPED_END if is_typed else _END).finditer(line):
+    for match in (_TYPED_END if is_typed else _END).finditer(shape):
         piece = line[start : match.end()]
         if piece.count("`") % 2 or _is_abbreviated(piece):
             continue
@@ -201,7 +208,8 @@ def _is_no_prose(line: str) -> bool:
         is_log = first in _LOG_STARTS and (has_colon or line[:2] in _LOG_HEADS) and _LOG.match(line)
         return bool(is_log or (has_colon and _PLACE.match(line)))
     return (
-        _SKIPPED.match(line) is not None
+        line.lstrip()[0] in _DRAWN
+        or _SKIPPED.match(line) is not None
         or _LOG.match(line) is not None
         or (line.startswith(("    ", "\t")) and not _ITEM.match(line))
     )

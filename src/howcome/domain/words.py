@@ -76,14 +76,19 @@ def without(text: str, name: str) -> str:
 
 def opens(text: str, name: str) -> bool:
     """As `begins`, without a pattern: for a prompt's hook."""
-    bare = [word.strip(_AROUND).lower() for word in text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]]
-    return any(" ".join(bare[:count]) in _bare(name) for count in range(1, len(bare) + 1))
+    said = text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]
+    firsts, known = _bare(name)
+    if not said or said[0].strip(_AROUND).lower() not in firsts:
+        return False
+    bare = [word.strip(_AROUND).lower() for word in said]
+    return any(" ".join(bare[:count]) in known for count in range(1, len(bare) + 1))
 
 
 @cache
-def _bare(name: str) -> frozenset[str]:
-    """The words of a list as they stand in a sentence: each sentence of every answer is looked at."""
-    return frozenset(word.strip(_AROUND) for word in _lists()[name])
+def _bare(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a list as they stand in a sentence, with how each begins: every sentence of an answer is asked."""
+    known = frozenset(word.strip(_AROUND) for word in _lists()[name])
+    return frozenset(word.partition(" ")[0] for word in known), known
 
 
 @cache

@@ -20,7 +20,6 @@ from howcome.present.render import (
     line,
     said,
 )
-from howcome.present.views import contradiction_of, reminder_view, source_of
 from howcome.recall.bites import SHORT_ID_CHARS, bite_lines
 
 TYPE_CHECKING = False
@@ -53,6 +52,8 @@ def render_context(found: Sequence[Reminder], limit_chars: int) -> tuple[str, li
     """The block for a prompt, at most `limit_chars` long, and the reminders that are in it."""
     if not found:
         return "", []
+    from howcome.present.views import reminder_view
+
     nonce = _nonce(found[0].source.key)
     room = limit_chars - len(block((), nonce))
     parts: list[Rendered] = []
@@ -108,6 +109,8 @@ def _nonce(key: bytes) -> str:
 def _entry(view: View) -> Rendered:
     day = (view["ts"] or "undated")[:10]
     if view.get("kind") == "memory":
+        from howcome.present.views import contradiction_of, source_of
+
         by_hand = view["source"] == HAND
         kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, {source_of(view)} {view['cited']}".rstrip()
         head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, contradiction_of(view))))

@@ -87,11 +87,14 @@ def _end_at(deadline: float, home: str, event: str, is_prompt: bool) -> None:
 
 def _answer(event: str, agent: str, hook: Hook, settings: Settings, deadline: float) -> bytes:
     """The warm process's answer, where there is one and the event is worth asking; else this process's own."""
-    from howcome.present import warm_client
+    from howcome.clients.hook import PROMPTS
+    from howcome.settings import SOCKET_NAME
 
-    may_ask = warm_client.is_worth_asking(hook) and os.path.exists(os.path.join(settings.home, warm_client.SOCKET_NAME))
+    may_ask = hook.handler in PROMPTS and os.path.exists(os.path.join(settings.home, SOCKET_NAME))
     for data in _readings():
         if may_ask:
+            from howcome.present import warm_client
+
             may_ask = False
             found = warm_client.ask(settings.home, event, agent, data, (deadline - time.monotonic()) / 2)
             if found is not None:

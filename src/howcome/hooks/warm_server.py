@@ -20,7 +20,7 @@ from howcome.errors import ProviderError
 from howcome.hooks.process import decode_payload
 from howcome.present import warm_client
 from howcome.present.guarded import guarded
-from howcome.settings import read_settings
+from howcome.settings import SOCKET_NAME, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class WarmServer:
 
     def start(self) -> bool:
         """Binds the socket and answers from now on; False where no socket can be (the hooks do without)."""
-        path = os.path.join(self._home, warm_client.SOCKET_NAME)
+        path = os.path.join(self._home, SOCKET_NAME)
         try:
             with suppress(FileNotFoundError):
                 os.unlink(path)  # its owner is dead: the lock is ours
@@ -70,7 +70,7 @@ class WarmServer:
     def stop(self, timeout_s: float = 0.2) -> None:
         """Takes the socket away, unless another server's is in its place; an answer under way is finished."""
         if self._thread.is_alive():
-            path = os.path.join(self._home, warm_client.SOCKET_NAME)
+            path = os.path.join(self._home, SOCKET_NAME)
             with suppress(OSError):
                 if self._file is not None and os.path.samestat(self._file, os.lstat(path)):
                     os.unlink(path)

@@ -66,11 +66,6 @@ def guarded(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P
     return call
 
 
-def is_lock_busy(error: ValueError) -> bool:
-    """Whether somebody else has the writer's lock; what is wrong with a file may quote all of it, with any words."""
-    return str(error).startswith("Failed to acquire")
-
-
 def _converted(error: BaseException, adapter: Adapter) -> StoreError | None:
     """The store's own error; None for what is not the binding's. The machine is asked first."""
     is_binding = type(error).__name__ == "PanicException" or type(error) is ValueError

@@ -5,20 +5,22 @@ The vectors read turns from it: each with its exchange, and the turn before it.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX, Turn
 from howcome.errors import CursorMovedError
-from howcome.log.rationales import RationaleEvents
 from howcome.log.sqlite_reads import EventReads, as_text, one, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from howcome.domain.sources import Batch
     from howcome.domain.stored import StoredEvent
     from howcome.log.database import Database
     from howcome.log.event_log import Appended
+    from howcome.log.rationales import RationaleEvents
     from howcome.log.sqlite_batches import BatchWriter
 
 
@@ -82,14 +84,20 @@ class TurnReads:
 class SqliteEventLog(EventReads, TurnReads):
     """See `log.event_log.EventLog`; rationales are shown in it, at the end of their exchanges."""
 
-    def __init__(self, db: Database, writer: BatchWriter) -> None:
-        self._db, self._writer, self._told = db, writer, RationaleEvents(db)
+    def __init__(self, db: Database, writer: Callable[[], BatchWriter]) -> None:
+        self._db, self._writer = db, writer
+
+    @cached_property
+    def _told(self) -> RationaleEvents:
+        from howcome.log.rationales import RationaleEvents
+
+        return RationaleEvents(self._db)
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def append(self, batch: Batch) -> Appended:
         """Adds a batch's events and moves its source's cursor, in one transaction."""
         with self._db.transaction():
-            return self._writer.add(batch)
+            return self._writer().add(batch)
 
     def append_all(self, batches: Sequence[Batch]) -> list[Appended | None]:
         """Adds batches of several sources in one transaction; None for one whose cursor another process has moved."""
@@ -98,7 +106,7 @@ class SqliteEventLog(EventReads, TurnReads):
             for batch in batches:
                 try:
                     with self._db.connection:  # a savepoint
-                        found.append(self._writer.add(batch))
+                        found.append(self._writer().add(batch))
                 except CursorMovedError:
                     found.append(None)
         return found
@@ -120,7 +128,7 @@ class SqliteEventLog(EventReads, TurnReads):
         with self._db.transaction():
             self._db.execute("UPDATE marks SET mark = hex(randomblob(16))")
             if last := int(one(self._db.execute("SELECT coalesce(max(id), 0) FROM events"))):
-                self._writer.mark_events(last)
+                self._writer().mark_events(last)
 
     # -- with rationales -------------------------------------------------------------------------------------------
     def events(self, rows: Iterable[int], *, with_text: bool = False) -> dict[int, StoredEvent]:

@@ -15,6 +15,7 @@ import time
 
 from howcome import __version__
 from howcome.clients.hook import PROMPTS
+from howcome.settings import SOCKET_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from howcome.clients.hook import Hook
 
 PROTOCOL = 1
-SOCKET_NAME = "worker.sock"
 EMBED = "embed"
 """Stands for the event when another server wants the vector of a text (`asked_embedder`)."""
 

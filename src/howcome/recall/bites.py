@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from howcome.domain import verdicts, words
 from howcome.domain.answering import cut, filled, passing, share_of
-from howcome.domain.candidates import words_and_outcome
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.stored import Reminder
 from howcome.domain.text import coined_names, entities
@@ -191,6 +190,8 @@ def is_telling(text: str) -> bool:
 
 def of_memory(text: str) -> str:
     """What a memory says in a bite: words with what was done then, an answer without its question, else its text."""
+    from howcome.domain.candidates import words_and_outcome
+
     said, then = words_and_outcome(text)
     if not said or not then:
         asked, mark, answer = text.partition("”: ")

@@ -13,7 +13,6 @@ from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.asking import asked_of_past, is_chore
 from howcome.recall.bites import Bites, fitting, is_telling, of_memory
-from howcome.recall.blocks import Blocks
 from howcome.recall.gate import (
     ASKED_SHARE,
     MEMORIES_BESIDE,
@@ -24,7 +23,6 @@ from howcome.recall.gate import (
     worth_saying,
 )
 from howcome.recall.rules import Before
-from howcome.recall.standing import GONE, standing
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
@@ -144,6 +142,9 @@ class _Found:
 
 def _in_context(store: Store, settings: Settings, found: _Found, session: str) -> list[Reminder]:
     """Exchanges and memories in full."""
+    from howcome.recall.blocks import Blocks
+    from howcome.recall.standing import GONE, standing
+
     good = [item for item in found.ranked if item.strength >= settings.recall_threshold][:RECALL_BREADTH]
     if not good and not found.kept:
         return []
@@ -210,6 +211,10 @@ def _fit(
         for item in found.kept
         if item.memory.row not in found.told and (is_asked or (is_beside and _is_telling(item)) or _is_sure(item))
     ]
+    if not fit:
+        return [], set()
+    from howcome.recall.standing import GONE, standing
+
     gone = {item.memory.row for item in fit if standing(store, item.memory) == GONE}
     for row in gone:
         verdict.hold(-row, verdicts.GONE)

@@ -7,7 +7,6 @@ deletes or renames the database: BUSY is not corruption, and a damaged file is l
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import time
 
@@ -22,7 +21,6 @@ from howcome.log.memory_search import MemorySearch
 from howcome.log.place import database_path
 from howcome.log.projects import Projects
 from howcome.log.sessions import Accounts, Injections, Sessions
-from howcome.log.sqlite_batches import BatchWriter
 from howcome.log.sqlite_log import SqliteEventLog
 from howcome.log.sqlite_opening import connect, files_of, user_version
 
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from howcome.log.retention import Retention
     from howcome.log.reviews import Reviews
     from howcome.log.spending import Spending
+    from howcome.log.sqlite_batches import BatchWriter
     from howcome.store.rewriting import Rewritings
 
 SCHEMA_VERSION = 22
@@ -52,6 +51,7 @@ _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 
 
 _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "_writer": ("log.sqlite_batches", "BatchWriter", ()),
     "quarantine": ("log.quarantine", "Quarantine", ("_writer",)),
     "reviews": ("log.reviews", "Reviews", ()),
     "kept": ("log.kept", "KeptMemories", ()),
@@ -75,6 +75,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
 class SqliteStore:
     """The parts of a store over one database: the log, what is derived of it, and what is kept beside it."""
 
+    _writer: BatchWriter
     quarantine: Quarantine
     reviews: Reviews
     kept: KeptMemories
@@ -119,8 +120,7 @@ class SqliteStore:
 
     def _compose(self, db: Database) -> None:
         """What a prompt needs is made at once; the rest (`_LATE`) when it is asked for: each costs its import."""
-        self._writer = BatchWriter(db)
-        self.log: EventLog = (log := SqliteEventLog(db, self._writer))
+        self.log: EventLog = (log := SqliteEventLog(db, lambda: self._writer))
         self.index: SearchIndex = (index := LexicalSearch(self.folder, log, lambda: self.is_current))
         self.projects = Projects(db)
         self.sessions = Sessions(db)
@@ -135,7 +135,7 @@ class SqliteStore:
         if name not in _LATE:
             raise AttributeError(name)
         module, kind, needs = _LATE[name]
-        part = getattr(importlib.import_module(f"howcome.{module}"), kind)
+        part = getattr(__import__(f"howcome.{module}", fromlist=(kind,)), kind)  # importlib costs a hook 1 ms
         setattr(self, name, made := part(self.database, *(getattr(self, need) for need in needs)))
         return made
 

@@ -173,7 +173,7 @@ def _is_at(descriptor: int, home: str) -> bool:
 
 def worker_state(home: str) -> dict[str, object]:
     """For `status` and `doctor`: `working`, `pid` and `started_ms` of whoever works, `socket`."""
-    from howcome.present.warm_client import SOCKET_NAME
+    from howcome.settings import SOCKET_NAME
 
     state: dict[str, object] = {"working": False, "pid": None, "started_ms": None}
     state["socket"] = os.path.exists(os.path.join(home, SOCKET_NAME))

@@ -34,10 +34,6 @@ _COMMIT = re.compile(r"git commit\b")
 _PULL_REQUEST = re.compile(r"\b(?:gh pr create|glab mr create)\b")
 _PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
 
-_RUNNER = (
-    r"(?:npm|pnpm|yarn|bun|bunx|npx|mise|make|just|task|cargo|go|uv|poetry|tox|nox|hatch|mvn|\./?gradlew?|gradle"
-    r"|dotnet|swift|flutter|dart|mix|bundle exec|python3? -m|\S*/python3? -m)"
-)
 _TEST = re.compile(r"test|spec|jest|tox|nox")
 _LABEL = re.compile(r"(?:the )?(?:fix|solution|change)", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?\n.*?\n\s*\1\b", re.DOTALL)
