@@ -188,6 +188,15 @@ def test_scopes_decide_what_is_listed(shell: Shell, tmp_path: Path) -> None:
     assert "  of scout  mem-" in lines[1]
 
 
+def test_a_list_says_that_there_is_more(shell: Shell) -> None:
+    """Where it ends before the last one."""
+    shell.remember("Gauges are polled each minute")
+    shell.remember("The quay has two cranes")
+    assert shell("memories", "-n", "1").stdout.splitlines()[2:] == ["There are more: --limit 5"]
+    assert len(shell.listed("-n", "1")) == 1
+    assert "There are more" not in shell("memories", "-n", "2").stdout
+
+
 def test_nothing_kept_is_an_empty_list(shell: Shell) -> None:
     """Exit code 0, and what to do."""
     assert shell.json("memories") == {"memories": []}

@@ -116,7 +116,7 @@ def memories(
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
         scope = scope_of(app, project, all_projects=all_projects)
         pairs = app.memories.waiting(scope, limit) if review else []
-        found = [] if review else _listed(app, scope, wanted, ALL if by else limit, is_stale=stale)
+        found = [] if review else _listed(app, scope, wanted, ALL if by else limit + 1, is_stale=stale)
         if not (found or review or as_json):
             nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
     if review:
@@ -124,7 +124,8 @@ def memories(
     elif by and found:
         _print_topics(app.memories.topics(found), as_json=as_json)
     else:
-        _print(found, nothing, as_json=as_json)
+        notes = [f"There are more: --limit {5 * limit}"] if len(found) > limit else [] if found else [nothing]
+        _print(found[:limit], notes, as_json=as_json)
 
 
 def _check_narrowed(
@@ -156,11 +157,11 @@ def _nothing(hints: list[str], *, is_stale: bool) -> str:
     return what if not hints else f"{what.removesuffix('.')}; {'; '.join(hints)}."
 
 
-def _print(found: list[Memory], nothing: str, *, as_json: bool) -> None:
+def _print(found: list[Memory], notes: list[str], *, as_json: bool) -> None:
     if as_json:
         echo(json_line({"memories": [memory_view(memory) for memory in found]}))
         return
-    show_rows([memory_row(memory_view(memory), now_ms()) for memory in found], notes=[] if found else [nothing])
+    show_rows([memory_row(memory_view(memory), now_ms()) for memory in found], notes=notes)
 
 
 def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:
