@@ -59,13 +59,17 @@ def test_memories_are_counted_by_type_and_status() -> None:
     with open_app(read_settings(os.environ)) as app:
         for text, kind in (("a queue keeps order", "decision"), ("berths are dredged in May", "context")):
             app.memories.add(text, type=kind, project=None)
+        app.memories.add("the quay needs the crane", type="dependency", project=None)
+        app.memories.add("the crane needs the rail", type="dependency", project=None)
         gone, _ = app.memories.add("no longer", type="context", project=None)
         app.memories.forget(gone.id)
     found = ask("status")["memories"]
-    assert found["by_type"] == {"decision": 1, "context": 1}
-    assert sum(found["by_status"].values()) == 2
-    assert found["by_state"] == {"live": 2, "forgotten": 1}
-    assert human()["memories"].startswith("2 (")
+    assert found["by_type"] == {"decision": 1, "context": 1, "dependency": 2}
+    assert sum(found["by_status"].values()) == 4
+    assert found["by_state"] == {"live": 4, "forgotten": 1}
+    assert human()["memories"].startswith("4 (")
+    assert "1 decision" in human()["memories"]
+    assert "2 dependencies" in human()["memories"]
 
 
 @pytest.mark.usefixtures("past")

@@ -53,6 +53,9 @@ HEAVY = {
     "email",
     "urllib.request",
     "importlib.metadata",
+    "importlib.resources",
+    "dataclasses",
+    "subprocess",
     "howcome.redact.redactor",
 }
 

@@ -8,11 +8,10 @@ import time
 import click
 
 from howcome.cli.asking import confirm
-from howcome.doctor.base import in_units
 from howcome.errors import StoreMissingError, UsageError
 from howcome.log.place import database_path
 from howcome.memory.backup import FOLDER
-from howcome.present.render import json_line
+from howcome.present.render import in_units, json_line
 from howcome.present.terminal import echo
 from howcome.settings import Settings, read_settings
 from howcome.upkeep import back_up, put_back

@@ -7,10 +7,10 @@ import os
 import click
 
 from howcome.cli.asking import confirm
-from howcome.doctor.base import Finding, Machine, counted
+from howcome.doctor.base import Finding, Machine
 from howcome.doctor.report import examine, repair
 from howcome.errors import UsageError
-from howcome.present.render import json_line
+from howcome.present.render import counted, json_line
 from howcome.present.screen import show_table
 from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets

@@ -14,10 +14,9 @@ from howcome.app import App, open_app
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
-from howcome.doctor.base import in_units
 from howcome.doctor.facts import vector_facts, waiting
 from howcome.errors import HowcomeError, TranscriptError, UsageError
-from howcome.present.render import counted, json_line
+from howcome.present.render import counted, in_units, json_line
 from howcome.present.screen import say
 from howcome.present.terminal import echo
 from howcome.settings import read_settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,12 +18,11 @@ from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import HOOK_FORMS
-from howcome.doctor.base import counted, in_units
 from howcome.doctor.wiring import says
 from howcome.errors import LifecycleError, UsageError
 from howcome.log.place import has_database
 from howcome.present.own_files import RECORDS
-from howcome.present.render import json_line
+from howcome.present.render import counted, in_units, json_line
 from howcome.present.screen import say, show_table
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import CONFIG_NAME, read_settings
@@ -201,7 +199,7 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
     confirm(*questions, yes=yes, err=as_json)
     reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
     if with_data and not others:  # the backups go too
-        reports = [replace(report, backup=None) for report in reports]
+        reports = [report._replace(backup=None) for report in reports]
     if not as_json:
         _say_uninstalled(reports, is_purge=with_data)
     if doomed is None:
@@ -246,7 +244,7 @@ def _portable(owner: Owner) -> Owner:
     try:
         _require_form(owner.options.get("hook_form", "auto"))
     except LifecycleError:
-        return replace(owner, options={**owner.options, "hook_form": "auto"})
+        return Owner(owner.agent, owner.scope, owner.root, {**owner.options, "hook_form": "auto"})
     return owner
 
 
@@ -384,7 +382,7 @@ def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, k
 def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
     if as_json:
         changed = any(report.outcome not in _UNCHANGED for report in reports)
-        value = {"home": home, "changed": changed, "files": [vars(report) for report in reports], **more}
+        value = {"home": home, "changed": changed, "files": [report._asdict() for report in reports], **more}
         echo_text(json_line(value, indent=2))
 
 

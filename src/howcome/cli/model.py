@@ -14,10 +14,9 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.doctor.base import in_units
 from howcome.doctor.configuration import packages_remedy, remedy_of
 from howcome.errors import ProviderError
-from howcome.present.render import json_line
+from howcome.present.render import in_units, json_line
 from howcome.present.terminal import echo, error_stream
 from howcome.providers.embed import embedding_status, missing_packages
 from howcome.providers.minilm_cache import (

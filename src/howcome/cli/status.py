@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import open_to_read
 from howcome.cli.declared import command, option
+from howcome.clients.discover import Found, known_transcripts
 from howcome.clients.spool import spool_counts
-from howcome.doctor.base import Machine, in_units
 from howcome.doctor.facts import (
     described,
     last_hook_ms,
@@ -27,7 +28,7 @@ from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
 from howcome.log.place import database_bytes
 from howcome.present.guarded import LOG_NAME
-from howcome.present.render import counted, iso_time, json_line, stored
+from howcome.present.render import counted, in_units, iso_time, json_line, stored
 from howcome.present.screen import day, show_table
 from howcome.present.terminal import echo
 from howcome.present.unsaid import values_without_secrets, without_secrets
@@ -51,13 +52,15 @@ def status(*, as_json: bool, check: bool) -> None:
       howcome status
       howcome status --json
     """
-    machine = Machine(os.environ)
+    transcripts = known_transcripts(os.path.expanduser("~"), os.environ)
     try:
         with open_to_read() as app:
-            facts = gather(app, machine, app.settings.home, check=check, by_kind=as_json)
+            facts = gather(app, transcripts, app.settings.home, check=check, by_kind=as_json)
     except StoreMissingError:  # looking must not make one: an empty one stands for it
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"HOWCOME_HOME": folder})) as app:
-            facts = gather(app, machine, read_settings(os.environ).home, check=check, by_kind=as_json)
+            facts = gather(app, transcripts, read_settings(os.environ).home, check=check, by_kind=as_json)
     if as_json:
         echo(json_line(values_without_secrets(facts)))
         return
@@ -65,15 +68,15 @@ def status(*, as_json: bool, check: bool) -> None:
     show_table([(name, without_secrets(line) if name in QUOTING else line) for name, line in lines], widths=(12,))
 
 
-def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
+def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by_kind: bool) -> dict[str, object]:
     """Everything `status` knows, as JSON values.
 
     Args:
         app: The façade over the store.
-        machine: Where agents and transcripts are looked for.
+        transcripts: Every one of every agent.
         home: Where the store is, or would be.
         check: Whether to read every page of the database.
-        by_kind: Whether to count events by type, which reads every row (half a second a million).
+        by_kind: Whether to count what reads every row: events by type (half a second a million).
     """
     facts: dict[str, object] = {
         "home": home,
@@ -84,9 +87,9 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             "index_bytes": _folder_size(os.path.join(home, "index")),
         },
         **dict(zip(("memories", "vanished_memories"), app.health.memories(), strict=True)),
-        "unread": _unread(app, machine),
+        "unread": _unread(app, transcripts),
         "index_lag_rows": app.index.lag(),
-        "embedding": vector_facts(app, app.settings),
+        "embedding": vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
             {
                 "agent": wiring.agent,
@@ -98,7 +101,7 @@ def gather(app: App, machine: Machine, home: str, *, check: bool, by_kind: bool)
             if wiring.is_connected
         ],
         "prompts": prompts_in_time(home),
-        "last_hook": iso_time(last_hook_ms(machine) or None),
+        "last_hook": iso_time(last_hook_ms(app, home, transcripts) or None),
         "spool": spool_counts(home),
         "distil_batches": app.learn.batch_counts(),
         "projects_in_doubt": len(app.projects.doubts()),
@@ -137,8 +140,8 @@ def _accounts(app: App) -> dict[str, object]:
     }
 
 
-def _unread(app: App, machine: Machine) -> dict[str, int]:
-    unread = unread_transcripts(app, machine)
+def _unread(app: App, transcripts: Sequence[Found]) -> dict[str, int]:
+    unread = unread_transcripts(app, transcripts)
     return {"files": len(unread), "bytes": sum(missing for _, missing in unread)}
 
 
@@ -214,7 +217,8 @@ def _vectors(facts: dict[str, Any]) -> str:
 
 def _memories(counts: dict[str, dict[str, int]]) -> str:
     live = counts["by_state"].get("live", 0)
-    types = ", ".join(f"{count} {name}" for name, count in counts["by_type"].items())
+    plural = {name: re.sub("y$", "ie", name) + "s" for name in counts["by_type"]}
+    types = ", ".join(counted(count, name, plural[name]) for name, count in counts["by_type"].items())
     open_ones = counts["by_status"].get("open", 0)
     return f"{live} ({types}); {open_ones} open" if live else "none"
 

@@ -216,11 +216,11 @@ def _server(install: Install, *path: str) -> Entry:
 
 
 def _own_files(folder: Path) -> list[Wired]:
-    from importlib import resources
+    from pathlib import Path
 
     from howcome.clients.wiring import SERVER, OwnFile
 
-    assets = resources.files("howcome.clients") / "assets"
+    assets = Path(__file__).parent / "assets"
     skill = (assets / "SKILL.md").read_bytes()
     found: list[Wired] = [OwnFile(folder / "skills" / _SKILL / "SKILL.md", skill, f"skill {_SKILL}")]
     for command in sorted((assets / "commands").iterdir(), key=lambda file: file.name):

@@ -12,8 +12,8 @@ import io
 import os
 import stat
 import zlib
+from _blake2 import blake2b  # `hashlib` loads OpenSSL: 3 ms
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import BinaryIO
 
 from howcome.errors import TranscriptError

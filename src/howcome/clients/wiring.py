@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from howcome.clients.hook import Hook
 from howcome.errors import LifecycleError
@@ -43,8 +42,7 @@ Form = Literal["json", "commented", "jsonc", "toml"]
 """What a settings file is: JSON, JSON whose reader allows comments, one that allows trailing commas, too, or TOML."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One thing of ours in a file: its kind, its path of keys, and the value that was written there.
 
     `matcher`: of a hook in a group, which tools it is for.
@@ -61,8 +59,7 @@ class Entry:
         return (self.kind, *self.path, *([self.value] if isinstance(self.value, str) else []))
 
 
-@dataclass(frozen=True)
-class SettingsFile:
+class SettingsFile(NamedTuple):
     """A file of the user's, and what of ours stands in it."""
 
     path: Path
@@ -70,8 +67,7 @@ class SettingsFile:
     form: Form = "json"
 
 
-@dataclass(frozen=True)
-class OwnFile:
+class OwnFile(NamedTuple):
     """A file that is ours from its first byte to its last; `what` names it to a user."""
 
     path: Path
@@ -82,8 +78,7 @@ class OwnFile:
 Wired = SettingsFile | OwnFile
 
 
-@dataclass(frozen=True)
-class Install:
+class Install(NamedTuple):
     """How an agent starts this install of howcome.
 
     Attributes:

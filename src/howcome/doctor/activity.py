@@ -10,15 +10,15 @@ import os
 import time
 
 from howcome.clients.spool import dead_letters, spool_counts
-from howcome.doctor.base import Finding, Level, Machine, counted, edit, quoted
-from howcome.doctor.facts import RECENT_S, last_lines, late_prompts, logged_s, prompts_in_time
+from howcome.doctor.base import Finding, Level, Machine
+from howcome.doctor.facts import RECENT_S, edit, last_lines, late_prompts, logged_s, prompts_in_time, quoted
 from howcome.errors import StoreError
 from howcome.learn.model_run import STOPPED, not_allowed
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
 from howcome.present.guarded import REFUSED
+from howcome.present.render import counted
 from howcome.present.screen import local_time
-from howcome.present.warm_client import SOCKET_NAME
-from howcome.settings import ACTIVE, CONFIG_NAME, read_settings
+from howcome.settings import ACTIVE, CONFIG_NAME, SOCKET_NAME, read_settings
 from howcome.worker.thread import LOCK_NAME, worker_state
 
 STALE_SPOOL_S = 3600

@@ -12,11 +12,12 @@ from howcome.clients.base import Client
 from howcome.clients.discover import Found
 from howcome.clients.registry import DEFAULT, clients
 from howcome.clients.wiring import SERVER
-from howcome.doctor.base import Finding, Level, Machine, counted, edit
-from howcome.doctor.facts import last_hook_ms, unread_transcripts
+from howcome.doctor.base import Finding, Level, Machine
+from howcome.doctor.facts import edit, last_hook_ms, unread_transcripts
 from howcome.doctor.programs import client_version, numbers
 from howcome.doctor.storage import QUIET_S
 from howcome.doctor.wiring import disabling_files, enabled_plugins, read_wirings, remedy_of
+from howcome.present.render import counted
 from howcome.present.screen import local_time
 from howcome.wiring.commands import is_hook
 from howcome.wiring.engine import PartState, inspect
@@ -151,13 +152,13 @@ def check_alive(machine: Machine) -> list[Finding]:
 def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Finding:
     age_s = time.time() - os.stat(settings).st_mtime
     since = [found for found in machine.transcripts if found.client == agent.name and _age_s(found) < age_s]
-    unread = {found.path for found, _ in unread_transcripts(app, machine)}
+    unread = {found.path for found, _ in unread_transcripts(app, machine.transcripts)}
     missed = [found for found in since if found.path in unread and _age_s(found) > QUIET_S]
     if len(missed) >= MISSED_SESSIONS:
         what = f"{counted(len(missed), 'session')} ended since the hooks are there, and none read them"
         remedy = f"{agent.wiring.why_no_hooks}  # says why it runs none; then howcome import"
         return Finding("warning", "hook", what, remedy)
-    last_ms = last_hook_ms(machine)
+    last_ms = last_hook_ms(machine.app, machine.home, machine.transcripts)
     seen = local_time(last_ms, time.time_ns() // 1_000_000)
     what = (
         f"last seen {seen}" if last_ms else f"{counted(len(since), 'session')} since they were installed, none missed"

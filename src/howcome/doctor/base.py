@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import Literal
 
 from howcome.app import App, open_app
 from howcome.clients.discover import Found, known_transcripts
+from howcome.doctor.facts import quoted
 from howcome.errors import SettingsError, StoreError
 from howcome.log.place import database_path
 from howcome.settings import ACTIVE, FIELDS, Settings, home_folder, read_settings
@@ -164,29 +164,6 @@ class Machine:
         except SettingsError as error:
             self.settings_problem = error
             return Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
-
-
-def quoted(*words: str) -> str:
-    """Words as a shell reads them."""
-    return shlex.join(words)
-
-
-def edit(path: str) -> str:
-    """The command that opens a file for its user."""
-    return f"${{EDITOR:-vi}} {quoted(path)}"
-
-
-def counted(number: int, what: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def in_units(size_bytes: int) -> str:
-    """A size as people read it: `1.2 GB`, `3.4 MB`, `56 bytes`."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size_bytes >= unit:
-            return f"{size_bytes / unit:.1f} {name}"
-    return counted(size_bytes, "byte")
 
 
 _TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool", "install", "--force")}

@@ -8,9 +8,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from howcome.app import now_ms
-from howcome.doctor.base import Finding, Level, Machine, counted, edit, extra_remedy, in_units, quoted
-from howcome.doctor.facts import described, vector_facts
+from howcome.doctor.base import Finding, Level, Machine, extra_remedy
+from howcome.doctor.facts import described, edit, quoted, vector_facts
 from howcome.errors import MissingError, ProviderError
+from howcome.present.render import counted, in_units
 from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status
 from howcome.providers.graph_neo4j import PACKAGE as GRAPH_EXTRA
 from howcome.providers.llm import open_adapter, open_graph

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import calendar
 import os
+import shlex
 import time
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from howcome.app import App
 from howcome.clients.discover import Found
 from howcome.clients.registry import clients
-from howcome.doctor.base import Machine, counted, in_units
 from howcome.present.guarded import LATE, TALLY_NAME
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
+from howcome.present.render import counted, in_units
 from howcome.providers.embed import EmbeddingStatus, embedding_status, model_name
 from howcome.settings import Settings
 from howcome.wiring.commands import LAUNCHERS
@@ -30,6 +32,16 @@ TURNS_A_SECOND = 53
 _UNASKED = "an endpoint: `howcome doctor` asks it"
 
 
+def quoted(*words: str) -> str:
+    """Words as a shell reads them."""
+    return shlex.join(words)
+
+
+def edit(path: str) -> str:
+    """The command that opens a file for its user."""
+    return f"${{EDITOR:-vi}} {quoted(path)}"
+
+
 def last_lines(path: str, count: int = 5) -> list[str]:
     """The last lines of a file, each cut at 300 characters; [] when there is none."""
     try:
@@ -42,26 +54,26 @@ def last_lines(path: str, count: int = 5) -> list[str]:
 def logged_s(line: str) -> float:
     """When a line of the log was written, in seconds; 0 when it does not say."""
     try:
-        return float(calendar.timegm(time.strptime(line[:20], "%Y-%m-%dT%H:%M:%SZ")))
+        return datetime.fromisoformat(line[:20]).timestamp() if line[19:20] == "Z" else 0.0
     except ValueError:
         return 0.0
 
 
-def last_hook_ms(machine: Machine) -> int:
+def last_hook_ms(app: App | None, home: str, transcripts: Sequence[Found]) -> int:
     """When a hook of ours last ran for certain, in UTC milliseconds; 0 when nothing tells.
 
     What agents note in their transcripts, what was decided about prompts and how they were answered, and the log to
     which a hook writes that fails: so no other hook has to write down that it was there.
     """
-    decided = machine.app.search.verdicts(limit=1) if machine.app is not None else []
-    logged = max((logged_s(line) for line in last_lines(os.path.join(machine.home, HOOK_LOG_NAME))), default=0.0)
+    decided = app.search.verdicts(limit=1) if app is not None else []
+    logged = max((logged_s(line) for line in last_lines(os.path.join(home, HOOK_LOG_NAME))), default=0.0)
     noted = [
         client.wiring.hook_noted_ms(found.path, found.size_bytes, launcher)
         for client in clients()
         for launcher in LAUNCHERS
-        for found in [found for found in machine.transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
+        for found in [found for found in transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]
     ]
-    answered = max((second for second, _ in _lines(os.path.join(machine.home, TALLY_NAME))), default=0.0)
+    answered = max((second for second, _ in _lines(os.path.join(home, TALLY_NAME))), default=0.0)
     return max(round(logged * 1000), round(answered * 1000), *noted, *(one.asked_ms for one in decided), 0)
 
 
@@ -98,11 +110,11 @@ def unknown_to_readers(app: App) -> list[tuple[str, int, bool]]:
     ]
 
 
-def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
+def unread_transcripts(app: App, transcripts: Sequence[Found]) -> list[tuple[Found, int]]:
     """Transcripts with the number of bytes that no pass has read: plain files by bytes, packed ones as a whole."""
     known = {state.path: state for state in app.health.cursors()}
     unread = []
-    for found in machine.transcripts:
+    for found in transcripts:
         state = known.get(found.path)
         if state is not None and (state.size_bytes, state.mtime_ns) == (found.size_bytes, found.mtime_ns):
             continue
@@ -112,16 +124,17 @@ def unread_transcripts(app: App, machine: Machine) -> list[tuple[Found, int]]:
     return unread
 
 
-def vector_facts(app: App, settings: Settings) -> dict[str, Any]:
+def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[str, Any]:
     """What there is of vectors, as JSON values. No model is loaded, no endpoint asked.
 
     `state` is that of `EmbeddingStatus`, or `unasked` for an endpoint; `turns_without_vectors` and `vectors` are of the
-    settings' `model`, None where none is known; `size_bytes` of all `models`.
+    settings' `model`, None where none is known; `size_bytes` of all `models`. Where nothing can be embedded, turns are
+    counted only `in_full`: that reads every row.
     """
     status = EmbeddingStatus("unasked", _UNASKED) if settings.embedding == "http" else embedding_status(settings)
     model, folders = status.model or model_name(settings), app.index.vector_folders()
     current = next((each for each in folders if each.model == model), None)
-    behind = app.index.turns_without(model)
+    behind = app.index.turns_without(model) if in_full or status.state in ("ready", "unasked") else None
     return {
         "setting": settings.embedding,
         "state": status.state,

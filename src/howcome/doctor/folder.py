@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
-from howcome.doctor.base import Finding, Level, Machine, counted, in_units, quoted
+from howcome.doctor.base import Finding, Level, Machine
+from howcome.doctor.facts import quoted
 from howcome.present.own_files import foreign_paths, own_paths
+from howcome.present.render import counted, in_units
 
 LEAST_FREE_BYTES = 1_000_000_000
 """Below this, or below twice the store (an index is built anew beside the old one), a warning."""

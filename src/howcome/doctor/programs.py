@@ -12,8 +12,8 @@ from importlib import metadata
 
 from howcome import __version__
 from howcome.clients.registry import clients
-from howcome.doctor.base import Done, Finding, Machine, quoted
-from howcome.doctor.facts import last_lines
+from howcome.doctor.base import Done, Finding, Machine
+from howcome.doctor.facts import last_lines, quoted
 from howcome.doctor.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
 from howcome.present.guarded import LOG_NAME, NOTES
 from howcome.settings import ACTIVE, CONFIG_NAME

@@ -9,7 +9,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from howcome.doctor import activity, agents, configuration, folder, programs, storage
-from howcome.doctor.base import Finding, Machine, quoted
+from howcome.doctor.base import Finding, Machine
+from howcome.doctor.facts import quoted
 from howcome.errors import HowcomeError
 
 Check = Callable[[Machine], list[Finding]]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from howcome.app import App
 from howcome.clients.registry import clients
-from howcome.doctor.base import Finding, Machine, counted, in_units, quoted, update_remedy
-from howcome.doctor.facts import unknown_to_readers, unread_transcripts
+from howcome.doctor.base import Finding, Machine, update_remedy
+from howcome.doctor.facts import quoted, unknown_to_readers, unread_transcripts
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
@@ -19,6 +19,7 @@ from howcome.log.kept import NAME as KEPT_NAME
 from howcome.log.kept import vanished
 from howcome.memory.backup import FOLDER, newest_backup
 from howcome.present.memory_files import read_export
+from howcome.present.render import counted, in_units
 from howcome.present.render import counted as number_of
 from howcome.redact.version import RULES_VERSION
 from howcome.upkeep import mend_database
@@ -313,7 +314,7 @@ def check_unread(machine: Machine) -> list[Finding]:
     app = machine.app
     if app is None:
         return []
-    unread = unread_transcripts(app, machine)
+    unread = unread_transcripts(app, machine.transcripts)
     if not unread:
         return [Finding("ok", "unread", "every transcript is read to its end")]
     size = sum(missing for _, missing in unread)

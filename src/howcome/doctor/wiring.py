@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from howcome import wiring as lifecycle
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
-from howcome.doctor.base import Machine, edit, quoted
+from howcome.doctor.facts import edit, quoted
 from howcome.wiring.atomic_files import decoded
 from howcome.wiring.commands import LAUNCHERS, is_server, without_guard
 from howcome.wiring.json_text import JsonText, value_at
 from howcome.wiring.parts import Merged, Whole
 
+if TYPE_CHECKING:
+    from howcome.doctor.base import Machine
 
-@dataclass(frozen=True)
-class ServerEntry:
+
+class ServerEntry(NamedTuple):
     """How an agent starts the MCP server."""
 
     path: str
@@ -26,15 +28,14 @@ class ServerEntry:
     environment: tuple[tuple[str, str], ...]
 
 
-@dataclass
 class Wiring:
     """What the files of one agent in one scope hold of howcome's; `settings` is the file in which its hooks stand."""
 
-    owner: lifecycle.Owner
-    settings: str = ""
-    commands: dict[str, str] = field(default_factory=dict)
-    tool_events: list[str] = field(default_factory=list)
-    server: ServerEntry | None = None
+    def __init__(self, owner: lifecycle.Owner) -> None:
+        self.owner, self.settings = owner, ""
+        self.commands: dict[str, str] = {}
+        self.tool_events: list[str] = []
+        self.server: ServerEntry | None = None
 
     @property
     def agent(self) -> str:
@@ -124,8 +125,7 @@ def _server_entry(path: str, entry: object) -> ServerEntry | None:
     return ServerEntry(path, tuple(str(word) for word in words if word), environment)
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """What a hook's command starts, without its event and the end that hides its exit code."""
 
     environment: tuple[tuple[str, str], ...]

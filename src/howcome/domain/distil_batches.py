@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from howcome.domain.memories import LLM, RULES
 
@@ -28,16 +27,14 @@ SIZE, PROJECT, END = "size", "project", "end"
 """Why a batch ends where it does: it is full, another project begins, nothing follows."""
 
 
-@dataclass(slots=True, eq=False)
-class OpenSession:
+class OpenSession(NamedTuple):
     """A session with messages that are in no batch: those after a row."""
 
     row: int
     after_row: int
 
 
-@dataclass(slots=True, eq=False)
-class NewBatch:
+class NewBatch(NamedTuple):
     """Messages of the main agent's, from one event to another (row ids), all of one project.
 
     `turns` is how many were said, `ended_ms` when the last one was (UTC).
@@ -46,14 +43,12 @@ class NewBatch:
     project: str
     first_row: int
     last_row: int
-    _: KW_ONLY
     turns: int
     ended_ms: int
     closed_by: str
 
 
-@dataclass(slots=True, eq=False)
-class Batch:
+class Batch(NamedTuple):
     """A batch as kept; `failures` is how often the model had no answer to it since it was last asked for by hand."""
 
     row: int
@@ -94,16 +89,13 @@ class MemoryChange:
         self.differs: Sequence[tuple[int, str]] = ()
 
 
-@dataclass(slots=True, eq=False)
 class Applied:
     """How many memories a batch added, changed and forgot, how many it said again, and what is to be looked at."""
 
-    added: int = 0
-    updated: int = 0
-    forgotten: int = 0
-    duplicates: int = 0
-    contradictions: int = 0
-    gone: int = 0
+    __slots__ = ("added", "contradictions", "duplicates", "forgotten", "gone", "updated")
+
+    def __init__(self) -> None:
+        self.added = self.updated = self.forgotten = self.duplicates = self.contradictions = self.gone = 0
 
 
 def is_free(memory: Memory) -> bool:

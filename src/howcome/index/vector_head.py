@@ -6,7 +6,6 @@ import json
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from howcome.errors import IndexDamagedError
 from howcome.files import write_whole
@@ -22,7 +21,6 @@ _READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 
 
-@dataclass(slots=True, eq=False)
 class Head:
     """What is committed.
 
@@ -36,13 +34,20 @@ class Head:
         checksums: By part, of what is committed of it; None where an older version wrote the head.
     """
 
-    model: str
-    dimensions: int
-    generation: int
-    count: int = 0
-    last_row: int = 0
-    last_key: str = ""
-    checksums: dict[str, int] | None = None
+    __slots__ = ("checksums", "count", "dimensions", "generation", "last_key", "last_row", "model")
+
+    def __init__(
+        self,
+        model: str,
+        dimensions: int,
+        generation: int,
+        count: int = 0,
+        last_row: int = 0,
+        last_key: str = "",
+        checksums: dict[str, int] | None = None,
+    ) -> None:
+        self.model, self.dimensions, self.generation = model, dimensions, generation
+        self.count, self.last_row, self.last_key, self.checksums = count, last_row, last_key, checksums
 
     def is_of(self, mark_of: Callable[[int], str]) -> bool:
         """Whether the vectors are those of the rows at hand, by what these are marked with."""

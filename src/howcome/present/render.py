@@ -125,6 +125,14 @@ def counted(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or one + 's'}"
 
 
+def in_units(size_bytes: int) -> str:
+    """A size as people read it: `1.2 GB`, `3.4 MB`, `56 bytes`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:.1f} {name}"
+    return counted(size_bytes, "byte")
+
+
 def stored(counts: Mapping[str, int]) -> str:
     """What `Store.counts` says, in a line."""
     events, sessions = counted(counts["events"], "event"), counted(counts["sessions"], "session")

@@ -88,15 +88,11 @@ def echo_text(text: str, *, err: bool = False) -> None:
 
 
 def screen_size() -> tuple[int, int]:
-    """Columns and lines of the terminal, or as COLUMNS and LINES say."""
-    try:
-        shown = os.get_terminal_size(sys.stdout.fileno())
-    except (OSError, ValueError):  # no terminal
-        shown = os.terminal_size((0, 0))
+    """Columns and lines of the terminal that is printed to, or as COLUMNS and LINES say."""
+    shown = os.get_terminal_size(sys.stdout.fileno())
     columns, lines = (os.environ.get(name, "") for name in ("COLUMNS", "LINES"))
-    return max(20, int(columns) if columns.isdecimal() else shown.columns or 80), (
-        int(lines) if lines.isdecimal() else shown.lines or 24
-    )
+    width = int(columns) if columns.isdecimal() else shown.columns or 80
+    return max(20, width), int(lines) if lines.isdecimal() else shown.lines or 24
 
 
 def echo_page(text: str) -> None:
@@ -108,7 +104,9 @@ def echo_page(text: str) -> None:
 
 def _is_paged(text: str) -> bool:
     """Shows a text in the pager; False where there is none."""
-    chosen = os.environ.get("PAGER", "").split() or ([] if os.environ.get("TERM") == "dumb" else ["less"])
+    import shlex
+
+    chosen = shlex.split(os.environ.get("PAGER", "")) or ([] if os.environ.get("TERM") == "dumb" else ["less"])
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, reading, 0), (os.POSIX_SPAWN_DUP2, error_stream(), 2)]
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +44,8 @@ class MiniLmEmbedder:
     def _vectors(self, texts: Sequence[str]) -> Iterable[NDArray[np.float32]]:
         if self.threads == 1 or len(texts) == 1:
             return map(self._vector, texts)
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(self._vector, texts))
 

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +40,7 @@ class Weights:
         self.is_wheel = os.path.isfile(self.place)
         try:
             names = self._names()
-        except (OSError, zipfile.BadZipFile) as error:
+        except OSError as error:
             raise ProviderError(f"{self.place} cannot be read: {error}") from error
         found = sorted((name for name in names if os.path.basename(name) == WEIGHTS), key=lambda name: name.count("/"))
         if not found:
@@ -53,8 +49,13 @@ class Weights:
 
     def _names(self) -> list[str]:
         if self.is_wheel:
-            with zipfile.ZipFile(self.place) as archive:
-                return archive.namelist()
+            import zipfile
+
+            try:
+                with zipfile.ZipFile(self.place) as archive:
+                    return archive.namelist()
+            except zipfile.BadZipFile as error:
+                raise OSError(str(error)) from error
         if not os.path.isdir(self.place):
             raise FileNotFoundError("there is no such folder or file")
         below = [entry.name for entry in os.scandir(self.place) if entry.is_dir()]
@@ -63,6 +64,8 @@ class Weights:
 
     def read(self, name: str) -> bytes:
         """A file."""
+        import zipfile
+
         path = f"{self._base}/{name}" if self._base else name
         try:
             if not self.is_wheel:
@@ -84,6 +87,8 @@ class Weights:
 
     def name(self) -> str:
         """The name of the model that these weights make: by what they are, never by where they lie. Reads all."""
+        import hashlib
+
         digests = tuple(hashlib.sha256(self.read(name)).hexdigest() for name in (WEIGHTS, TOKENIZER))
         if digests == _KNOWN:
             return MODEL_NAME
@@ -189,6 +194,8 @@ def make_folder(home: str) -> str:
 
 def remove_models(home: str) -> list[str]:
     """Removes every model that was built here, whole or not, by this version or another. Their names."""
+    import shutil
+
     folder = models_folder(home)
     if not os.path.isdir(folder):
         return []
@@ -234,6 +241,9 @@ def _builders_lock(home: str) -> Iterator[None]:
 
 
 def _build(weights: Weights, home: str, name: str) -> Model:
+    import shutil
+    import tempfile
+
     folder = models_folder(home)
     for left in os.listdir(folder):
         if left.startswith(UNFINISHED):
@@ -252,6 +262,9 @@ def _build(weights: Weights, home: str, name: str) -> Model:
 
 def _put_in_place(temporary: str, folder: str) -> None:
     """Renames; what was there is damaged, and goes first. A crash between the two leaves no model: built anew."""
+    import shutil
+    import tempfile
+
     if os.path.lexists(folder):
         damaged = tempfile.mkdtemp(prefix=UNFINISHED, dir=os.path.dirname(folder))
         os.rename(folder, os.path.join(damaged, "old"))
@@ -331,4 +344,6 @@ def _digest(path: str) -> dict[str, Any]:
 
 
 def _sha256(stream: Any) -> str:  # noqa: ANN401 - hashlib's own protocol of files is private
+    import hashlib
+
     return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -12,9 +12,8 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from howcome.errors import LifecycleError
 from howcome.files import replacing, sync
@@ -29,8 +28,7 @@ class FileChangedError(LifecycleError):
     """Somebody else wrote the file between our read and our write; nothing was written, read it again."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """What a file held when it was read; `data` and `mode` are None when there was no file.
 
     `target` is `path` with links followed: a settings file that is a link into a dotfiles repository is edited

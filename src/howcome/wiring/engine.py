@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from howcome.clients.wiring import Entry
 from howcome.errors import LifecycleError
@@ -37,8 +36,7 @@ place, its user's own version stayed, or gave way (`--force`). Undoing: the orig
 made is gone, our entries were cut out of what others wrote since, or nothing of ours was there."""
 
 
-@dataclass(frozen=True)
-class FileReport:
+class FileReport(NamedTuple):
     """What was done to one file for one owner; `backup` is where bytes from before are kept, if they are."""
 
     agent: str
@@ -49,8 +47,7 @@ class FileReport:
     backup: Path | None = None
 
 
-@dataclass(frozen=True)
-class PartState:
+class PartState(NamedTuple):
     """How one part of an agent's wiring stands; `detail` says why it is not ok."""
 
     agent: str
@@ -61,8 +58,7 @@ class PartState:
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class _Change:
+class _Change(NamedTuple):
     """What is to be written: `data` (None: no file), and the record to keep before that (None: as it is)."""
 
     before: Snapshot
@@ -102,7 +98,7 @@ def _installed(owner: Owner, part: Part, records: Records, *, force: bool) -> Fi
     if change.data is not None and change.data != change.before.data:
         _write(change.before, change.data, change.record.created_directories if change.record else ())
     report = _report(owner, part, change, records)
-    return replace(report, backup=kept) if kept else report
+    return report._replace(backup=kept) if kept else report
 
 
 def _planned(owner: Owner, part: Part, records: Records, *, force: bool) -> _Change:
@@ -245,14 +241,14 @@ def _undoing(owner: Owner, part: Part, records: Records) -> _Change:
     if record is not None and set(record.owners) - {owner}:
         return _shared(owner, part, before, record)
     if isinstance(part, Whole) and part.is_edited(before.data, record):
-        return _Change(before, before.data, record and replace(record, owners={}), "kept" if record else "nothing")
+        return _Change(before, before.data, record and record._replace(owners={}), "kept" if record else "nothing")
     after = _original(before, part, record) if before.data is not None else None
     outcome: Outcome = "nothing"
     if after is None and before.data is not None:
         outcome = "removed"
     elif after != before.data:
         outcome = "restored" if record and record.wrote(before.data) else "edited"
-    return _Change(before, after, record and replace(record, owners={}), outcome)
+    return _Change(before, after, record and record._replace(owners={}), outcome)
 
 
 def _shared(owner: Owner, part: Part, before: Snapshot, record: Record) -> _Change:
@@ -265,9 +261,9 @@ def _shared(owner: Owner, part: Part, before: Snapshot, record: Record) -> _Chan
         mark, text = decoded(data)
         data = mark + part.format.stripped(text, entries, theirs).encode()
     written = record.written_sha256 if record.wrote(before.data) else ()
-    left = replace(record, owners=others)
+    left = record._replace(owners=others)
     if data is not None and written:
-        left = replace(left, written_sha256=tuple(dict.fromkeys([*written, digest(data)])))
+        left = left._replace(written_sha256=tuple(dict.fromkeys([*written, digest(data)])))
     return _Change(before, data, left, "edited" if data != before.data else "nothing")
 
 
@@ -277,7 +273,7 @@ def _forgotten(report: FileReport, change: _Change, records: Records) -> FileRep
     if change.record.owners:
         records.save(change.record)
         return report
-    return replace(report, backup=records.forget(change.record, now=change.data))
+    return report._replace(backup=records.forget(change.record, now=change.data))
 
 
 # ---------------------------------------------------------------- inspect

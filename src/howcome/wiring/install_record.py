@@ -12,9 +12,8 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from howcome.clients.wiring import Entry
 from howcome.files import write_whole
@@ -27,18 +26,28 @@ State = Literal["ok", "missing", "edited", "outdated", "invalid", "foreign"]
 howcome, or is of an earlier version; invalid: the file cannot be read; foreign: somebody else's is in its place."""
 
 
-@dataclass(frozen=True)
 class Owner:
     """For whom something is in a file: an agent, in a scope (`root` is the project's, else empty), wired this way."""
 
-    agent: str
-    scope: str = "user"
-    root: str = ""
-    options: Mapping[str, str] = field(default_factory=dict, compare=False)
+    def __init__(
+        self, agent: str, scope: str = "user", root: str = "", options: Mapping[str, str] | None = None
+    ) -> None:
+        self.agent, self.scope, self.root, self.options = agent, scope, root, options or {}
+
+    def __eq__(self, other: object) -> bool:
+        """However it is wired."""
+        return isinstance(other, Owner) and self._place == other._place
+
+    def __hash__(self) -> int:
+        """As it is compared."""
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[str, str, str]:
+        return self.agent, self.scope, self.root
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """What one file held before, and what was written to it.
 
     `original` is None when the backup is lost or damaged. `written_sha256` names every content that was written over
@@ -91,10 +100,10 @@ class Records:
         if record.original is not None and record.existed:
             sha256 = digest(record.original)
             write_whole(str(self._backup(_key(Path(record.path)), sha256)), record.original)
-        fields = {name: value for name, value in vars(record).items() if name != "original"}
+        fields = {name: value for name, value in record._asdict().items() if name != "original"}
         fields |= {"version": RECORD_VERSION, "original_sha256": sha256}
         fields["owners"] = [
-            {**asdict(owner), "entries": [asdict(entry) for entry in entries]}
+            {**vars(owner), "entries": [entry._asdict() for entry in entries]}
             for owner, entries in record.owners.items()
         ]
         write_whole(str(self._path(Path(record.path))), json.dumps(fields, indent=2).encode())

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -23,8 +22,7 @@ _LINE_ENDS = re.compile(r"[ \t]*,?[ \t]*\r?\n")
 _DECODER = json.JSONDecoder(parse_int=float)  # an int of 5,000 digits would raise
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A member of an object (with a key) or an element of an array, and where it stands in the text."""
 
     key: str | None
@@ -34,8 +32,7 @@ class Item:
     value: object
 
 
-@dataclass(frozen=True)
-class Container:
+class Container(NamedTuple):
     """An object or an array; `start` and `end` are the places of its brackets."""
 
     start: int

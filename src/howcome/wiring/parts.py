@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from howcome.clients.wiring import ALLOWED, BLOCK, HOOK, NEEDED, SERVER_ENTRY, TABLE, TRUST, Entry
 from howcome.wiring.atomic_files import decoded, digest
@@ -24,13 +24,12 @@ Format = JsonEntries | TomlEntries | TextBlock
 """How entries are read and written in one kind of file."""
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(NamedTuple):
     """Entries of ours in one file of the user's."""
 
     path: Path
     entries: tuple[Entry, ...]
-    format: Format = field(default_factory=JsonEntries)
+    format: Format = JsonEntries()
 
     @property
     def what(self) -> str:
@@ -58,8 +57,7 @@ class Merged:
         return self.format.values(decoded(record.original)[1]) if record and record.original else {}
 
 
-@dataclass(frozen=True)
-class Whole:
+class Whole(NamedTuple):
     """A file that is ours from its first byte to its last."""
 
     path: Path
