@@ -7,7 +7,6 @@ keeps that hash as trusted when it is told to, as `/hooks` does.
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,6 +29,8 @@ def trust_hooks(server: Sequence[str], folder: str, is_ours: Callable[[str], boo
         folder: The folder whose hooks it lists.
         is_ours: Whether a hook's command is ours.
     """
+    import subprocess  # `status` loads this module, and starts nothing
+
     with (
         suppress(OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration),
         subprocess.Popen(
