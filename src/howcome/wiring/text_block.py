@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from howcome.clients.wiring import BLOCK, Entry
 from howcome.wiring.install_record import State
@@ -23,8 +23,7 @@ def block(lines: Sequence[str]) -> str:
     return "\n".join([BEGIN, HEAD, "", *(f"- {line}" for line in lines), END]) if lines else ""
 
 
-@dataclass(frozen=True)
-class TextBlock:
+class TextBlock(NamedTuple):
     """The text side of a file part; its one entry is the block, whatever it says.
 
     Before the block comes a line's end where the file is not empty, and one behind it: so much is cut with it.
