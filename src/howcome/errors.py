@@ -6,6 +6,7 @@ HowcomeError
 ├── NotFoundError         an id or session that the store does not hold
 ├── SettingsError         config.toml or an environment variable is wrong
 ├── LifecycleError        the agent's settings cannot be edited safely
+├── SyncError             the place where machines meet cannot be used now; nothing is lost
 ├── ProviderError         a model cannot be had or does not answer; the message names the next step
 ├── TranscriptError       a file that cannot be read as a transcript
 │   └── RecordError       one record of it that cannot be decoded (quarantined, never fatal)
@@ -42,6 +43,10 @@ class SettingsError(HowcomeError):
 
 class LifecycleError(HowcomeError):
     """The agent's settings cannot be edited safely."""
+
+
+class SyncError(HowcomeError):
+    """The place where a person's machines meet cannot be reached or read; what is here stays."""
 
 
 class ProviderError(HowcomeError):

@@ -61,6 +61,15 @@ def write_whole(path: str, data: bytes, *, must_last: bool = False) -> None:
         stream.write(data)
 
 
+def read_plain(path: str, max_bytes: int) -> bytes | None:
+    """A plain file's first bytes; None where there is none, or a link."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            return stream.read(max_bytes)
+    except OSError:
+        return None
+
+
 def settle(stream: IO[bytes]) -> None:
     """Brings to disk what was written: what is looked at after this is what will be there."""
     stream.flush()

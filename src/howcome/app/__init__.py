@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from howcome.app.reading import Reading
     from howcome.app.remembering import Remembering
     from howcome.app.searching import Searching
+    from howcome.app.sharing import Sharing
     from howcome.app.telemetry import Telemetry
     from howcome.log.spending import Spending
     from howcome.providers.base import Embedder
@@ -170,6 +171,13 @@ class App:
         from howcome.app.remembering import Remembering
 
         return Remembering(self.store, self.projects, self.models.meaning)
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """Memories on a person's other machines, and in a team's repository."""
+        from howcome.app.sharing import Sharing
+
+        return Sharing(self.store, self.settings, self.memories, self.projects)
 
     @cached_property
     def learn(self) -> Learning:

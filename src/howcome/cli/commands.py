@@ -51,6 +51,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "purge": ("remembering", "Erase a memory's text from disk, for good."),
         "export": ("carrying", "Write memories as JSON Lines."),
         "import-memories": ("carrying", "Read exported memories into this store."),
+        "share": ("sharing", "Write memories into the repository, for your team to review."),
+        "sync": ("syncing", "Bring memories to your other machines, and theirs here."),
     },
     "Search by meaning": {
         "model": ("model", "Get, show, use or remove the model for search by meaning."),

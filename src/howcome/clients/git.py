@@ -13,6 +13,9 @@ NOWHERE = "not in a git repository"
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
 """A repository's own settings may name programs and servers: asking runs and asks none."""
 
+_GIT_AFAR = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
+_SSH = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS")
+
 _LOG = ("log", "--follow", "--no-ext-diff", "--no-textconv", "--format=%H%x00%at%x00%ct%x00%s")
 _BLAME = ("blame", "--porcelain", "--no-textconv")
 
@@ -32,21 +35,23 @@ class Commit:
         self.until_ms = max(self.at_ms, committed_ms)
 
 
-def git(folder: str, *arguments: str, limit_s: float = LIMIT_S) -> str:
-    """What git answers in a folder.
+def git(folder: str, *arguments: str, limit_s: float = LIMIT_S, is_remote: bool = False) -> str:
+    """What git answers in a folder; `is_remote`: in one of our own, and it may ask the server that is named.
 
     Raises:
         GitError: it does not, or not in time.
     """
     import subprocess
 
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ssh = _SSH if is_remote else ()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in ssh}
     environment = {
         **kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C",
     }  # fmt: skip
+    command = (*(_GIT_AFAR if is_remote else _GIT), *arguments)
     try:
         done = subprocess.run(
-            (*_GIT, *arguments), cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
             timeout=limit_s, check=False,
         )  # fmt: skip
     except OSError as error:

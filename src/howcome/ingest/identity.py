@@ -99,15 +99,18 @@ class Identities:
         if self._store.projects.of_root(root) is not None or not is_repository(root):
             return
         found = read_repository(root, limit_s)
-        if found is None:
-            return
+        if found is not None:
+            self.introduce(found)
+
+    def introduce(self, found: Repository) -> None:
+        """A repository whose root is no project's, here or on another machine, is from now on the one that it shows."""
         self._store.projects.keep_repository(found, self._now_ms())
         apart = self._store.projects.roots_apart()
         for known in self._store.projects.repositories():
             project_id = self._store.projects.of_root(known.root)
-            pair = tuple(sorted((root, known.root)))
+            pair = tuple(sorted((found.root, known.root)))
             if project_id is not None and pair not in apart and compare(known, found) == SAME:
-                self._store.projects.alias(root, project_id, self._now_ms())
+                self._store.projects.alias(found.root, project_id, self._now_ms())
                 return
 
     def refresh(self, limit_s: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import IMPORTED, Memory, Review
@@ -13,6 +13,8 @@ from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
 
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
+
+TOLD = ("deleted_ms", "wrong_ms", "gone_ms", "status", "status_ms", "pinned_ms")
 
 
 class Reviews:
@@ -67,6 +69,12 @@ class Reviews:
                 self._writer.take_place(older, newer)
             for older, newer, reason in differing:
                 self._writer.put_up(older, newer, reason, now_ms)
+
+    def become(self, row: int, told: Mapping[str, object]) -> None:
+        """Of a memory becomes here what it became in another store: values of some of the columns TOLD."""
+        names = [name for name in TOLD if name in told]
+        with self._db.transaction():
+            self._writer.change(row, ", ".join(f"{name} = ?" for name in names), *(told[name] for name in names))
 
     def part(self, older: int, newer: int) -> None:
         """What took the place of another gives it back."""

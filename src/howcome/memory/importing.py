@@ -18,6 +18,7 @@ from howcome.domain import events, memories
 from howcome.domain.memories import Claims, Memory, NewMemory
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import HowcomeError, UsageError
+from howcome.memory.chains import walked
 from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, is_own
 from howcome.memory.reports import ImportReport
 from howcome.memory.text import owner
@@ -51,13 +52,16 @@ class MemoryImport:
         self._outside: dict[bytes, bytes] = {}  # a file's own keys, and those that its lines have here
         self._report = ImportReport()
 
-    def run(self, values: Iterable[tuple[int, object]]) -> ImportReport:
+    def run(self, values: Iterable[tuple[int, object]], outside: Mapping[bytes, bytes]) -> ImportReport:
         """Every line in its order, so that what is superseded comes before what supersedes it.
+
+        `outside` are keys of earlier imports' lines, and those that their memories have here.
 
         Raises:
             UsageError: the first line is not the head of an export that this version can read.
         """
         lines = iter(values)
+        self._outside.update(outside)
         require_head(list(islice(lines, 1)))
         for number, value in lines:
             try:
@@ -75,12 +79,15 @@ class MemoryImport:
         if is_stone and not is_believed:
             self._report.left_out += 1
             return
-        stranger = self._outside[key] = self._stranger_key(key, fields)
+        told, stranger = key, self._stranger_key(key, fields)
+        self._outside[key] = stranger
         if not is_believed:
             key = stranger
+        self._report.keys[told] = key
         known, before = self._by_key(key), self._by_key(stranger)
         if known is None and before is not None and (not before.is_outside or before.purged_ms is not None):
             known = before  # it was accepted, or purged, since it came
+            self._report.keys[told] = before.key
         if known is not None or key in self._seen:
             self._known_already(known, is_stone=is_stone)
             return
@@ -92,7 +99,8 @@ class MemoryImport:
         self._seen.add(key)
         is_new = True
         if not self._is_trial:
-            is_new = self._add(new)[1]
+            added, is_new = self._add(new)
+            self._report.keys[told] = added.key
         elif new.purged_ms is None:
             self._clean(new.text)
         if new.purged_ms is not None:
@@ -126,7 +134,10 @@ class MemoryImport:
         old, now_ms = fields.get("supersedes"), self._now_ms
         target = self._by_key(_key(old)) if old is not None else None
         sibling = self._by_key(self._outside.get(_key(old), b"")) if old is not None else None
-        new.claims = Claims(now_ms, target.row if target is not None and target.is_live else None, new.pinned_ms)
+        if target is None and sibling is not None and not sibling.is_outside:  # it was accepted, and is said anew
+            target = sibling
+        heirs = [target, *walked(self._store, target, "superseded_by")] if target is not None else []
+        new.claims = Claims(now_ms, next((one.row for one in heirs if one.is_live), None), new.pinned_ms)
         new.supersedes = None
         if sibling is not None and sibling.is_outside and sibling.superseded_by is None:
             new.supersedes = sibling.row

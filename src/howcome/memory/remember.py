@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from howcome.clients.decode import clean_text
@@ -50,7 +50,7 @@ class Memories:
     ) -> None:
         self._store, self._now_ms, self._root_of, self._beside = store, now_ms, root_of, beside
         own = store.gate if isinstance(store.gate, Gate) else None
-        self._gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
+        self.gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def add(
@@ -282,13 +282,13 @@ class Memories:
         return self._store.memories.add(new)
 
     def _clean(self, text: str) -> str:
-        return cleaned(text, self._gate.redactor)
+        return cleaned(text, self.gate.redactor)
 
     def _roots(self, folders: Sequence[str]) -> list[str]:
         return [self._root_of(clean_text(folder)) for folder in folders]
 
     def _owner(self, agent: str | None) -> str | None:
-        return self._gate.name(owner(agent))
+        return self.gate.name(owner(agent))
 
     def _evidence(self, ids: Sequence[str]) -> list[str]:
         if len(ids) > memories.MAX_EVIDENCE:
@@ -367,19 +367,24 @@ class Memories:
         return exported(self._store, scope)
 
     def import_values(
-        self, values: Iterable[tuple[int, object]], *, is_trial: bool = False, is_mine: bool = False
+        self,
+        values: Iterable[tuple[int, object]],
+        *,
+        is_trial: bool = False,
+        is_mine: bool = False,
+        outside: Mapping[bytes, bytes] | None = None,
     ) -> ImportReport:
         """Adds exported memories (line number, decoded JSON); keys that are known already are left as they are.
 
-        Those that this store did not write wait for review, unless `is_mine`: then they are believed.
+        Those that this store did not write wait for review, unless `is_mine`: then they are believed. `outside` are
+        keys of others' memories that came before, each with the one here (`ImportReport.keys`).
 
         Raises:
             UsageError: it is no export, or one of a newer version; nothing was written.
         """
-        one = MemoryImport(
-            self._store, self._clean, self._store_new, now_ms=self._now_ms(), is_trial=is_trial, is_mine=is_mine
-        )
-        return one.run(values)
+        add, now_ms = self._store_new, self._now_ms()
+        one = MemoryImport(self._store, self._clean, add, now_ms=now_ms, is_trial=is_trial, is_mine=is_mine)
+        return one.run(values, outside or {})
 
 
 def _is_wanted(memory: Memory, wanted: MemoryFilter) -> bool:

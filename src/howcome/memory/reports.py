@@ -11,7 +11,7 @@ class ImportReport:
 
     `outside` of those that were `added` wait for review. `stones` are marks of memories that were purged where the
     export was written: they are kept, too, but those of a stranger's file are `left_out`; `still_here` are the ids of
-    such memories that are not purged here.
+    such memories that are not purged here. `keys` are those of the lines, each with that of the memory here.
     """
 
     added: int = 0
@@ -22,6 +22,7 @@ class ImportReport:
     stones: int = 0
     still_here: list[str] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
+    keys: dict[bytes, bytes] = field(default_factory=dict)
 
 
 class PurgeReport:

@@ -34,6 +34,11 @@ def cleaned(text: str, redactor: Redactor) -> str:
     return text
 
 
+def is_clean(text: str, redactor: Redactor) -> bool:
+    """Whether nothing would be taken out of a text that was kept before, by the rules of today."""
+    return cleaned(text, redactor) == text
+
+
 def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> None:
     """Refuses, before a store is made for it, the first memory that could not be kept there.
 

@@ -52,6 +52,8 @@ RECORDS = "installs"
 OWN: Mapping[str, Names] = {
     **_STORE,
     r"(hook-errors|prompts)\.log(\.old)?|kept-memories|worker\.(lock|sock)|distil\.lock": None,
+    rf"(author-key|shared\.json)({_PART})?": None,
+    "sync": {rf"(key|remote|state\.json)({_PART})?|lock": None, "git": _ALL},
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
     "models": _MODELS,

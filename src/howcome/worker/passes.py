@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from howcome.app import open_app
 from howcome.clients.discover import known_transcripts
-from howcome.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError
+from howcome.errors import ProviderError, SettingsError, StoreMissingError, TranscriptError, UsageError
 from howcome.log.place import database_path
 from howcome.present.shared_embedder import SharedEmbedder
 from howcome.providers.embed import model_name
@@ -48,6 +48,9 @@ MOST_ASKED = 3
 
 LAST_LOOK_S = 0.4
 """How long what is unread is read when a server ends: an agent may write its last words after its last hook."""
+
+SHARED = "shared.json"
+"""What `memory.team` keeps where memories are shared; nowhere else its room is loaded."""
 
 SPOOL_S = COMMANDS_S = 0.2
 IDENTITY_S = 1.0
@@ -162,7 +165,7 @@ class CatchUp:
         return (
             self._verify, self._index, self._note_commands, self._identify, self._distil, self._keep_in_step,
             self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed, self._shorten,
-            self._back_up,
+            self._back_up, self._receive,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -292,6 +295,15 @@ class CatchUp:
         """Once a day, what no transcript holds; False when the work has to end."""
         started = time.monotonic()
         return not app.health.back_up_memories() or self._rest(started)
+
+    def _receive(self, app: App) -> bool:
+        """Puts up for review what a pull brought, where memories are shared; False when the work has to end."""
+        started = time.monotonic()
+        if not os.path.exists(os.path.join(self._settings.home, SHARED)):
+            return True
+        with suppress(UsageError, ProviderError):  # a file there that is none, or no package to check signatures
+            app.sharing.team().receive_again()
+        return self._rest(started)
 
     def _resting(self) -> Callable[[], bool]:
         """Called between pieces of work: rests as long as the last one took; False when the work has to end."""

@@ -1,0 +1,77 @@
+"""`howcome share`: a team's memories, as files of its repository."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+
+import click
+
+from howcome.app import open_app
+from howcome.cli.arguments import clean_argument, open_to_read
+from howcome.memory.team import FOLDER, check, resolve
+from howcome.present.render import counted, json_line, plain
+from howcome.present.terminal import echo
+from howcome.settings import current_folder, read_settings
+
+_COMMIT = "Commit them. To check them before each commit, add `howcome share --check` to .git/hooks/pre-commit"
+
+
+@click.command()
+@click.argument("memories", nargs=-1, metavar="[MEMORY]...")
+@click.option("--project", "is_project", is_flag=True, help="All of this project that were kept by hand or pinned.")
+@click.option("--receive", "is_receive", is_flag=True, help="Put what teammates shared on the review list.")
+@click.option("--check", "is_check", is_flag=True, help="Check the files: form, signature, secrets (before a commit).")
+@click.option("--resolve", "is_resolve", is_flag=True, help="Of files that git could not merge, take the later side.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def share(
+    memories: tuple[str, ...],
+    *,
+    is_project: bool,
+    is_receive: bool,
+    is_check: bool,
+    is_resolve: bool,
+    as_json: bool,
+) -> None:
+    """Write memories into this repository (.howcome/memories), for your team to pull and review.
+
+    Each is one file that people can read, signed with your key. You commit them. What is from outside the
+    conversation, of an excluded project, or holds a secret is not written. What teammates shared waits in
+    `howcome memories --review`, with its author: no session is told it before you accept it. Receive once; in this
+    repository the agent's server then does it after each pull.
+
+    \b
+    Examples:
+      howcome share mem-3f9a
+      howcome share --project && git add .howcome && git commit -m "Share memories"
+      git pull && howcome share --receive && howcome memories --review
+      echo 'howcome share --check' >> .git/hooks/pre-commit
+    """
+    if bool(memories) + is_project + is_receive + is_check + is_resolve != 1:
+        raise click.UsageError("name memories, or choose one of --project, --receive, --check and --resolve")
+    here = clean_argument(current_folder(os.environ))
+    problems: list[str] = []
+    if is_check:
+        problems = [f"{FOLDER}/{name}: {reason}" for name, reason in check(here)]
+        facts, said = dict[str, object](problems=problems), problems
+    elif is_resolve:
+        said = resolve(here)
+        facts = {"resolved": said}
+    elif is_receive:
+        with open_app(read_settings(os.environ)) as app:
+            report = app.sharing.team().receive(here)
+        problems = [reason for _, reason in report.problems]
+        facts = {"added": report.added, "known": report.known, "problems": problems}
+        hint = ": howcome memories --review" if report.added else ""
+        said = [f"{counted(report.added, 'memory', 'memories')} to review{hint}", *problems]
+    else:
+        with open_to_read() as app:
+            shared = app.sharing.team().share(here, memories)
+        facts, problems = asdict(shared), [*shared.left_out] if memories else []
+        said = [*shared.written, f"{counted(len(shared.written), 'file')} written, {shared.known} there already"]
+        said += [f"{ident} is not shared: {reason}" for ident, reason in shared.left_out.items()]
+        said += [_COMMIT] if shared.written else []
+    for line in [json_line(facts)] if as_json else said:
+        echo(plain(line))
+    if problems:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,254 @@
+"""A team's memories, as signed files of its repository (`memory/signed_files`): who pulls reviews them first."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from howcome.clients.git import GitError, git
+from howcome.clients.projects import top_of
+from howcome.domain.events import PUSHED_ORIGINS
+from howcome.domain.memories import HAND, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.errors import HowcomeError, UsageError
+from howcome.files import read_plain, write_whole
+from howcome.ingest.exclusion import Places
+from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION
+from howcome.memory.remember import Memories
+from howcome.memory.reports import ImportReport
+from howcome.memory.signed_files import (
+    MAX_FILE_BYTES,
+    SharedMemory,
+    author_key,
+    file_name,
+    read,
+    sides,
+    written,
+)
+from howcome.memory.text import is_clean, owner
+from howcome.redact.redactor import Redactor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from howcome.domain.memories import Memory
+    from howcome.store.base import Store
+
+FOLDER = os.path.join(".howcome", "memories")
+STATE = "shared.json"
+MAX_FILES, MAX_SHARED = 5_000, 20_000
+
+
+@dataclass(slots=True)
+class ShareReport:
+    """Files that were `written`, how many were there already, and by id why a memory was `left_out`."""
+
+    written: list[str] = field(default_factory=list)
+    known: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+class Team:
+    """The memories of one repository.
+
+    Args:
+        store: Where memories are kept here.
+        memories: How they are written.
+        home: The store's folder.
+        exclude: Folders of which nothing leaves.
+        root_of: The root of the project that a folder belongs to.
+    """
+
+    def __init__(
+        self, store: Store, memories: Memories, home: str, exclude: Sequence[str], root_of: Callable[[str], str]
+    ) -> None:
+        self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
+        self._places = Places(exclude)
+        self._state: dict[str, dict[str, Any]] = {"keys": {}, "folders": {}}
+        with suppress(OSError, ValueError), open(os.path.join(home, STATE), encoding="utf-8") as stream:
+            self._state |= json.load(stream)
+
+    # -- giving ----------------------------------------------------------------------------------------------------
+    def share(self, folder: str, prefixes: Sequence[str]) -> ShareReport:
+        """Writes memories of a folder's project into its repository.
+
+        Without `prefixes` all that were kept by hand or pinned: what was distilled is shared by its name.
+
+        Raises:
+            UsageError: there is no repository, or it is excluded, or nobody says who the author is.
+            NotFoundError: there is no such memory.
+        """
+        top, root = _top(folder), self._root_of(folder)
+        if self._places.is_excluded(root):
+            raise UsageError(f"{folder}: its project is excluded")
+        wanted = MemoryFilter(is_own_only=True)
+        found = [self._memories.get(one) for one in prefixes] or [
+            one
+            for one in self._memories.listed(Scope.project(self._store.projects.of_root(root)), wanted, MAX_SHARED)
+            if one.source == HAND or one.pinned_ms is not None
+        ]
+        author, report = _author(top), ShareReport()
+        for memory in found:
+            self._share(memory, top, root, author, report)
+        self._state["folders"].setdefault(top, -1)
+        self._keep_state()
+        return report
+
+    def _share(self, memory: Memory, top: str, root: str, author: str, report: ShareReport) -> None:
+        theirs = {local: raw for raw, (local, _) in self._state["keys"].items()}
+        if memory.key.hex() in theirs and not memory.is_outside:
+            report.known += 1
+            return
+        if reason := self._held(memory, root):
+            report.left_out[memory.id] = reason
+            return
+        chain = [one.key.hex() for one in self._memories.chain(memory.key.hex())]
+        chain = chain[: chain.index(memory.key.hex()) + 1]
+        raws = [theirs.get(key, key) for key in chain]
+        names = [self._state["keys"][raw][1] for raw in reversed(raws) if raw in self._state["keys"]]
+        path = os.path.join(top, FOLDER, names[0] if names else file_name(raws[0]))
+        one = SharedMemory(
+            raws[-1], memory.type, memory.status, memory.created_ms, memory.origin, author,
+            raws[-2] if len(raws) > 1 else None, memory.text,
+        )  # fmt: skip
+        before = read_plain(path, MAX_FILE_BYTES)
+        try:
+            old = read(before) if before is not None else None
+        except UsageError as error:
+            report.left_out[memory.id] = f"{os.path.relpath(path, top)}: {error}"
+            return
+        if old is not None and old.key not in raws:
+            report.left_out[memory.id] = f"{old.author} has changed it: review that first"
+        elif old is not None and (old.key, old.status) == (one.key, one.status):
+            report.known += 1
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_whole(path, written(one, author_key(self._home)))
+            os.chmod(path, 0o644)
+            report.written.append(os.path.relpath(path, top))
+
+    def _held(self, memory: Memory, root: str) -> str | None:
+        """Why a memory is not shared."""
+        if not memory.is_live:
+            return f"it is {memory.state}"
+        if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
+            return "it is from outside the conversation"
+        if root not in (memory.roots or [root]):
+            return f"it is of another project, {memory.project}"
+        return None if is_clean(memory.text, self._memories.gate.redactor) else "it holds a secret, or a private span"
+
+    # -- taking ----------------------------------------------------------------------------------------------------
+    def receive(self, folder: str) -> ImportReport:
+        """Puts what teammates shared on the review list; nothing of it is said unasked before somebody accepts it.
+
+        Raises:
+            UsageError: there is no repository.
+        """
+        top, root = _top(folder), self._root_of(folder)
+        self._state["folders"][top] = _changed_ns(top)
+        problems, found = [], {}
+        for name, data in _files(top):
+            for side in sides(data):
+                try:
+                    one = read(side)
+                except UsageError as error:
+                    problems.append((0, f"{name}: {error}"))
+                    continue
+                if not self._store.memories.find(one.key, limit=1):
+                    found[one.key] = (one, name)
+        ordered = sorted(found.values(), key=lambda pair: pair[0].created_ms)
+        report = self._take_in(
+            [{**one.line, "project": root} for one, _ in ordered], {k: n for k, (_, n) in found.items()}
+        )
+        report.problems = problems + [(0, f"{ordered[number - 1][1]}: {said}") for number, said in report.problems]
+        return report
+
+    def _take_in(self, lines: Sequence[dict[str, object]], names: dict[str, str]) -> ImportReport:
+        keys = self._state["keys"]
+        outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, (local, _) in keys.items()}
+        head: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
+        report = self._memories.import_values(enumerate((head, *lines)), outside=outside)
+        for raw, local in report.keys.items():
+            keys[raw.hex()] = (local.hex(), names[raw.hex()])
+        self._keep_state()
+        return report
+
+    def receive_again(self) -> None:
+        """Receives in the repositories where somebody shared or received before, and something has changed since."""
+        for top, seen_ns in list(self._state["folders"].items()):
+            if _changed_ns(top) not in (0, seen_ns):
+                self.receive(top)
+
+    def _keep_state(self) -> None:
+        write_whole(os.path.join(self._home, STATE), json.dumps(self._state).encode())
+
+
+def check(folder: str) -> list[tuple[str, str]]:
+    """What is wrong with the files of a repository: form, signature, secrets; (file, reason). It needs no store.
+
+    Raises:
+        UsageError: there is no repository.
+    """
+    found, redactor = [], Redactor(os.urandom(32))
+    for name, data in _files(_top(folder)):
+        try:
+            one = read(data)
+            if not is_clean(one.text, redactor) or redactor.redact(one.author) != one.author:
+                found.append((name, "it holds a secret, or a private span"))
+        except HowcomeError as error:
+            found.append((name, str(error)))
+    return found
+
+
+def resolve(folder: str) -> list[str]:
+    """Of files that git could not merge, the side that was written later; both are signed. The files that were changed.
+
+    Raises:
+        UsageError: there is no repository, or a side is not what its author wrote.
+    """
+    top, done = _top(folder), []
+    for name, data in _files(top):
+        if len(both := sides(data)) > 1:
+            last = max(both, key=lambda side: (read(side).created_ms, side))
+            path = os.path.join(top, FOLDER, name)
+            write_whole(path, last)
+            os.chmod(path, 0o644)
+            done.append(name)
+    return done
+
+
+def _top(folder: str) -> str:
+    """The top of the working copy that a folder is in, where our folder in it is one of its own."""
+    top = top_of(folder)
+    if top is None:
+        raise UsageError(f"{folder}: not in a git repository")
+    if os.path.realpath(os.path.join(top, FOLDER)) != os.path.join(os.path.realpath(top), FOLDER):
+        raise UsageError(f"{os.path.join(top, FOLDER)} is a link to elsewhere")
+    return top
+
+
+def _files(top: str) -> Iterator[tuple[str, bytes]]:
+    folder = os.path.join(top, FOLDER)
+    names = sorted(os.listdir(folder))[:MAX_FILES] if os.path.isdir(folder) else []
+    for name in names:
+        if (data := read_plain(os.path.join(folder, name), MAX_FILE_BYTES)) is not None:
+            yield name, data
+
+
+def _changed_ns(top: str) -> int:
+    try:
+        return os.stat(os.path.join(top, FOLDER)).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _author(top: str) -> str:
+    try:
+        name, mail = (git(top, "config", f"user.{what}").strip() for what in ("name", "email"))
+    except GitError as error:
+        raise UsageError("git does not know who you are: git config user.name, user.email") from error
+    return owner(f"{name} <{mail}>"[:90]) or ""
