@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.builders import Claude, write
 from tests.machines import Machine, repository
+from tests.processes import python
 from tests.repositories import git
 from tests.ungated import KEY_ID
 
 from howcome.log.memory_writing import MemoryWriter
+from howcome.memory.remotes import Branch, put, sealed_files
 from howcome.memory.sealing import Key
 from howcome.store.sqlite import SqliteStore
 
@@ -318,6 +320,45 @@ def test_two_machines_at_once(one: Machine, two: Machine, meeting: Path, both: C
     assert len(one.texts()) == 6
 
 
+@pytest.mark.parametrize("damage", [".git/index.lock", ".git/HEAD", ".git/objects", "ab"])
+def test_a_damaged_working_copy_is_made_anew(one: Machine, tmp_path: Path, damage: str) -> None:
+    """What a kill or a power cut leaves of it stops nothing, and is not sent."""
+    git(tmp_path, "init", "-q", "--bare", "meeting")
+    git(one.home, "init", "-q")  # a home in git: nothing of it may be taken for the working copy
+    head = (one.home / ".git" / "HEAD").read_text()
+    one.keep(UPLOADS)
+    one.ask("sync", "init", "--remote", tmp_path / "meeting")
+    one.ask("sync")
+    place = one.store / "sync" / "git" / damage
+    if damage.endswith("objects"):
+        for path in place.glob("??/*"):
+            path.chmod(0o600)
+            path.write_bytes(b"")
+    elif damage == "ab":
+        place.mkdir(exist_ok=True)
+        (place / "cd.sealed").write_bytes(b"torn")
+    else:
+        place.write_bytes(b"")
+    one.keep(GAUGES)
+    report = one.ask("sync")
+    assert (report["sent"], report["unreadable"]) == (1, 0)
+    assert (one.home / ".git" / "HEAD").read_text() == head
+    assert GAUGES in opened(tmp_path / "meeting", one)
+
+
+def test_who_pushes_second_begins_anew(tmp_path: Path) -> None:
+    """Another machine pushed between this one's fetch and its push: neither loses a file."""
+    git(tmp_path, "init", "-q", "--bare", "meeting")
+    first, second = (Branch(str(tmp_path / "meeting"), str(tmp_path / name)) for name in ("first", "second"))
+    for branch, name in ((first, "aa"), (second, "bb")):
+        put(branch.fetch(), f"{name}/1.sealed", b"1")
+    assert first.push()
+    assert not second.push()
+    put(second.fetch(), "bb/1.sealed", b"1")
+    assert second.push()
+    assert {path for path, _ in sealed_files(first.fetch())} == {"aa/1.sealed", "bb/1.sealed"}
+
+
 def test_an_older_copy_of_the_store_takes_nothing_back(
     one: Machine, two: Machine, tmp_path: Path, both: Callable[[], None]
 ) -> None:
@@ -334,6 +375,20 @@ def test_an_older_copy_of_the_store_takes_nothing_back(
     assert one.texts() == [UPLOADS]
     both()
     assert one.texts() == two.texts() == [GAUGES]
+
+
+def test_without_the_package_one_line_says_how_to_get_it(one: Machine, meeting: Path) -> None:
+    """Nothing is set up then."""
+    one.keep(UPLOADS)
+    script = "import sys; sys.modules['cryptography'] = None; from howcome.cli.main import main; sys.exit(main())"
+    for words in (("sync", "init", "--remote", str(meeting)), ("share", "--project")):
+        done = subprocess.run(
+            python(script, *words), env=dict(one.environment), cwd=one.folder, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert (done.returncode != 0, done.stderr.count("\n")) == (True, 1), done.stderr
+        assert "pip install 'howcome[sync]'" in done.stderr
+    assert not (one.store / "sync").exists()
 
 
 def test_setting_up_and_removing(one: Machine, meeting: Path) -> None:

@@ -42,7 +42,7 @@ def sync(action: str | None, remote: str | None, key_file: str | None, *, yes: b
     \b
     Examples:
       howcome sync init --remote git@example.org:me/memories.git
-      ssh laptop cat .howcome/sync/key | howcome sync init --remote ~/Dropbox/memories --key -
+      ssh laptop cat .howcome/sync/key | howcome sync init --remote git@example.org:me/memories.git --key -
       howcome sync
       howcome sync status
       howcome sync remove

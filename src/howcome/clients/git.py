@@ -45,6 +45,8 @@ def git(folder: str, *arguments: str, limit_s: float = LIMIT_S, is_remote: bool 
 
     ssh = _SSH if is_remote else ()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in ssh}
+    if is_remote:  # a repository above it, like a home in git, is not ours
+        kept["GIT_CEILING_DIRECTORIES"] = os.path.dirname(os.path.realpath(folder))
     environment = {
         **kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C",
     }  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from glob import glob
 
 from howcome.clients.git import GitError, git
@@ -74,17 +75,24 @@ class Branch:
         self._url, self._work, self._head = url, work, ""
 
     def fetch(self) -> str:
-        """The working copy, as the branch is now; what a killed process left in it is gone.
+        """The working copy, as the branch is now; one that a kill or a power cut damaged is made anew.
 
         Raises:
             SyncError: git does not reach the remote.
         """
         os.makedirs(self._work, mode=0o700, exist_ok=True)
-        for lock in glob(os.path.join(self._work, ".git", "*.lock")):  # a killed git's: nobody else works here
-            os.unlink(lock)
+        self._head = self._remote_head()
+        try:
+            self._check_out()
+        except SyncError:
+            shutil.rmtree(self._work)
+            os.makedirs(self._work, mode=0o700)
+            self._check_out()
+        return self._work
+
+    def _check_out(self) -> None:
         self._git("init", "--quiet")
         self._git("symbolic-ref", "HEAD", BRANCH)
-        self._head = self._remote_head()
         if self._head:
             self._git("fetch", "--quiet", "--depth=1", "--no-tags", self._url, BRANCH)
             self._git("reset", "--quiet", "--hard", "FETCH_HEAD")
@@ -92,7 +100,6 @@ class Branch:
             self._git("update-ref", "-d", "HEAD")
             self._git("read-tree", "--empty")
         self._git("clean", "-fdxq")
-        return self._work
 
     def push(self) -> bool:
         """Brings what was written to the remote; False where another machine was faster.

@@ -297,7 +297,8 @@ class Sync:
                 self._memories.purge(local["key"])
                 self.report.purged += 1
             elif twin is not None:
-                if record.get("deleted_ms") and not local.get("deleted_ms"):
+                is_meant = record.get("deleted_ms") != record.get("gone_ms")  # what is let go may be said here still
+                if is_meant and not local.get("deleted_ms"):
                     self._become(local, "life", record)
             else:
                 known = self._known.get(name) or {"said": {}, "here": {}}
