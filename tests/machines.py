@@ -9,7 +9,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from tests.processes import COMMAND, run
+from tests.processes import COMMAND, payload, run
 from tests.repositories import git
 
 from howcome.app import App, open_app
@@ -62,12 +62,16 @@ class Machine:
         """The façade over its store, in this process."""
         return open_app(read_settings(self.environment))
 
-    def says(self, prompt: str) -> list[str]:
-        """The memories that a session in its folder is told with a prompt, unasked."""
-        with self.app() as app:
-            app.projects.meet(str(self.folder), 5.0)
-            found = app.search.recall(prompt, cwd=str(self.folder), session="now", recent=lambda: "")
-            return [item.memory.text for item in found if item.memory is not None]
+    def told(self, prompt: str) -> str:
+        """All that a new session in its folder is told unasked, at its start and with a prompt."""
+        said = ""
+        session = f"{self.home.name}-{time.monotonic_ns()}"
+        for event, fields in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": prompt})):
+            data = payload(event, self.home / "none.jsonl", session, **{**fields, "cwd": str(self.folder)})
+            done = run("hook", event, data=data, environment=self.environment, folder=self.folder)
+            assert (done.returncode, done.stderr) == (0, ""), done.stderr
+            said += done.stdout
+        return said
 
     def plant(self, number: int, text: str, origin: str = "user", project: str | None = None) -> None:
         """Puts a memory into the store past its gate, as an older version or other rules may have left it."""
