@@ -52,6 +52,7 @@ SHOWN = {
     "today": ["What did we decide", "used", "to review", DECIDED.split(",", maxsplit=1)[0]],
     "sessions": ["why does berth0 fail?", "quay", "claude-code"],
     "search?q=TidePoller": ["retry a", "TidePoller", "How sure", "fulltext"],
+    "search?q=TidePoller&why=1": ["“TidePoller”", "here, weight"],
     "search?q=xyzzyplugh": ["Nothing found"],
     "memories": ["Decision", *KEPT, OUTSIDE, "from outside"],
     "review": ["They name different numbers.", *KEPT, OUTSIDE, "Accept", "Refuse", "Wrong, never again", "Both hold"],

@@ -28,7 +28,7 @@ BRIEF = (
 
 
 @contextmanager
-def started(words: list[str], stdin: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(words: list[str], stdin: int = subprocess.PIPE) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A viewer, and its link."""
     quiet = subprocess.DEVNULL
     with subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
@@ -75,7 +75,7 @@ def test_it_ends(end: Callable[[subprocess.Popen[str]], None], store_folder: Pat
     """No process and no port is left, and the store's folder is as it was."""
     fill(store_folder)
     before = sorted(path.name for path in store_folder.rglob("*"))
-    with started([*COMMAND, "view", "--json"], subprocess.PIPE) as (process, link):
+    with started([*COMMAND, "view", "--json"]) as (process, link):
         assert is_open(link)
         assert answered(link.partition("?")[0]) == 403
         assert answered(link) == 303

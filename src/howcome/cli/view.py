@@ -38,7 +38,7 @@ def view(idle: int, *, as_json: bool) -> None:
     if missing := [name for name in _PARTS if find_spec(name) is None]:
         remedy = "install howcome with its extra `view`"
         raise MissingError(f"the viewer needs {' and '.join(missing)}: {remedy}", remedy)
-    open_to_read().close()
+    open_to_read().close()  # only what writes makes a store
     from howcome.web.server import serve
 
     def started(link: str) -> None:

@@ -31,7 +31,7 @@ from howcome.web.replay import PAGE_EXCHANGES, exchanges, steps
 
 Context = dict[str, Any]
 MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
-ROWS, BOOK, SHORT, WEEKS = 50, 300, 6, 26
+ROWS, BOOK, SHORT, WEEKS, HITS = 50, 300, 6, 26, 10
 OPEN_PROJECTS = 3
 _WEEK = timedelta(days=7)
 
@@ -112,11 +112,11 @@ def session(asked: Asked) -> Context:
 
 def search(asked: Asked) -> Context:
     """What answers a question, and why."""
-    text, kind = asked.text("q"), asked.text("type")
+    text, kind, is_explained = asked.text("q"), asked.text("type"), bool(asked.text("why"))
     found, nothing = [], ""
     if text:
         wanted = (kind,) if kind in FOUND_TYPES else ()
-        question = Question(text, asked.scope, limit=20, types=wanted, explained=True)
+        question = Question(text, asked.scope, limit=HITS, types=wanted, explained=is_explained)
         try:
             found = asked.app.search.find(question)
         except ProviderError as error:  # words are there
@@ -125,8 +125,11 @@ def search(asked: Asked) -> Context:
             hints = [] if asked.scope.is_everything else ["choose every project"]
             nothing = nothing_found(asked.app, question, ["the type"] if wanted else [], hints)
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
-    hits = [hit_view(one) for one in found]
-    return {"q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "words": words, "nothing": nothing}
+    hits = [(hit_view(one), one) for one in found]
+    return {
+        "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "words": words, "nothing": nothing,
+        "why": is_explained,
+    }  # fmt: skip
 
 
 def memories(asked: Asked) -> Context:

@@ -32,7 +32,9 @@ def serve(environment: Mapping[str, str], folder: str, idle_s: float, started: C
         idle_s: So long nobody may look.
         started: Is told the link as soon as it can be opened.
     """
-    with socket.socket() as listening:
+    with socket.socket(
+        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    ) as listening:  # else asyncio delays answers
         listening.bind((ADDRESS, 0))
         keys = Keys(listening.getsockname()[1])
         viewer = Viewer(environment, folder, keys)
@@ -41,9 +43,10 @@ def serve(environment: Mapping[str, str], folder: str, idle_s: float, started: C
             access_log=False, server_header=False, date_header=False, proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
         )  # fmt: skip
-        listening.listen()
-        started(keys.link)
         try:
+            viewer.prepare()
+            listening.listen()
+            started(keys.link)
             return asyncio.run(_serve(uvicorn.Server(config), listening, viewer, idle_s))
         except KeyboardInterrupt:
             return "interrupted"

@@ -59,6 +59,17 @@ class Viewer:
         routes.append(Route(keys.root + "/do/{name}", self._post, methods=["POST"]))
         self.answers = Guard(Starlette(routes=routes), keys, self._look)
 
+    def prepare(self) -> None:
+        """Opens the store and makes the first page, so that nobody waits for what is done once.
+
+        Raises:
+            HowcomeError: the store or the settings cannot be read.
+        """
+        PAGES["today"].make(Asked(self._place.app, {}))
+        self._templates.get_template("today.html")
+        self._templates.get_template("base.html")
+        self._templates.get_template("parts.html")
+
     def close(self) -> None:
         """Gives the store back."""
         if self._place.opened is not None:
