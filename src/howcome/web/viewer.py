@@ -18,6 +18,8 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from howcome.app import now_ms
+from howcome.domain.events import squeeze
+from howcome.domain.text import title_of
 from howcome.domain.verdicts import RULES
 from howcome.errors import HowcomeError, NotFoundError, OwnerError, UsageError
 from howcome.mcp.workplace import Workplace
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 FOLDER = os.path.dirname(__file__)
 ASSETS = ("style.css", "keys.js")
 UNDO, EXAMINE = "undo", "examine"
+TITLE_CHARS = 220
 _STATUS = {NotFoundError: 404, UsageError: 400, OwnerError: 409}
 
 
@@ -164,7 +167,8 @@ def _templates(keys: Keys) -> Environment:
     )  # fmt: skip
     made.filters |= {
         "counted": counted, "who": kind_of, "name": lambda root: str(root).rstrip("/").rpartition("/")[2] or root,
-        "at": lambda ms: local_time(ms, now_ms()), "when": lambda time: day(time, now_ms()), "marked": _marked,
+        "at": lambda ms: local_time(ms, now_ms()), "when": lambda time: day(time, now_ms()),
+        "marked": _marked, "title_of": lambda prompt: squeeze(title_of(prompt), TITLE_CHARS),
     }  # fmt: skip
     made.globals |= {"root": keys.root, "form_key": keys.form, "pages": PAGES, "rules": RULES}
     return made
