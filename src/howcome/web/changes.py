@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from howcome.app import App, now_ms
@@ -41,14 +42,9 @@ def _one(app: App, form: Form) -> Memory:
 def forget(app: App, form: Form, *, is_wrong: bool = False) -> Change:
     """Takes a memory out of every search."""
     one = _one(app, form)
-    never = " and not learnt again" if is_wrong else ""
-    key = one.key.hex()
-    return _changed(
-        app,
-        [one],
-        lambda: app.memories.forget(key, is_person=True, is_wrong=is_wrong),
-        f"{one.id} is forgotten{never}.",
-    )
+    said = f"{one.id} is forgotten{' and not learnt again' if is_wrong else ''}."
+    change = partial(app.memories.forget, one.key.hex(), is_person=True, is_wrong=is_wrong)
+    return _changed(app, [one], change, said)
 
 
 def wrong(app: App, form: Form) -> Change:

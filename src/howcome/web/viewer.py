@@ -69,9 +69,8 @@ class Viewer:
             HowcomeError: the store or the settings cannot be read.
         """
         PAGES["today"].make(Asked(self._place.app, {}))
-        self._templates.get_template("today.html")
-        self._templates.get_template("base.html")
-        self._templates.get_template("parts.html")
+        for name in ("base", "parts", "today"):
+            self._templates.get_template(f"{name}.html")
 
     def close(self) -> None:
         """Gives the store back."""
