@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes import run
-from tests.viewing import DECIDED, KEPT, OUTSIDE, QUESTION, Browser, fill, memories
+from tests.viewing import CWD, DECIDED, KEPT, OUTSIDE, QUESTION, Browser, fill, memories
 
 from howcome.app import open_app
 from howcome.settings import read_settings
@@ -146,6 +146,24 @@ def test_what_was_forgotten_comes_back(browser: Browser) -> None:
     assert "Bring back" in browser.shows(f"memory?id={id_of(KEPT[0])}")
     assert "is live again" in browser.do("restore", id=id_of(KEPT[0]))
     assert "has changed" in browser.do("restore", 400, id=id_of(KEPT[0]))
+
+
+def test_a_chain_is_as_it_was_before(browser: Browser) -> None:
+    """What gave back a place takes it again; the last change has to be taken back first."""
+    for text in (
+        "Celery over RQ for the poller, since it retries.",
+        "RQ over Celery for the poller, since it is small.",
+    ):
+        assert run("remember", "--project", CWD, "--type", "decision", text).returncode == 0
+    newer, older = (str(one["id"]) for one in memories() if "Celery" in str(one["text"]))
+    before = state()
+    browser.do("forget", id=newer)
+    browser.do("restore", id=older)
+    assert {one["id"]: one["state"] for one in memories()}[older] == "live"
+    assert "somebody has changed it since" in browser.do("undo", 400, change=0)
+    browser.do("undo", change=1)
+    browser.do("undo", change=0)
+    assert state() == before
 
 
 def test_what_somebody_changed_since_is_not_taken_back(browser: Browser) -> None:

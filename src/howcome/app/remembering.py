@@ -61,9 +61,11 @@ class Remembering(Memories):
 
         return Reviewing(self._store, self, now_ms).settle(number, keep)
 
-    def states(self, memories: Iterable[Memory]) -> States:
+    def states(self, memories: Iterable[Memory], before: States | None = None) -> States:
         """What `set_back` needs to know of memories, and of what stands in their chains, before and after a change."""
-        return self._store.reviews.states({one.row for memory in memories for one in self.chain(memory.key.hex())})
+        rows = {row for table, row in before or () if table == "memories"}  # a change may have parted a chain
+        rows |= {one.row for memory in memories for one in self.chain(memory.key.hex())}
+        return self._store.reviews.states(rows)
 
     def set_back(self, before: States, after: States) -> None:
         """Takes a change back: all is as it was before, and a memory that the change added is forgotten.

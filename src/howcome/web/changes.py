@@ -29,7 +29,7 @@ def _changed(app: App, of: Iterable[Memory], change: Callable[[], object], said:
     of = list(of)
     before = app.memories.states(of)
     change()
-    after = app.memories.states(of)
+    after = app.memories.states(of, before)
     if before == after:
         raise UsageError("nothing has changed: it is so already")
     return Change(said, lambda app: app.memories.set_back(before, after))
@@ -73,7 +73,7 @@ def correct(app: App, form: Form) -> Change:
     new = app.memories.update(one.key.hex(), text=text, is_person=True)
     if new.supersedes != one.row:
         raise UsageError(f"{new.id} says that already; {one.id} stays as it is")
-    after = app.memories.states([new])
+    after = app.memories.states([new], before)
     return Change(f"{new.id} takes the place of {one.id}.", lambda app: app.memories.set_back(before, after))
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ADDRESS, COOKIE, ENTRY = "127.0.0.1", "howcome", "/enter"
 MAX_FORM_BYTES = 64 << 10
+USE_LINK = "Open the link that `howcome view` prints, in a new tab."
 _OWN_SITE = (b"same-origin", b"none")
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'nonce-{}'; img-src data:; form-action 'self'; base-uri 'none';"
@@ -88,9 +89,9 @@ class Guard:
         if path == keys.root + ENTRY and not is_form:
             return self._enter(scope)
         if any(key == b"sec-fetch-site" and value not in _OWN_SITE for key, value in headers):
-            return PlainTextResponse("wrong site", 403)
+            return PlainTextResponse(USE_LINK, 403)
         if not path.startswith(f"{keys.root}/") or not self._has_cookie(scope):
-            return PlainTextResponse("Open the link that `howcome view` prints.", 403)
+            return PlainTextResponse(USE_LINK, 403)
         self._looked()
         return None
 
@@ -98,7 +99,7 @@ class Guard:
         """Takes the token of the link for a cookie."""
         [token, *_] = parse_qs(scope["query_string"].decode("latin-1")).get("token") or [""]
         if not same(token, self._keys.token):
-            return PlainTextResponse("Open the link that `howcome view` prints.", 403)
+            return PlainTextResponse(USE_LINK, 403)
         self._looked()
         root = f"{self._keys.root}/"
         response = RedirectResponse(root, 303)
