@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from starlette.testclient import TestClient
-from tests.builders import START, Shell, write
+from tests.builders import START, Record, Shell, write
 from tests.processes import HOOK_FIELDS, hook, payload, run
 
 from howcome.web.guard import Keys
@@ -23,6 +23,7 @@ from howcome.web.viewer import Viewer
 CWD = "/home/mara/quay"
 PORT = 4321
 QUESTION = "What did we decide about the retry limit of the poller?"
+NO_COMMAND = "Exit code 1\ngit: 'psuh' is not a git command."
 DECIDED = "We decided to retry a `TidePoller` request five times, because the buoy reboots for a minute."
 HOSTILE = "<script>alert(1)</script><b onclick=x>\x1b]0;title\x07\u202eturned</b>{{ 7*7 }}"
 KEPT = ("The poller retries a request 5 times before it gives up on a buoy.",
@@ -51,7 +52,7 @@ def _fill(folder: Path) -> None:
     """Sessions, memories, a contradiction, one from outside, commands that failed, what was said to a new session."""
     talk = Shell("earlier-session", cwd=CWD)
     noise = [turn for at in range(4) for turn in talk.exchange(f"berth{at}")]
-    ran = [*talk.ran("git psuh", "Exit code 1\ngit: 'psuh' is not a git command."), *talk.ran("git push")]
+    ran = [*talk.ran("git psuh", NO_COMMAND), *talk.ran("git push"), *_missed(talk)]
     spoken = [talk.user("let's talk about the retry limit of the poller"), talk.text(DECIDED), talk.text(HOSTILE)]
     write(folder / "t" / "one.jsonl", *noise, *ran, *talk.edited("/home/mara/quay/poll.py"), *spoken)
     _done("import", str(folder / "t"))
@@ -62,8 +63,16 @@ def _fill(folder: Path) -> None:
     fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": QUESTION, "cwd": CWD}
     hook("UserPromptSubmit", payload("UserPromptSubmit", folder / "t" / "running.jsonl", "a-new-session", **fields))
     new = Shell("a-new-session", cwd=CWD, start=int(time.time() - START.timestamp()))
-    write(folder / "t" / "running.jsonl", new.user(QUESTION), new.text("I change `TidePoller` now."))
+    again = [*new.ran("git psuh", NO_COMMAND), *new.ran("git push"), *_missed(new)]
+    write(folder / "t" / "running.jsonl", new.user(QUESTION), new.text("I change `TidePoller` now."), *again)
     _done("import", str(folder / "t"))
+
+
+def _missed(talk: Shell) -> list[Record]:
+    """A file that is looked for in the wrong place."""
+    call_id = f"toolu_{talk.number}"
+    call = talk.call("Read", call_id, file_path="/home/mara/quay/pol.py")
+    return [call, talk.result(call_id, "File does not exist there.", is_error=True)]
 
 
 def _exported(folder: Path) -> str:

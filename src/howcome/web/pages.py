@@ -31,7 +31,7 @@ from howcome.web.replay import PAGE_EXCHANGES, exchanges, steps
 
 Context = dict[str, Any]
 MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
-ROWS, BOOK, SHORT, WEEKS, HITS = 50, 300, 6, 26, 10
+ROWS, BOOK, SHORT, WEEKS, HITS, SOME = 50, 300, 6, 26, 10, 20
 OPEN_PROJECTS = 3
 _WEEK = timedelta(days=7)
 
@@ -202,6 +202,12 @@ def stats(asked: Asked) -> Context:
     return {"plots": plots, "is_empty": not told}
 
 
+def patterns(asked: Asked) -> Context:
+    """What goes wrong again and again, and what the user said again and again."""
+    telemetry = asked.app.telemetry
+    return {"found": telemetry.patterns(asked.scope)[:SOME], "said": telemetry.corrections(asked.scope)[:SOME]}
+
+
 def commands(asked: Asked) -> Context:
     """The commands that failed, and what then worked."""
     return {"rows": asked.app.search.failing(asked.scope, 2 * ROWS)}
@@ -246,6 +252,7 @@ PAGES = {
     "memories": Page("Memories", "m", memories),
     "review": Page("Review", "r", review),
     "injections": Page("Injections", "i", injections),
+    "patterns": Page("Patterns", "w", patterns),
     "stats": Page("Counts", "c", stats),
     "commands": Page("Commands", "x", commands),
     "spending": Page("Spending", "p", spending),
