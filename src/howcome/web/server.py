@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import signal
 import socket
 import time
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ def serve(environment: Mapping[str, str], folder: str, idle_s: float, started: C
             access_log=False, server_header=False, date_header=False, proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
         )  # fmt: skip
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the store is closed before the end
         try:
             viewer.prepare()
             listening.listen()
@@ -55,6 +57,8 @@ def serve(environment: Mapping[str, str], folder: str, idle_s: float, started: C
 
 
 async def _serve(server: uvicorn.Server, listening: socket.socket, viewer: Viewer, idle_s: float) -> str:
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, setattr, server, "should_exit", True)
     ends = asyncio.create_task(_end(server, viewer, idle_s))
     await server.serve(sockets=[listening])
     ends.cancel()
