@@ -18,6 +18,7 @@
 | worker  | the same prompts with a warm server to ask; what the server costs and how it ends |
 | stop    | the hooks that read transcripts, on the same store |
 | mcp     | the MCP server: start, memory, searches; its hook against the command in the real client |
+| view    | the viewer on 100,000 events: first page, other pages, searches |
 | memory  | peak resident memory of an import, of hooks, of a file with a line of 100 MB |
 | kills   | kill -9 of imports and hooks at random moments while transcripts grow: lost, twice, integrity |
 | crowd   | processes that ingest and ask at the same time: errors, lost |
@@ -50,6 +51,7 @@ import searching
 import serving
 import starting
 import vectors
+import viewing
 import working
 from bench import Bench
 
@@ -64,6 +66,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "worker": working.run,
     "stop": hooking.run_captures,
     "mcp": serving.run,
+    "view": viewing.run,
     "memory": importing.run_memory,
     "kills": durability.run_kills,
     "crowd": durability.run_crowd,

@@ -17,12 +17,15 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI
 from rich.text import Text
+from tests import viewer_screens
+from tests.builders import START, Claude, write
 
 from howcome.domain.events import squeeze
 
@@ -150,6 +153,12 @@ def of_documents() -> None:
             shown = on_a_terminal(arguments, environment, _DOCUMENT_COLUMNS)
             title = " ".join(["howcome", *arguments])
             (DOCUMENTS / f"{name}.svg").write_text(picture(shown, _DOCUMENT_COLUMNS, title, "dark"))
+        for session in ("a-new-session", "another-session"):
+            talk = Claude(session, cwd=PROJECT, start=int(time.time() - START.timestamp()))
+            read = Path(environment["HOME"]) / ".claude" / "projects" / "-new" / f"{session}.jsonl"
+            write(read, talk.user(TOLD), talk.text("No: a restart of Redis loses what it has seen. The upsert stays."))
+        in_a_pipe(["import"], environment)
+        viewer_screens.of_documents(environment, DOCUMENTS)
 
 
 def main() -> None:
@@ -181,7 +190,8 @@ def main() -> None:
                 for theme in _THEMES:
                     (FOLDER / f"{name}.{columns}.{theme}.svg").write_text(picture(shown, columns, title, theme))
             print(f"{name}: {title}", flush=True)
-    print(f"in {FOLDER.name}/: NAME.COLUMNS.THEME.svg, NAME.COLUMNS.txt (NO_COLOR), NAME.pipe.txt")
+        viewer_screens.of_pages(again(), FOLDER)
+    print(f"in {FOLDER.name}/: NAME.COLUMNS.THEME.svg, NAME.COLUMNS.txt (NO_COLOR), NAME.pipe.txt, view-PAGE….png")
 
 
 if __name__ == "__main__":

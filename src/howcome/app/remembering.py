@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.app.clock import now_ms
 from howcome.domain.memories import LLM, RULES, MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.errors import StoreError
+from howcome.errors import StoreError, UsageError
 from howcome.memory.remember import MAX_COMPARED, Memories
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from howcome.domain.memories import Memory, NewMemory, Review
     from howcome.domain.reconciliation import Beside, Told
     from howcome.learn.meaning import Meaning
+    from howcome.log.reviews import States
     from howcome.store.base import Store
 
 
@@ -59,6 +60,21 @@ class Remembering(Memories):
         from howcome.memory.reviewing import Reviewing
 
         return Reviewing(self._store, self, now_ms).settle(number, keep)
+
+    def states(self, memories: Iterable[Memory], before: States | None = None) -> States:
+        """What `set_back` needs to know of memories, and of what stands in their chains, before and after a change."""
+        rows = {row for table, row in before or () if table == "memories"}  # a change may have parted a chain
+        rows |= {one.row for memory in memories for one in self.chain(memory.key.hex())}
+        return self._store.reviews.states(rows)
+
+    def set_back(self, before: States, after: States) -> None:
+        """Takes a change back: all is as it was before, and a memory that the change added is forgotten.
+
+        Raises:
+            UsageError: somebody has changed it again since.
+        """
+        if not self._store.reviews.set_back(before, after, now_ms()):
+            raise UsageError("somebody has changed it since; nothing was taken back")
 
     def told_of(self, memories: Sequence[Memory]) -> dict[bytes, Told]:
         """Which source found memories (by key), and in how many sessions they were said; by hand: none."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from howcome.recall.acting import Ledger, Mended
     from howcome.recall.briefing import Briefing
     from howcome.recall.explained import Explained
+    from howcome.recall.failing import Failing
     from howcome.recall.receipt import Row
     from howcome.retrieve.outside import Outside
     from howcome.retrieve.question import Question
@@ -166,6 +167,18 @@ class Searching:
         from howcome.recall.receipt import receipt
 
         return receipt(self._store, verdicts)
+
+    def used(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
+        """The same for each verdict, by its row."""
+        from howcome.recall.receipt import receipt
+
+        return receipt(self._store, verdicts, key=lambda one: str(one.row))
+
+    def failing(self, scope: Scope, limit: int) -> list[Failing]:
+        """The commands that failed in a scope, the last first; see `recall.failing`."""
+        from howcome.recall.failing import failing
+
+        return failing(self._store, scope, limit)
 
     def begun(self, cwd: str) -> Verdict:
         """Where nobody asked, but something is said in a folder."""

@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "rationale": ("rationale", "What was asked, what was done, and why."),
         "blame": ("lines", "Why a line of a file is there: howcome FILE:LINE."),
         "history": ("lines", "What became of a file: edits, plans, commits."),
+        "view": ("view", "Show all of it in a browser; take back what is wrong."),
     },
     "What was said": {
         "why": ("why", "Say why a prompt was told what it was told, and no more."),

@@ -103,14 +103,9 @@ def memories(
         is_review=review,
     )
     wanted = MemoryFilter(
-        type=type,
-        agent=agent,
-        status=status,
-        source=source,
-        with_forgotten=forgotten,
-        with_superseded=superseded,
+        type=type, agent=agent, status=status, source=source, with_forgotten=forgotten, with_superseded=superseded,
         is_global_only=is_global,
-    )
+    )  # fmt: skip
     pairs, found = list[Review](), list[Memory]()
     nothing = _nothing([], is_stale=stale)
     with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from howcome.app import App, now_ms, open_app
+from howcome.app import now_ms, open_app
 from howcome.cli.arguments import open_to_read
-from howcome.domain.spending import DAY_MS, OVER_BUDGET, Receipt
+from howcome.domain.spending import DAY_MS, OVER_BUDGET
 from howcome.errors import StoreMissingError
 from howcome.present.moments import moment_ms
-from howcome.present.render import counted, iso_time, json_line
+from howcome.present.render import counted, json_line
+from howcome.present.spent import facts_of, gather
 from howcome.present.terminal import echo
-from howcome.settings import Settings, read_settings
+from howcome.settings import read_settings
 
 DEFAULT_DAYS = 30
 MAX_RECEIPTS = 1000
-_DATE_CHARS = 10
 
 
 @click.command()
@@ -55,78 +55,12 @@ def spending(since: str | None, limit: int, *, stop: bool, go: bool, as_json: bo
         with open_to_read() as app:
             facts = gather(app, since_ms, limit)
     except StoreMissingError:
-        facts = _facts(settings, (0, 0), None, [], 0)
+        facts = facts_of(settings, (0, 0), None, [], 0)
     if as_json:
         echo(json_line(facts))
         return
     for line in _lines(facts):
         echo(line)
-
-
-def gather(app: App, since_ms: int, limit: int) -> dict[str, object]:
-    """Everything `spending` knows, as JSON values.
-
-    Args:
-        app: The façade over the store.
-        since_ms: From when on (UTC).
-        limit: How many receipts.
-    """
-    spent = app.spending
-    return _facts(app.settings, spent.spent_on(now_ms()), spent.stopped_ms(), spent.receipts(since_ms), limit)
-
-
-def _facts(
-    settings: Settings, spent: tuple[int, int], stopped_ms: int | None, receipts: list[Receipt], limit: int
-) -> dict[str, object]:
-    caps = settings.llm_daily_calls, settings.llm_daily_tokens
-    return {
-        "llm": settings.llm,
-        "stopped_at": iso_time(stopped_ms),
-        "today": {
-            name: {"spent": of, "cap": cap, "left": max(0, cap - of)}
-            for name, of, cap in zip(("calls", "tokens"), spent, caps, strict=True)
-        },
-        "days": _by_day(receipts),
-        "receipts": [_receipt(each) for each in receipts[:limit]],
-    }
-
-
-def _by_day(receipts: Iterable[Receipt]) -> list[dict[str, object]]:
-    """Totals by day, purpose and model, newest first; what the provider did not count is charged as reserved."""
-    groups: dict[tuple[str, ...], list[Receipt]] = {}
-    for each in receipts:
-        day = (iso_time(each.started_ms) or "")[:_DATE_CHARS]
-        groups.setdefault((day, each.call.purpose, each.call.provider, each.call.model), []).append(each)
-    return [
-        dict(zip(("day", "purpose", "provider", "model"), key, strict=True)) | _totals(groups[key])
-        for key in sorted(groups, reverse=True)
-    ]
-
-
-def _totals(receipts: Iterable[Receipt]) -> dict[str, object]:
-    made = [each for each in receipts if each.outcome != OVER_BUDGET]
-    outcomes: dict[str, int] = {}
-    for each in receipts:
-        outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.times
-    costs = [each.usage.cost_usd for each in made if each.usage.cost_usd is not None]
-    return {
-        "calls": len(made),
-        "tokens": sum(each.call.tokens for each in made),
-        "tokens_in": sum(each.usage.tokens_in or 0 for each in made),
-        "tokens_out": sum(each.usage.tokens_out or 0 for each in made),
-        "cost_usd": round(sum(costs), 6) if costs else None,
-        "ms": sum(each.duration_ms or 0 for each in made),
-        "outcomes": outcomes,
-    }
-
-
-def _receipt(each: Receipt) -> dict[str, object]:
-    return {
-        "id": each.row, "started_at": iso_time(each.started_ms), "purpose": each.call.purpose,
-        "provider": each.call.provider, "model": each.call.model, "outcome": each.outcome, "times": each.times,
-        "tokens": each.call.tokens, "tokens_in": each.usage.tokens_in, "tokens_out": each.usage.tokens_out,
-        "cost_usd": each.usage.cost_usd, "ms": each.duration_ms,
-    }  # fmt: skip
 
 
 def _lines(facts: Mapping[str, Any]) -> list[str]:

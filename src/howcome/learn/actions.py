@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from howcome.domain.stored import StoredEvent
 
 MAX_RESULT_CHARS = 20_000
+WRITTEN = ("content", "file_text", "new_string", "new_str")
+_REPLACED = ("old_string", "old_str")
 
 
 class Action:
@@ -70,6 +72,13 @@ class Action:
         return self._input
 
     @property
+    def changes(self) -> list[tuple[str, str]]:
+        """What an edit replaced and what it wrote, of each place that its input names."""
+        several = self.input.get("edits")
+        places = several if isinstance(several, list) else [self.input]
+        return [(_field(values, _REPLACED), _field(values, WRITTEN)) for values in places if isinstance(values, dict)]
+
+    @property
     def command(self) -> str:
         """The command that it ran, "" when it ran none."""
         if self._command is None:
@@ -85,6 +94,10 @@ class Action:
             half = MAX_RESULT_CHARS // 2
             self._output = text if is_short else f"{text[:half]}\n{text[-half:]}"
         return self._output
+
+
+def _field(values: Mapping[str, object], names: Sequence[str]) -> str:
+    return next((value for name in names if isinstance(value := values.get(name), str)), "")
 
 
 def actions_of(told: Sequence[StoredEvent]) -> list[Action]:

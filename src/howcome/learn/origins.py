@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
@@ -35,8 +35,6 @@ CLOCK_MS = 2_000
 COMMITTING_MS = 30 * 60_000
 """A call that commits may run hooks for so long before the commit is there."""
 
-WRITTEN = ("content", "file_text", "new_string", "new_str")
-_REPLACED = ("old_string", "old_str")
 _SECTION = re.compile(r"^\*\*\* (?:Add|Update) File: (?P<file>.+)$", re.MULTILINE)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -90,14 +88,7 @@ def _edits(action: Action, file: str) -> Iterator[Edit]:
         patches = (value for value in action.input.values() if isinstance(value, str) and _SECTION.search(value))
         yield from (Edit(call, *sides) for patch in patches for sides in _patched(patch, file))
     elif action.is_edit and _is_of(call.file or "", call.project, file):
-        several = action.input.get("edits")
-        for values in several if isinstance(several, list) else [action.input]:
-            if isinstance(values, dict):
-                yield Edit(call, _field(values, WRITTEN), _field(values, _REPLACED))
-
-
-def _field(values: Mapping[str, object], names: Sequence[str]) -> str:
-    return next((value for name in names if isinstance(value := values.get(name), str)), "")
+        yield from (Edit(call, written, replaced) for replaced, written in action.changes)
 
 
 def _patched(patch: str, file: str) -> Iterator[tuple[str, str]]:

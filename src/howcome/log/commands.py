@@ -52,6 +52,12 @@ _FAILING = (
 _FAILURES = (
     "SELECT call_id, exact FROM commands WHERE exact IS NOT NULL AND call_id IN (SELECT value FROM json_each(?))"
 )
+_NEWEST_FAILED = (
+    "SELECT f.*, (SELECT fix FROM commands c WHERE c.form = f.form AND c.fixed_by = f.fixed_by) FROM"
+    " (SELECT c.form AS form, count(*), count(DISTINCT e.session_id), max(c.call_id) AS call, max(c.fixed_by) AS"
+    " fixed_by FROM commands c JOIN events e ON e.id = c.call_id WHERE c.exact IS NOT NULL"
+    " AND (?1 IS NULL OR e.project_id = ?1) GROUP BY c.form ORDER BY call DESC LIMIT ?2) f ORDER BY call DESC"
+)
 _WORKED = f"SELECT 1 FROM commands c{_WITHIN} AND c.form = ?3 AND c.exact IS NULL LIMIT 1"  # noqa: S608 - fixed text
 
 
@@ -107,6 +113,10 @@ class Commands:
     def failures_of(self, calls: Collection[int]) -> dict[int, int]:
         """How some calls (positions) failed, those that did: by the same number in the same way."""
         return dict(self._db.rows(_FAILURES, (json.dumps([*calls]),)))
+
+    def newest_failed(self, scope: Scope, limit: int) -> list[tuple[int, int, int, int, int | None, int | None]]:
+        """What failed last: the form, how often and in how many sessions, the last call, what mended it, its form."""
+        return list(self._db.rows(_NEWEST_FAILED, (None if scope.is_everything else scope.project_id or 0, limit)))
 
     def has_worked(self, scope: Scope, form: int, before_ms: int | None) -> bool:
         """Whether a command has ever worked in a project."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 from howcome.domain.events import ORIGIN_USER
@@ -15,6 +16,17 @@ from howcome.log.memory_writing import MemoryWriter
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
 
 TOLD = ("deleted_ms", "wrong_ms", "gone_ms", "status", "status_ms", "pinned_ms")
+_STATES = {
+    "memories": (
+        "origin", "status", "status_ms", "supersedes", "superseded_by", "deleted_ms", "wrong_ms", "gone_ms",
+        "pinned_ms",
+    ),
+    "memory_reviews": ("settled_ms",),
+}  # fmt: skip
+"""What people change of a memory and of a pair."""
+
+States = dict[tuple[str, int], list[object]]
+"""A table and a row in it: the values of those columns."""
 
 
 class Reviews:
@@ -92,6 +104,35 @@ class Reviews:
                 self._writer.change(newer.row, "supersedes = ?", older.row)
                 self._writer.change(older.row, "superseded_by = ?", newer.row)
             self._db.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (now_ms, review.row))
+
+    def states(self, rows: Iterable[int]) -> States:
+        """What has become of memories (rows), and of the pairs that they stand in: what `set_back` gives back."""
+        wanted = json.dumps([*rows])
+        here = "(SELECT value FROM json_each(?1))"
+        found: States = {}
+        for table, columns in _STATES.items():
+            where = f"id IN {here}" if table == "memories" else f"older IN {here} OR newer IN {here}"
+            sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE {where}"  # noqa: S608 - fixed names
+            found |= {(table, row): values for row, *values in self._db.rows(sql, (wanted,))}
+        return found
+
+    def set_back(self, before: States, after: States, now_ms: int) -> bool:
+        """Makes of what a change left what was there before it; what it added is forgotten.
+
+        False, and nothing is changed, where somebody has changed any of it since.
+        """
+        with self._db.transaction():
+            if self.states(row for table, row in after if table == "memories") != after:
+                return False
+            for (table, row), values in after.items():
+                old = before.get((table, row))
+                if table == "memories" and old is None:
+                    self._writer.change(row, "deleted_ms = ?", now_ms)
+                elif table == "memories" and old != values:
+                    self._writer.change(row, ", ".join(f"{name} = ?" for name in _STATES[table]), *(old or ()))
+                elif old is not None and old != values:
+                    self._db.execute("UPDATE memory_reviews SET settled_ms = ? WHERE id = ?", (*old, row))
+            return True
 
     def _review(self, row: tuple[int, int, int, str, int, int | None]) -> Review | None:
         ident, older, newer, reason, found_ms, settled_ms = row

@@ -16,7 +16,7 @@ from howcome.recall.bites import SHORT_ID_CHARS, by_weight, of_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.stored import StoredEvent
     from howcome.domain.verdicts import PastVerdict
@@ -41,18 +41,25 @@ class Row:
         self.times = self.lines = self.tokens = self.opened = self.named = self.reused = self.used = 0
 
 
-def receipt(store: Store, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
-    """What was injected by some verdicts, and by our tools in their sessions, by the way it came."""
+def way_of(one: PastVerdict) -> str:
+    """The way by which something was said."""
+    return KINDS.get(one.hook, one.hook)
+
+
+def receipt(
+    store: Store, verdicts: Iterable[PastVerdict], key: Callable[[PastVerdict], str] = way_of
+) -> dict[str, Row]:
+    """What was injected by some verdicts, and by our tools in their sessions, by the way it came (or another `key`)."""
     rows: dict[str, Row] = defaultdict(Row)
     by_session: dict[str, list[PastVerdict]] = defaultdict(list)
     for one in verdicts:
         by_session[one.session].append(one)
-        row = rows[KINDS.get(one.hook, one.hook)]
+        row = rows[key(one)]
         row.times, row.lines, row.tokens = row.times + bool(one.tokens), row.lines + one.lines, row.tokens + one.tokens
     for name, told in by_session.items():
         whole = [event for row in store.sessions.named(name) for event in store.log.session(row, with_text=True)]
         for one in told:
-            _count_uses(rows[KINDS.get(one.hook, one.hook)], _lines(store, one, whole), one, whole)
+            _count_uses(rows[key(one)], _lines(store, one, whole), one, whole)
         _count_tools(rows, whole, min(one.asked_ms for one in told))
     return dict(rows)
 

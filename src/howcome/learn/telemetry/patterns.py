@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from howcome.domain.answering import cut
 from howcome.domain.commands import LOOKING, NOT_RUN, complaint, masked, parts_of
 from howcome.domain.events import READERS
-from howcome.learn.actions import actions_of
+from howcome.learn.actions import WRITTEN, actions_of
 from howcome.learn.command_runs import failed_in, mending
-from howcome.learn.origins import WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,0 +1,108 @@
+"""What the viewer may change, through the façade: each change says what it did, and how it is taken back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from howcome.app import App, now_ms
+from howcome.domain.memories import Memory
+from howcome.domain.stored import Scope
+from howcome.errors import UsageError
+from howcome.memory.wording import worded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Form = Mapping[str, str]
+
+
+class Change(NamedTuple):
+    """One change: what it did, in a sentence, and what takes it back."""
+
+    said: str
+    undo: Callable[[App], None]
+
+
+def _changed(app: App, of: Iterable[Memory], change: Callable[[], object], said: str) -> Change:
+    """A change of memories: they are as they were when it is taken back."""
+    of = list(of)
+    before = app.memories.states(of)
+    change()
+    after = app.memories.states(of, before)
+    if before == after:
+        raise UsageError("nothing has changed: it is so already")
+    return Change(said, lambda app: app.memories.set_back(before, after))
+
+
+def _one(app: App, form: Form) -> Memory:
+    return app.memories.get(form.get("id", ""))
+
+
+def forget(app: App, form: Form, *, is_wrong: bool = False) -> Change:
+    """Takes a memory out of every search."""
+    one = _one(app, form)
+    said = f"{one.id} is forgotten{' and not learnt again' if is_wrong else ''}."
+    change = partial(app.memories.forget, one.key.hex(), is_person=True, is_wrong=is_wrong)
+    return _changed(app, [one], change, said)
+
+
+def wrong(app: App, form: Form) -> Change:
+    """The same, and nothing that says so becomes a memory again."""
+    return forget(app, form, is_wrong=True)
+
+
+def restore(app: App, form: Form) -> Change:
+    """Brings a memory back."""
+    one = _one(app, form)
+    return _changed(app, [one], lambda: app.memories.restore(one.key.hex()), f"{one.id} is live again.")
+
+
+def pin(app: App, form: Form) -> Change:
+    """A memory does not fade, or fades again."""
+    one = _one(app, form)
+    is_pinned = one.pinned_ms is None
+    said = f"{one.id} is {'pinned: it does not fade' if is_pinned else 'not pinned any more'}."
+    return _changed(app, [one], lambda: app.memories.pin(one.key.hex(), is_pinned=is_pinned), said)
+
+
+def correct(app: App, form: Form) -> Change:
+    """Another text takes the old one's place."""
+    one, text = _one(app, form), worded(form.get("text", ""))
+    before = app.memories.states([one])
+    new = app.memories.update(one.key.hex(), text=text, is_person=True)
+    if new.supersedes != one.row:
+        raise UsageError(f"{new.id} says that already; {one.id} stays as it is")
+    after = app.memories.states([new], before)
+    return Change(f"{new.id} takes the place of {one.id}.", lambda app: app.memories.set_back(before, after))
+
+
+def settle(app: App, form: Form) -> Change:
+    """One of a pair stays, or both."""
+    number, keep = form.get("number", ""), form.get("keep", "")
+    waiting = app.memories.waiting(Scope.everything(), MAX_PAIRS)
+    pair = next((one for one in waiting if str(one.row) == number), None)
+    if pair is None or keep not in ("older", "newer", "both"):
+        raise UsageError("there is no such pair to settle any more")
+    said = {"older": f"{pair.older.id} stays.", "newer": f"{pair.newer.id} stays.", "both": "Both stay."}[keep]
+    return _changed(app, [pair.older, pair.newer], lambda: app.memories.settle(pair.row, keep), said)
+
+
+def stop(app: App, form: Form) -> Change:  # noqa: ARG001 - as all of them
+    """No model is called any more."""
+    app.spending.stop(now_ms())
+    return Change("No calls are made from now on.", lambda app: app.spending.resume())
+
+
+def go(app: App, form: Form) -> Change:  # noqa: ARG001 - as all of them
+    """Calls may be made again."""
+    app.spending.resume()
+    return Change("Calls may be made again.", lambda app: app.spending.stop(now_ms()))
+
+
+MAX_PAIRS = 1000
+CHANGES = {
+    "forget": forget, "wrong": wrong, "restore": restore, "pin": pin, "correct": correct, "settle": settle,
+    "stop": stop, "go": go,
+}  # fmt: skip
+"""Every change by its name, which is the last part of its address."""

@@ -1,0 +1,286 @@
+"""What each page shows: a function from what is asked to what its template is filled with."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from howcome.app import App, now_ms
+from howcome.clients.decode import clean_text
+from howcome.doctor.base import Finding, Machine
+from howcome.doctor.report import examine
+from howcome.domain.memories import TYPES, Memory, MemoryFilter
+from howcome.domain.spending import DAY_MS
+from howcome.domain.stored import Scope
+from howcome.domain.text import STOP_WORDS
+from howcome.domain.verdicts import KEPT_DAYS, PastVerdict
+from howcome.errors import NotFoundError, ProviderError
+from howcome.present.nothing_found import nothing_found
+from howcome.present.spent import gather
+from howcome.present.unsaid import without_secrets
+from howcome.present.views import evidence_view, hit_view, memory_marks, memory_view, receipt_view, verdict_view
+from howcome.recall.receipt import way_of
+from howcome.retrieve.question import TYPES as FOUND_TYPES
+from howcome.retrieve.question import Question
+from howcome.web.replay import PAGE_EXCHANGES, exchanges, steps
+
+Context = dict[str, Any]
+MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
+ROWS, BOOK, SHORT, WEEKS, HITS, SOME = 50, 300, 6, 26, 10, 20
+OPEN_PROJECTS = 3
+_WEEK = timedelta(days=7)
+
+
+class Asked:
+    """A page that is asked for: the façade, and what stands in the address."""
+
+    def __init__(self, app: App, values: Mapping[str, str], examined: list[Finding] | None = None) -> None:
+        self.app, self._values, self.examined = app, values, examined
+
+    def text(self, name: str) -> str:
+        """A text, as the store holds texts; '' where none is given."""
+        return clean_text(self._values.get(name, ""))[:MAX_TEXT_CHARS].strip()
+
+    def number(self, name: str) -> int:
+        """A number, 0 where none is given."""
+        text = self.text(name)
+        return min(int(text), MAX_NUMBER) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The project that is looked at, or all of them."""
+        project = self.number("project")
+        known = project in {row for row, _ in self.app.projects.roots()}
+        return Scope.project(project) if known else Scope.everything()
+
+
+def today(asked: Asked) -> Context:
+    """What was said today, what it cost, what was learnt, what is open."""
+    app, scope = asked.app, asked.scope
+    since_ms = int(datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
+    told = app.search.verdicts(scope=scope, since_ms=since_ms)
+    sessions = app.events.recent_sessions(scope, SHORT)
+    learnt = app.memories.learnt_since(scope, since_ms)
+    roots = dict.fromkeys(one.project for one in sessions)
+    ends = [one for root in [*roots][:OPEN_PROJECTS] for one in app.search.briefing(root).open_ends()]
+    return {
+        "sessions": sessions, "said": _said(app, [one for one in told if one.lines][:SHORT]),
+        "asked": len(told), "lines": sum(one.lines for one in told),
+        "cost": receipt_view(app.search.receipt(told)), "spent": gather(app, since_ms, 0)["today"],
+        "learnt": _marked(app, [memory for memory, _ in learnt or app.memories.learnt_last(scope)][:ROWS]),
+        "is_today": bool(learnt), "open": ends, "waiting": len(app.memories.waiting(scope, ROWS)),
+    }  # fmt: skip
+
+
+def sessions(asked: Asked) -> Context:
+    """The latest sessions, by day."""
+    page = asked.number("page")
+    found = asked.app.events.recent_sessions(asked.scope, min((page + 1) * ROWS, 100_000) + 1)
+    shown = found[page * ROWS :][:ROWS]
+    days = [(day, list(of)) for day, of in groupby(shown, key=lambda one: _date(one.last_ms))]
+    return {"days": days, "page_number": page, "has_more": len(found) > (page + 1) * ROWS}
+
+
+def session(asked: Asked) -> Context:
+    """A session as it went; the exchange of an event (`at`) where one is named."""
+    row, at = asked.number("id"), asked.text("at")
+    if at:
+        row = asked.app.events.session_row(event := asked.app.events.by_id(at))
+        at = event.id
+    told = asked.app.events.session(row)
+    if not told:
+        raise NotFoundError("there is no such session")
+    parts = exchanges(told)
+    page = next((n for n, part in enumerate(parts) if any(one.id == at for one in part)), None)
+    page = asked.number("page") if page is None else page // PAGE_EXCHANGES
+    pages = -(-len(parts) // PAGE_EXCHANGES)
+    first = min(page, pages - 1) * PAGE_EXCHANGES
+    shown = parts[first : first + PAGE_EXCHANGES]
+    learnt = _marked(asked.app, [memory for memory, _ in asked.app.memories.learnt_in(row)])
+    return {
+        "row": row, "at": at, "first": told[0], "last": told[-1], "count": len(told), "learnt": learnt,
+        "page_number": first // PAGE_EXCHANGES, "pages_count": pages,
+        "parts_of": [steps(asked.app, part, at) for part in shown],
+        "failed": sum(bool(one.failed) for one in told), "prompts": len(parts),
+    }  # fmt: skip
+
+
+def search(asked: Asked) -> Context:
+    """What answers a question, and why."""
+    text, kind, is_explained = asked.text("q"), asked.text("type"), bool(asked.text("why"))
+    found, nothing = [], ""
+    if text:
+        wanted = (kind,) if kind in FOUND_TYPES else ()
+        question = Question(text, asked.scope, limit=HITS, types=wanted, explained=is_explained)
+        try:
+            found = asked.app.search.find(question)
+        except ProviderError as error:  # words are there
+            found, nothing = asked.app.search.find(question, by_words=True), f"Searched by words only: {error}"
+        if not found:
+            hints = [] if asked.scope.is_everything else ["choose every project"]
+            nothing = nothing_found(asked.app, question, ["the type"] if wanted else [], hints)
+    words = [word for word in text.split() if word.lower() not in STOP_WORDS]
+    hits = [(hit_view(one), one) for one in found]
+    return {
+        "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "words": words, "nothing": nothing,
+        "why": is_explained,
+    }  # fmt: skip
+
+
+def memories(asked: Asked) -> Context:
+    """Memories as a book: a chapter for each type."""
+    kind, is_whole = asked.text("type"), bool(asked.text("all"))
+    wanted = MemoryFilter(type=kind if kind in TYPES else None, with_forgotten=is_whole, with_superseded=is_whole)
+    found = asked.app.memories.select(asked.scope, wanted, BOOK + 1)
+    rows = _marked(asked.app, found[:BOOK])
+    rows.sort(key=lambda row: (TYPES.index(row["type"]), not row["pinned"]))
+    chapters = [(name, list(of)) for name, of in groupby(rows, key=lambda row: row["type"])]
+    return {"chapters": chapters, "type": kind, "types": TYPES, "all": is_whole, "has_more": len(found) > BOOK}
+
+
+def memory(asked: Asked) -> Context:
+    """One memory: its chain, when and in which words it was said, and what bears it out."""
+    app = asked.app
+    found = app.memories.get(asked.text("id"))
+    app.search.look([found])
+    reasons = app.learn.reasons_of(found)
+    return {
+        "memory": _marked(app, [found])[0], "chain": [memory_view(one) for one in app.memories.chain(found.key.hex())],
+        "said": app.memories.said(found), "wordings": app.memories.wordings(found), "reasons": reasons,
+        "evidence": evidence_view(app.events.cited(found.evidence)), "missing": not found.evidence,
+    }  # fmt: skip
+
+
+def review(asked: Asked) -> Context:
+    """What somebody should look at: contradictions, and what files brought."""
+    found = asked.app.memories.waiting(asked.scope, ROWS)
+    sides = [_marked(asked.app, [pair.older, pair.newer]) for pair in found]
+    return {"pairs": [(pair, *both, pair.older.row == pair.newer.row) for pair, both in zip(found, sides, strict=True)]}
+
+
+def injections(asked: Asked) -> Context:
+    """What was said to sessions, each with the rule that let it through or held it back, and whether it was used."""
+    is_all = bool(asked.text("all"))
+    found = asked.app.search.verdicts(scope=asked.scope, limit=1000)
+    rules = Counter(one.rule for one in found if one.rule).most_common()
+    shown = [one for one in found if is_all or one.lines][:ROWS]
+    return {
+        "said": _said(asked.app, shown), "all": is_all, "rules_held": rules, "days": KEPT_DAYS, "count": len(found),
+        "told": sum(bool(one.lines) for one in found),
+    }  # fmt: skip
+
+
+def stats(asked: Asked) -> Context:
+    """Counts of each week: sessions, events, what was learnt, what was said."""
+    today = datetime.now(UTC).astimezone().date()
+    monday = today - timedelta(days=today.weekday())
+    weeks = [monday - _WEEK * back for back in range(WEEKS - 1, -1, -1)]
+    since_ms = int(datetime.combine(weeks[0], datetime.min.time()).astimezone().timestamp() * 1000)
+    app, scope = asked.app, asked.scope
+    told = app.events.recent_sessions(scope, 20_000, since_ms=since_ms)
+    kept = app.memories.select(scope, MemoryFilter(with_forgotten=True, with_superseded=True), 20_000)
+    counted = {
+        "Sessions": [(one.last_ms, 1) for one in told],
+        "Events, by the last day of their session": [(one.last_ms, one.count) for one in told],
+        "Memories, by the day on which they were said first": [(one.created_ms, 1) for one in kept],
+        "Lines said to sessions (kept for 30 days)": [
+            (one.asked_ms, one.lines) for one in app.search.verdicts(scope=scope)
+        ],
+    }
+    plots = []
+    for name, rows in counted.items():
+        sums: Counter[Any] = Counter()
+        for moment_ms, count in rows:
+            day = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone().date()
+            sums[day - timedelta(days=day.weekday())] += count
+        plots.append((name, [(week, sums[week]) for week in weeks]))
+    return {"plots": plots, "is_empty": not told}
+
+
+def patterns(asked: Asked) -> Context:
+    """What goes wrong again and again, and what the user said again and again."""
+    telemetry = asked.app.telemetry
+    return {"found": telemetry.patterns(asked.scope)[:SOME], "said": telemetry.corrections(asked.scope)[:SOME]}
+
+
+def commands(asked: Asked) -> Context:
+    """The commands that failed, and what then worked."""
+    return {"rows": asked.app.search.failing(asked.scope, 2 * ROWS)}
+
+
+def spending(asked: Asked) -> Context:
+    """What calls of a language model cost."""
+    return {"facts": gather(asked.app, now_ms() - 30 * DAY_MS, ROWS)}
+
+
+def health(asked: Asked) -> Context:
+    """What is stored, and what the doctor finds."""
+    health = asked.app.health
+    counts = health.counts() | {f"{name} memories": count for name, count in health.memories()[0]["by_state"].items()}
+    found = [(one.level, one.check, without_secrets(one.what), without_secrets(one.remedy)) for one in
+             asked.examined or ()]  # fmt: skip
+    found.sort(key=lambda one: ("error", "warning", "note", "ok").index(one[0]))
+    return {"counts": counts, "findings": found, "is_examined": asked.examined is not None}
+
+
+def findings() -> list[Finding]:
+    """What `howcome doctor` finds; it starts the hook and the server, and takes seconds."""
+    machine = Machine(os.environ)
+    try:
+        return examine(machine)
+    finally:
+        machine.close()
+
+
+class Page(NamedTuple):
+    """A page: what is said of it in the menu ('': it is in none), the letter behind `g`, and what fills it."""
+
+    title: str
+    letter: str
+    make: Callable[[Asked], Context]
+
+
+PAGES = {
+    "today": Page("Today", "t", today),
+    "sessions": Page("Sessions", "s", sessions),
+    "search": Page("Search", "f", search),
+    "memories": Page("Memories", "m", memories),
+    "review": Page("Review", "r", review),
+    "injections": Page("Injections", "i", injections),
+    "patterns": Page("Patterns", "w", patterns),
+    "stats": Page("Counts", "c", stats),
+    "commands": Page("Commands", "x", commands),
+    "spending": Page("Spending", "p", spending),
+    "health": Page("Health", "h", health),
+    "session": Page("", "", session),
+    "memory": Page("", "", memory),
+}
+"""Every page by its name, which is its address and its template's."""
+
+
+def _said(app: App, told: list[PastVerdict]) -> list[Context]:
+    """Verdicts with their prompts, what was considered, and how much of what was said was used."""
+    used = app.search.used(told)
+    return [
+        verdict_view(one) | {"way": way_of(one.verdict), "use": used.get(str(one.verdict.row))}
+        for one in app.search.explained(told)
+    ]
+
+
+def _marked(app: App, found: list[Memory]) -> list[Context]:
+    """Memories with what stands beside each: where it holds, and in how many sessions it was said."""
+    told = app.memories.told_of(found)
+    return [
+        (view := memory_view(one)) | {"marks": memory_marks(view), "sessions": told[one.key].sessions if one.key in told
+        else 0}
+        for one in found
+    ]  # fmt: skip
+
+
+def _date(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC).astimezone():%A, %Y-%m-%d}" if ms else "undated"
