@@ -170,6 +170,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
     view, memory = hit_view(item), item.memory
     marks = [f"session {str(view['session_id'])[:SHORT_SESSION]}"] if memory is None else []
     marks += [f"kept: {', '.join(item.memories)}"] if item.memories else []
+    marks += [f"[{item.later}]"] if item.later else []
     if memory is not None:
         marks += ["[resolved]"] if memory.status == RESOLVED else []
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []

@@ -27,6 +27,7 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
+_SOURCE = late(r"(?:Plan(?: “(.*?)”)?|\S+ says): ")
 _WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\.? ((?:Then|Instead)\b.*)|$)", re.DOTALL)
 
 
@@ -39,6 +40,24 @@ def words_and_outcome(text: str) -> tuple[str, str]:
     """The user's own words in a memory that quotes them, and what was done then; "" for what it has not."""
     found = _WORDS.match(text)
     return (found[1], found[2] or "") if found else ("", "")
+
+
+def plan_and_line(text: str) -> tuple[str, str]:
+    """The title of the plan that a memory is of ("": of none), and what it says without its source."""
+    found = _SOURCE.match(text)
+    return (found[1] or "", text[found.end() :]) if found else ("", text)
+
+
+def asked_and_chosen(text: str) -> tuple[str, str, list[str]]:
+    """The question of a memory of an answer, what was chosen, and the options that were not; nothing of any other."""
+    asked, mark, rest = text.removeprefix("Asked “").partition("”, the user chose “")
+    chosen, _, others = rest.partition(" Not: ")
+    return (asked, chosen, others.rstrip(".").split("; ") if others else []) if mark else ("", "", [])
+
+
+def reverted(text: str) -> str:
+    """The subject of the commit that a memory says was reverted; "" of any other."""
+    return text.removeprefix(memories.REVERTED).partition("”")[0] if text.startswith(memories.REVERTED) else ""
 
 
 def failed_and_worked(text: str) -> tuple[str, str]:

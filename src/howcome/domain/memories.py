@@ -7,6 +7,7 @@ Forgetting is soft (it can be restored); purging takes the text itself away and 
 from __future__ import annotations
 
 from howcome.domain.events import squeeze
+from howcome.domain.times import iso_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ MAX_EVIDENCE = 50
 MAX_ALSO = 50
 """Of more projects than that it is said that it holds everywhere."""
 
-SUMMARY_CHARS = 160
+SUMMARY_CHARS, LATER_CHARS = 160, 110
 
 
 class Memory:
@@ -56,6 +57,7 @@ class Memory:
         pinned_ms: When somebody pinned it: it does not fade. `status_ms`: when somebody set its status.
         wrong_ms: When somebody called it wrong: nothing distilled that says the same becomes a memory again.
         contradicts: Ids of the live memories that it may contradict, as long as it lives and nobody has settled it.
+        later: What the newest of these that chose otherwise later says, after its time (UTC ms); None: none did.
         gone_ms: When the file that it is from no longer said it.
         source: One of SOURCES. `subject`: what it is about, where a distiller knows it, else "" (of CLIENT the file).
         evidence: Ids of events that bear it out: those that say it first, in order of time, then the others.
@@ -66,9 +68,9 @@ class Memory:
 
     __slots__ = (
         "access_count", "agent", "also", "contradicts", "created_ms", "deleted_ms", "evidence", "gone_ms", "is_asleep",
-        "is_outside", "key", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source", "standing",
-        "status", "status_ms", "subject", "superseded_by", "superseded_by_id", "supersedes", "supersedes_id", "text",
-        "type", "wrong_ms",
+        "is_outside", "key", "later", "origin", "pinned_ms", "project", "purged_ms", "row", "said_ms", "source",
+        "standing", "status", "status_ms", "subject", "superseded_by", "superseded_by_id", "supersedes",
+        "supersedes_id", "text", "type", "wrong_ms",
     )  # fmt: skip
 
     def __init__(self, values: Mapping[str, object], evidence: Sequence[str] = ()) -> None:
@@ -99,9 +101,11 @@ class Memory:
         self.standing = ""
         self.is_outside = bool(values.get("is_outside"))
         self.is_asleep = bool(values.get("is_asleep"))
-        others: list[str] = values.get("contradicts") or []  # type: ignore[assignment]
+        others: list[tuple[str, int | None, str]] = values.get("contradicts") or []  # type: ignore[assignment]
         self.also: list[str] = values.get("also") or []  # type: ignore[assignment]
-        self.contradicts = [memory_id(bytes.fromhex(key)) for key in others] if self.is_live else []
+        self.contradicts = [memory_id(bytes.fromhex(key)) for key, *_ in others] if self.is_live else []
+        later = [(said_ms, later_said(bytes.fromhex(key), said_ms, text)) for key, said_ms, text in others if said_ms]
+        self.later = max(later, default=None) if self.is_live else None
 
     @property
     def id(self) -> str:
@@ -277,6 +281,9 @@ class Review:
         self.reason, self.found_ms, self.settled_ms = reason, found_ms, settled_ms
 
 
+REVERTED = "Reverted the commit “"
+"""What a memory of a reverted commit begins with, before the commit's subject."""
+
 PROPOSED, OUTDATED, IMPORTED = "proposed", "outdated", "imported"
 REVIEW_REASONS = ("number", "negation", "choice", "subject", PROPOSED, OUTDATED, IMPORTED)
 """Wherein memories that say about the same differ: a number, a "not", what was chosen over what; or a distiller says
@@ -288,6 +295,12 @@ or says that it does not hold any more (`outdated`; then both are the same memor
 def memory_id(key: bytes) -> str:
     """The id of a key."""
     return ID_PREFIX + key.hex()[:ID_HEX_CHARS]
+
+
+def later_said(key: bytes, said_ms: int, text: str) -> str:
+    """That a later memory says otherwise, in a few words."""
+    said = squeeze(text.partition("”, the user chose ")[2] or text, LATER_CHARS)  # a question is longer than its answer
+    return f"later changed {iso_day(said_ms)}{said and f': {said}'} [{memory_id(key)}]"
 
 
 def _id_of(key: object) -> str | None:

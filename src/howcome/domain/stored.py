@@ -162,11 +162,12 @@ class Found:
 
     `strength` and `adjustments` (what the fused score was multiplied with, by name) say how the score came about;
     `explanation` is there where one was asked for (`Question.explained`). A row that stands for an exchange has that
-    exchange's prompt (row and beginning of its words), and the ids of the memories that were learnt from it.
+    exchange's prompt (row and beginning of its words), the ids of the memories that were learnt from it, and what a
+    later memory says otherwise (`later`).
     """
 
     __slots__ = (
-        "adjustments", "event", "exchange", "explanation", "memories", "memory", "passage", "prompt", "score",
+        "adjustments", "event", "exchange", "explanation", "later", "memories", "memory", "passage", "prompt", "score",
         "strength", "tiers",
     )  # fmt: skip
 
@@ -182,7 +183,7 @@ class Found:
         adjustments: Mapping[str, float] | None = None,
     ) -> None:
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
-        self.exchange, self.prompt = 0, ""
+        self.exchange, self.prompt, self.later = 0, "", ""
         self.memories: list[str] = []
         self.strength, self.adjustments = strength, adjustments or {}
         self.explanation: Explanation | None = None

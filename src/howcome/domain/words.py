@@ -11,7 +11,8 @@ from functools import cache
 
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "chores", "dangles", "passes",
-    "recalls", "hints", "asking", "rules", "orders",
+    "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves", "turns",
+    "starts", "onto", "small", "undoes",
 )  # fmt: skip
 """What each list is for.
 
@@ -20,7 +21,9 @@ day. guesses: who says so is not sure; causes: it names why something is so, bla
 confirms: it says yes; retracts: it takes back what was said; open: it names what is left to do. chores: a prompt of
 nothing else asks for a step of the day. recalls: a prompt with one asks about the past, hints: if it is a question;
 asking: words of such a question that say nothing of its subject. rules: the user wants something kept to, orders: if
-the words begin so.
+the words begin so. What follows one of swaps or leaves is what somebody turns away from, and what stands between one of
+starts and one of onto after one of turns; small: words of such a sentence that name nothing. undoes: what was done last
+is to be taken back.
 """
 
 MAX_PHRASE_WORDS = 6
@@ -67,6 +70,17 @@ def begins(text: str, *names: str) -> bool:
 def has(text: str, name: str) -> bool:
     """Whether a text has a word of a list anywhere."""
     return _pattern(name).search(text.lower()) is not None
+
+
+def ends(text: str, name: str) -> list[int]:
+    """Where the words of a list end in a text that is in lower case."""
+    return [found.end() for found in _pattern(name).finditer(text)]
+
+
+@cache
+def single(*names: str) -> frozenset[str]:
+    """The words of some lists, phrases taken apart."""
+    return frozenset(word for name in names for phrase in _lists()[name] for word in phrase.split())
 
 
 def without(text: str, name: str) -> str:

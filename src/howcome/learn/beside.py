@@ -15,6 +15,7 @@ from howcome.domain.reconciliation import Beside, Known, Plan, StoredCandidate
 from howcome.learn.likeness import RELATED, Statement
 from howcome.learn.meaning import Meaning
 from howcome.learn.reconcile import reconcile
+from howcome.learn.taking_back import Stand
 
 LIMIT_S = 1.0
 """Who keeps something waits so long for vectors that nobody has made yet; what has none is compared by words."""
@@ -26,8 +27,9 @@ def beside(new: NewMemory, kept: Sequence[Memory], meaning: Meaning | None) -> B
     if meaning is not None:
         end_s = time.monotonic() + LIMIT_S
         near = meaning.cosines(new.text, {one.key: one.text for one in kept}, lambda: time.monotonic() < end_s)
-    said = Statement(new.text)
-    kept = [one for one in kept if one.key in near or _may_matter(said, one.text.casefold().replace("\u2019", "'"))]
+    said, stand = Statement(new.text), Stand(new.text)
+    texts = {one.key: one.text.casefold().replace("\u2019", "'") for one in kept}
+    kept = [one for one in kept if one.key in near or _may_matter(said, stand, texts[one.key])]
     by_key = {one.key: one for one in kept}
     plan = _plan(new, kept, near)
     same = by_key.get(plan.same.get(new.key, b""))
@@ -45,9 +47,9 @@ def _plan(new: NewMemory, kept: Sequence[Memory], near: dict[bytes, float]) -> P
     return reconcile(known, lambda key: near.items() if key == new.key else ())
 
 
-def _may_matter(said: Statement, text: str) -> bool:
-    """Whether a text could share words enough with a statement, or choose the other way round: at a glance."""
-    if any(name in text for name in said.chosen) and any(name in text for name in said.rejected):
+def _may_matter(said: Statement, stand: Stand, text: str) -> bool:
+    """Whether a text could share words enough with a statement, or be taken back by it: at a glance."""
+    if any(word in text for parting in stand.partings for word in parting.left):
         return True
     return sum(word in text for word in said.words) >= RELATED**2 * len(said.words)
 

@@ -22,9 +22,9 @@ MIN_COVERED = 4
 """A statement of fewer words is too little to be said by another one, too."""
 
 _LETTER = r"\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f"  # with vowel signs, which are no \w
-_TOKEN = re.compile(rf"[{_LETTER}./#-]+(?:'t)?")
+TOKEN = re.compile(rf"[{_LETTER}./#-]+(?:'t)?")
 _SIGN = r"[<>=+&|@$%^\\\u2190-\u22ff\u2600-\u27bf\U0001f300-\U0001faff]+|!(?=[\w(=])"
-_IN_ORDER = re.compile(rf"-+(?=\w)|{_TOKEN.pattern}|{_SIGN}")
+_IN_ORDER = re.compile(rf"-+(?=\w)|{TOKEN.pattern}|{_SIGN}")
 _JOINS = r"(?:because|since|as|when|if|while|before|after|until|unless|once|for|in|on|at|with|during|between|from|by)\b"
 _BREAK = re.compile(
     rf"\band\b|,(?=\s+(?!{_JOINS})\S)|[:;.!?](?=\s+\S)|[\u3001\u3002\uff0c\uff1a\uff1b\u2013\u2014\n]|\s-+\s"
@@ -45,7 +45,7 @@ _SMALL_CHARS = 4
 _MIN_TURNED = 3
 """Two words alone are turned round by any change of their order; of more, the end of a sentence may come first."""
 
-_NUMBER = re.compile(r"v?\d[\d.,:_/-]*(?:[a-z%]{1,3})?")
+NUMBER = re.compile(r"v?\d[\d.,:_/-]*(?:[a-z%]{1,3})?")
 _NEGATIONS = frozenset(
     "not no never without cannot neither nor nicht kein keine keinen keinem keiner nie niemals ohne jamais aucun aucune"
     " nunca senza".split()
@@ -53,21 +53,7 @@ _NEGATIONS = frozenset(
 _NO = re.compile(r"\bno-(?=[a-z])")
 _SWITCHES = {"enabled": "disabled", "disabled": "enabled", "allowed": "forbidden",
              "forbidden": "allowed", "required": "optional", "optional": "required"}  # fmt: skip
-_CHOICE = re.compile(r"\b(?:over|instead of|rather than)\b|, not\b")
-_AFTER_CHOICE = re.compile(r"[,;:.]\s|\b(?:for|because|as|since|in)\b")
-_SENTENCE_END = re.compile(r"(?<=[.;!?])\s")
 _STEM_CHARS = 4
-_SIDE_WORDS = 6
-"""How far before and after an "instead of" the names of what was chosen, and of what was not, are looked for."""
-
-_CHOOSING = frozenset(
-    "chosen chose choose picked pick preferred prefer selected use used uses using keep kept decided favour favoured"
-    " favor favored go went switch switched switching move moved moving replace replaced replaces".split()
-)
-_BARE_WORDS = 2
-"""A sentence that begins with so few words and an "over" chooses by these alone ("Celery over RQ for the queue")."""
-
-_MATTER = re.compile(r"\b(?:for|in|on)\s+(.*?)(?=[,;:.]\s|[.!]?$|\b(?:because|as|since|until|for|in|on)\b)")
 
 
 class Statement:
@@ -77,37 +63,35 @@ class Statement:
         words: Its content words without numbers.
         numbers: Each number with the content words before and after it ("" where there is none).
         negated: Stems of the content words right after a "not".
-        chosen: What was chosen, `rejected`: over what; both empty where nothing was. `matter`: for what (stems).
         order: All its words but fillers, as they stand; `is_broken`: in several clauses.
         signature: The same for the same words in any order. All but its first part (numbers, denials, choices, names of
             code, directions) is the same, too, where other words say the same: vectors hardly tell one from another.
     """
 
-    __slots__ = ("chosen", "is_broken", "matter", "negated", "numbers", "order", "rejected", "signature", "words")
+    __slots__ = ("is_broken", "negated", "numbers", "order", "signature", "words")
 
     def __init__(self, text: str) -> None:
         told = _NO.sub("no ", text.casefold().replace("\u2019", "'"))
-        tokens = [token.strip("./-") for token in _TOKEN.findall(told)]
+        tokens = [token.strip("./-") for token in TOKEN.findall(told)]
         content = [
             part
             for token in tokens
             if token and token not in STOP_WORDS and not _is_negation(token)
             for part in cjk_parts(token)
         ]
-        self.words = frozenset(token for token in content if not _NUMBER.fullmatch(token))
+        self.words = frozenset(token for token in content if not NUMBER.fullmatch(token))
         self.numbers = frozenset(
             (before, token, after)
             for before, token, after in zip(["", *content], content, [*content[1:], ""], strict=False)
-            if _NUMBER.fullmatch(token)
+            if NUMBER.fullmatch(token)
         )
         self.negated = frozenset(_negated(tokens))
-        self.chosen, self.rejected, self.matter = _choice(text.casefold())
-        values = tuple(sorted(token for token in content if _NUMBER.fullmatch(token)))
+        values = tuple(sorted(token for token in content if NUMBER.fullmatch(token)))
         names = frozenset(coined_names(text))
         self.order = _in_order(told)
         self.is_broken = _BREAK.search(_LED.sub("", told.strip(), count=1)) is not None
         turned = _OPPOSED.intersection(self.order)
-        self.signature = (tuple(sorted(content)), values, self.negated, self.chosen, self.rejected, names, turned)
+        self.signature = (tuple(sorted(content)), values, self.negated, names, turned)
 
 
 def _in_order(text: str) -> tuple[str, ...]:
@@ -124,7 +108,7 @@ def _negated(tokens: Sequence[str]) -> list[str]:
         if _is_negation(token):
             is_negated = True
         elif is_negated and token not in STOP_WORDS:
-            found.append(_stem(token))
+            found.append(stem(token))
             is_negated = False
     return found
 
@@ -133,32 +117,12 @@ def _is_negation(token: str) -> bool:
     return token in _NEGATIONS or token.endswith("n't")
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     """A word without its ending: what was not received is what is not receiving."""
     for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARS:
             return word.removesuffix(ending)
     return word
-
-
-def _choice(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The names on both sides of the first "over" (or the like) of a sentence that chooses, and what it chooses for."""
-    for sentence in _SENTENCE_END.split(text):
-        mark = _CHOICE.search(sentence)
-        if mark is None:
-            continue
-        before, after = sentence[: mark.start()], _AFTER_CHOICE.split(sentence[mark.end() :], maxsplit=1)[0]
-        if not (_CHOOSING & set(sentence.split()) or len(before.split()) <= _BARE_WORDS):
-            continue
-        chosen, rejected = frozenset(_names(before)[-_SIDE_WORDS:]), frozenset(_names(after)[:_SIDE_WORDS])
-        matter = frozenset(_stem(name) for part in _MATTER.findall(sentence) for name in _names(part))
-        return chosen, rejected, matter
-    return frozenset(), frozenset(), frozenset()
-
-
-def _names(text: str) -> list[str]:
-    tokens = [token.strip("./-") for token in _TOKEN.findall(text)]
-    return [token for token in tokens if token and token not in STOP_WORDS and token not in _CHOOSING]
 
 
 def is_same(one: Statement, other: Statement, likeness: float = 0.0) -> bool:
@@ -182,17 +146,17 @@ def is_same(one: Statement, other: Statement, likeness: float = 0.0) -> bool:
 def covers(one: Statement, other: Statement) -> bool:
     """Whether one says all that another says, and perhaps more: all its words in the same order, numbers and names.
 
-    It denies, chooses and directs the same. Of 1,257 memories of two projects none is covered so; where one word in ten
+    It denies and directs the same. Of 1,257 memories of two projects none is covered so; where one word in ten
     may be missing one is, and so is "the crane fixture" by "the harbour fixture" (docs/evaluation.md, "Consolidation").
     """
     mine, theirs = one.signature, other.signature
     if len(other.words) < MIN_COVERED or other.words - one.words:
         return False
-    if difference(one, other) or mine[2:5] != theirs[2:5] or mine[6] != theirs[6]:
+    if difference(one, other) or mine[2] != theirs[2] or mine[4] != theirs[4]:
         return False
     shared = set(one.order) & set(other.order)
     here, there = (tuple(dict.fromkeys(word for word in told.order if word in shared)) for told in (one, other))
-    return set(theirs[1]) <= set(mine[1]) and theirs[5] <= mine[5] and here == there
+    return set(theirs[1]) <= set(mine[1]) and theirs[3] <= mine[3] and here == there
 
 
 def _is_turn(one: Statement, other: Statement, here: tuple[str, ...], there: tuple[str, ...]) -> bool:
@@ -206,33 +170,14 @@ def _is_turn(one: Statement, other: Statement, here: tuple[str, ...], there: tup
 
 def difference(one: Statement, other: Statement) -> str:
     """Wherein two statements about the same differ: a reason of `memories.REVIEW_REASONS`, "" when in none."""
-    if _chooses_otherwise(one, other) or _chooses_otherwise(other, one):
-        return "choice"
     if _negates(one, other) or _negates(other, one):
         return "negation"
     return "number" if _counts_otherwise(one, other) else ""
 
 
-def _chooses_otherwise(one: Statement, other: Statement) -> bool:
-    if not (one.chosen and other.chosen and one.rejected and other.rejected):
-        return False
-    return reverses(one, other) or (bool(one.rejected & other.rejected) and not one.chosen & other.chosen)
-
-
-def reverses(one: Statement, other: Statement) -> bool:
-    """Whether one chose what the other did not, and did not choose what the other chose."""
-    here, there = one.chosen - other.chosen, other.chosen - one.chosen
-    return bool(here & (other.rejected - one.rejected) and there & (one.rejected - other.rejected))
-
-
-def is_same_matter(one: Statement, other: Statement) -> bool:
-    """Whether two choices are for the same, as far as they say for what."""
-    return not (one.matter and other.matter) or one.matter <= other.matter or other.matter <= one.matter
-
-
 def _negates(one: Statement, other: Statement) -> bool:
     """Whether one denies what the other says, or says its opposite."""
-    if one.negated and (one.negated - other.negated) & {_stem(word) for word in other.words}:
+    if one.negated and (one.negated - other.negated) & {stem(word) for word in other.words}:
         return True
     return any(
         opposite in other.words and word not in other.words and opposite not in one.words
@@ -282,23 +227,3 @@ class WordPairs:
             self._by_word.setdefault(word, []).append(number)
         scored = ((other, overlap(words, statements[other].words)) for other in sorted(others))
         return [(other, score) for other, score in scored if score >= RELATED]
-
-
-class Reversals:
-    """Finds, among statements added so far, those that chose the other way round, however few words they share."""
-
-    def __init__(self) -> None:
-        self._by_choice: dict[tuple[str, str], list[int]] = {}
-
-    def of(self, number: int, statements: Sequence[Statement]) -> list[int]:
-        """The numbers of the statements that one reverses for the same matter; then adds that one."""
-        one = statements[number]
-        choices = [(chosen, rejected) for chosen in one.chosen for rejected in one.rejected]
-        others = {other for chosen, rejected in choices for other in self._by_choice.get((rejected, chosen), ())}
-        for choice in choices:
-            self._by_choice.setdefault(choice, []).append(number)
-        return [
-            other
-            for other in sorted(others)
-            if reverses(one, statements[other]) and is_same_matter(one, statements[other])
-        ]

@@ -7,20 +7,24 @@ were read, and how often, changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from howcome.domain import memories
-from howcome.domain.candidates import TRUST, WISH, least_trusted, users_words
+from howcome.domain.candidates import TRUST, WISH, asked_and_chosen, least_trusted, users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
 from howcome.domain.text import STOP_WORDS
-from howcome.learn.likeness import Reversals, Statement, WordPairs, difference, is_same, reverses
+from howcome.learn.likeness import Statement, WordPairs, difference, is_same
+from howcome.learn.taking_back import Stand, taken_back
 
 Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
 
-_REVIEWED = frozenset(("decision", "pattern", "dependency", "discovery"))
+_DECIDED = frozenset(("decision", "pattern", "dependency"))
+"""What can be taken back."""
+
+_REVIEWED = _DECIDED | {"discovery"}
 """What can be contradicted: two failures that differ in a number are two."""
 
 
@@ -63,7 +67,7 @@ class _Group:
     @property
     def user_ms(self) -> int:
         """When a person said it last; -1: nobody did."""
-        said = [one.ts_ms for one in self.said if one.origin == ORIGIN_USER]
+        said = [one.ts_ms for one in self.said if one.origin == ORIGIN_USER or any(asked_and_chosen(one.text))]
         return max([*said, *([_kept_ms(self)] if self.kept and self.kept.origin == ORIGIN_USER else [])], default=-1)
 
     @property
@@ -92,7 +96,7 @@ class _Reconciliation:
             one.key for one in known.kept if one.supersedes and (one.supersedes in by_hand or one.row in by_hand)
         }
         self._related: list[tuple[_Group, _Group]] = []
-        self._turned: list[tuple[_Group, _Group]] = []
+        self._taken_back: list[tuple[_Group, _Group]] = []
         self._members: dict[bytes, list[_Group]] = {}
         self._pinned = {one.key for one in known.kept if one.pinned_ms is not None or one.also}  # gone here, gone there
 
@@ -114,7 +118,8 @@ class _Reconciliation:
                 self._members[wanted[-1].key] = members
         self._chain(wanted, kept)
         whole = {group.key: key for key, members in self._members.items() for group in members}
-        self._turn_round(whole)
+        sure = list(self._take_back(groups))
+        self._turn_round(whole, sure)
         self._review_pairs(whole)
         return self._result
 
@@ -133,8 +138,8 @@ class _Reconciliation:
                 found[wrong].is_wrong = True
         later = {memory.row: memory for memory in self._known.kept}
         for group in found.values():
-            if group.kept and group.statement.chosen and (newer := later.get(group.kept.superseded_by or 0)):
-                group.until_ms = newer.created_ms if reverses(group.statement, Statement(newer.text)) else None
+            if group.kept and (newer := later.get(group.kept.superseded_by or 0)):
+                group.until_ms = newer.created_ms if any(taken_back([Stand(group.text), Stand(newer.text)])) else None
         return list(found.values())
 
     def _head_of(self, members: Sequence[_Group]) -> _Group:
@@ -154,14 +159,11 @@ class _Reconciliation:
         """Each group's key → the key of the earliest that says the same."""
         statements = [group.statement for group in groups]
         places = {group.key: place for place, group in enumerate(groups)}
-        pairs, reversals = WordPairs(statements), Reversals()
+        pairs = WordPairs(statements)
         heads: dict[bytes, bytes] = {}
         again: dict[str, _Group] = {}
         for place, group in enumerate(groups):
             heads[group.key] = group.key
-            turned = [groups[other] for other in reversals.of(place, statements)]
-            self._turned += [(other, group) for other in turned]
-            self._related += self._turned[len(self._turned) - len(turned) :]
             shared = {groups[other].key: share for other, share in pairs.near(place, statements)}
             near = {key: cosine for key, cosine in self._near(group.key) if places.get(key, place) < place}
             for key in sorted(shared.keys() | near, key=places.__getitem__):
@@ -186,8 +188,9 @@ class _Reconciliation:
             first = again.setdefault(group.subject, group)
             one, other = first.statement, group.statement
             is_same = (
-                group.type == _FAILURE or one.signature[1:5] == other.signature[1:5]
+                group.type == _FAILURE or one.signature[1:3] == other.signature[1:3]
             )  # not another number, no "not"
+            is_same = is_same and not any(taken_back([Stand(first.text), Stand(group.text)]))
             if heads[group.key] == group.key and is_same:
                 heads[group.key] = heads[first.key]
 
@@ -229,13 +232,23 @@ class _Reconciliation:
                 self._review(fixed[about].key, last.key, "subject")
 
     # -- the other way round -------------------------------------------------------------------------------------------
-    def _turn_round(self, whole: dict[bytes, bytes]) -> None:
+    def _take_back(self, groups: Sequence[_Group]) -> Iterator[tuple[_Group, _Group]]:
+        """Pairs of which the later says that the earlier does not hold any more; what is unsure is looked at."""
+        told = sorted((one for one in groups if one.kept or one.type in _DECIDED), key=lambda one: one.last_ms)
+        for older, newer, is_sure in taken_back([Stand(one.text) for one in told]):
+            pair = told[older], told[newer]
+            if pair[0].last_ms < pair[1].last_ms:
+                self._taken_back.append(pair)
+                if is_sure:
+                    yield pair
+
+    def _turn_round(self, whole: dict[bytes, bytes], sure: Sequence[tuple[_Group, _Group]]) -> None:
         """Of two that chose the other way round the later takes the place; what it may not take is looked at."""
         losers: dict[bytes, set[bytes]] = {}
-        for one, other in (*self._turned, *self._said_anew()):
+        for one, other in (*self._said_anew(), *sure):
             pair = whole[one.key], whole[other.key]
             about = {group.subject for group in (one, other) if not group.subject.startswith(WISH)} - {""}
-            is_one_subject = len(about) < 2
+            is_one_subject = len(about) < 2 or (one, other) in sure
             if pair[0] == pair[1] or self._dead & set(pair) or _FAILURE in {one.type, other.type} or not is_one_subject:
                 continue
             for older, newer in (pair, pair[::-1]):
@@ -295,12 +308,13 @@ class _Reconciliation:
     # -- contradictions ------------------------------------------------------------------------------------------------
     def _review_pairs(self, whole: dict[bytes, bytes]) -> None:
         superseded = {one.supersedes for one in self._result.wanted if one.supersedes}
-        for older, newer in self._related:
+        for older, newer in (*self._taken_back, *self._related):
             pair = whole[older.key], whole[newer.key]
             if pair[0] == pair[1] or superseded & set(pair) or not (_is_live(older) and _is_live(newer)):
                 continue
-            reason = difference(older.statement, newer.statement)
-            if reason and (_is_reviewed(older, newer) or (reason == "choice" and (older, newer) in self._turned)):
+            is_back = (older, newer) in self._taken_back
+            reason = "choice" if is_back else difference(older.statement, newer.statement)
+            if reason and (is_back or _is_reviewed(older, newer)):
                 self._review(pair[0], pair[1], reason)
 
     def _review(self, older: bytes, newer: bytes, reason: str) -> None:

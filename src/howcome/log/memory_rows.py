@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain import events
-from howcome.domain.memories import KEY_BYTES, OPEN, Memory
+from howcome.domain.memories import KEY_BYTES, OPEN, REVERTED, Memory
 from howcome.domain.stored import ID_HEX_CHARS
 
 TYPE_CHECKING = False
@@ -24,13 +24,19 @@ _ALSO = (
     "(SELECT json_group_array(a.root ORDER BY a.root) FROM memory_projects s JOIN projects a ON a.id = s.project_id"
     " WHERE s.memory_id = m.id AND s.project_id != m.project_id)"
 )
+CHANGES = f"(r.reason = 'choice' AND (o.origin = 0 OR o.origin = m.origin OR o.text GLOB '{REVERTED}*'))"
+"""A memory (o) says what became of another (m) that it contradicts (r): said by somebody no less trusted, or by git."""
+
 CONTRADICTS = (
-    "(SELECT json_group_array(lower(hex(o.key)) ORDER BY o.id) FROM memory_reviews r JOIN memories o"
+    "(SELECT json_group_array(json_array(lower(hex(o.key)), CASE WHEN o.id = r.newer"  # noqa: S608 - fixed text
+    f" AND {CHANGES} THEN coalesce(o.said_ms, o.created_ms) END, iif(o.origin < 2, o.text, ''))"
+    " ORDER BY o.id) FROM memory_reviews r JOIN memories o"
     " ON o.id = iif(r.older = m.id, r.newer, r.older) AND o.id != m.id WHERE (r.older = m.id OR r.newer = m.id)"
     " AND r.settled_ms IS NULL AND r.reason != 'imported'"
     " AND o.deleted_ms IS NULL AND o.superseded_by IS NULL AND o.purged_ms IS NULL)"
 )
-"""The keys of the live memories that one may contradict, as JSON, as long as nobody has settled it."""
+"""The live memories that one may contradict, as JSON, as long as nobody has settled it: the key; when it was said,
+where it chose otherwise later; its text, where somebody or the agent said it (`events.ORIGINS`)."""
 
 ASLEEP = (
     "EXISTS (SELECT 1 FROM consolidated c WHERE c.memory_id = {0}.id AND c.kept_id = {0}.id AND c.undone_ms IS NULL"
@@ -90,6 +96,7 @@ def as_then(db: Database, found: Sequence[Memory], then_ms: int) -> Sequence[Mem
     later = {(row, event) for row, event in since}
     for one in found:
         one.said_ms = last.get(one.row)
+        one.later = one.later if one.later and one.later[0] < then_ms else None
         one.evidence = [event for event in one.evidence if (one.row, event) not in later]
         one.superseded_by = one.superseded_by_id = None
         one.is_asleep = False

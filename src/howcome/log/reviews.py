@@ -10,7 +10,7 @@ from howcome.domain.memories import IMPORTED, Memory, Review
 from howcome.domain.stored import Scope
 from howcome.log.database import Database
 from howcome.log.memories import Memories
-from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import CHANGES, HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
 
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"
@@ -63,6 +63,24 @@ class Reviews:
         """Rows of memories that another one ever seemed to contradict."""
         sql = "SELECT older, newer FROM memory_reviews WHERE reason IN ('number', 'negation', 'choice', 'subject')"
         return {row for pair in self._db.rows(sql) for row in pair}
+
+    def overruled(self, exchanges: Iterable[int], then_ms: int | None = None) -> dict[int, Memory]:
+        """The exchanges (rows of their prompts) that taught what no longer holds, each with the memory that says so."""
+        sql = (
+            "SELECT c.exchange, coalesce(m.superseded_by, r.newer) AS later FROM json_each(?) x"  # noqa: S608 - fixed text
+            " JOIN events p ON p.id = x.value JOIN candidates c ON c.session_id = p.session_id AND c.exchange = p.id"
+            " JOIN memories m ON m.key = c.memory_key AND m.type != 'failure' LEFT JOIN memory_reviews r"
+            " ON r.older = m.id AND r.newer != m.id AND r.settled_ms IS NULL"
+            f" AND EXISTS (SELECT 1 FROM memories o WHERE o.id = r.newer AND {CHANGES})"
+            " WHERE later IS NOT NULL AND m.deleted_ms IS NULL ORDER BY later"
+        )
+        found: dict[int, Memory] = {}
+        waiting = dict(self._db.rows(sql, (json.dumps(list(exchanges)),)))
+        while waiting:  # to the end of each chain
+            told = self._memories.by_row(waiting.values())
+            found |= {exchange: told[row] for exchange, row in waiting.items()}
+            waiting = {exchange: later for exchange, row in waiting.items() if (later := told[row].superseded_by)}
+        return {exchange: one for exchange, one in found.items() if one.is_live and one.created_ms < (then_ms or 2**62)}
 
     def get(self, row: int) -> Review | None:
         """One pair, by its row id."""

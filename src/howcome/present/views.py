@@ -82,6 +82,7 @@ def memory_view(memory: Memory) -> View:
         "supersedes": memory.supersedes_id, "superseded_by": memory.superseded_by_id, "is_outside": memory.is_outside,
         "subject": memory.subject, "is_wrong": memory.wrong_ms is not None, "contradicts": memory.contradicts,
         "standing": memory.standing, "is_asleep": memory.is_asleep,
+        "later": memory.later[1] if memory.later else "",
     }  # fmt: skip
 
 
@@ -108,7 +109,8 @@ def hit_view(item: Found) -> View:
     if item.memory is not None:
         of = {"kind": "memory", "session_id": None, "tokens": tokens(item.memory.text), **memory_view(item.memory)}
     elif item.event is not None:
-        of = {"kind": "event", **event_view(item.event), "prompt": item.prompt, "memories": item.memories}
+        told = {"prompt": item.prompt, "memories": item.memories, "later": item.later}
+        of = {"kind": "event", **event_view(item.event), **told}
     else:
         of = {"kind": "event", "id": item.id, "ts": None, "type": None, "session_id": None, "project": None}
     tiers = {name: round(score, 4) for name, score in item.tiers.items()}
@@ -218,7 +220,8 @@ def source_of(view: View) -> str:
 
 def contradiction_of(view: View) -> str:
     """What speaks against a memory: live ones, until somebody settles it, and what became of its files; or ''."""
-    found = [f"contradicts {', '.join(view['contradicts'])}"] if view["contradicts"] else []
+    others = f"contradicts {', '.join(view['contradicts'])}" if view["contradicts"] else ""
+    found = [view["later"] or others] if others else []
     found += [f"its file {AGAINST[view['standing']]}"] if view["standing"] in AGAINST else []
     return ", ".join(found)
 
@@ -249,6 +252,7 @@ def hit_head(view: View, running: str, *, with_project: bool) -> str:
         about += f" of {squeeze(view['agent'], MAX_OWNER_CHARS)}" if view["agent"] else ""
     else:
         about = " (this session)" if view["session_id"] == running else ""
+        about += f" [{view['later'].partition(':')[0]}]" if view.get("later") else ""
     score = f"{view['score']:.2f}".removeprefix("0")
     day, cost = (view["ts"] or "undated")[:_DAY], view.get("tokens", 0)
     return f"{view['id']} {day} {score} {kind_of(view)}{about}{where} ~{cost} tok: "

@@ -75,8 +75,9 @@ def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
 
 
 def _contradicted(memory: Memory) -> str:
-    """Which memory says otherwise, where one may."""
-    return f"(contradicts {memory.contradicts[0][:SHORT_ID_CHARS]}) " if memory.contradicts else ""
+    """Which memory says otherwise, where one may and `with_later` does not tell."""
+    is_told = memory.contradicts and not memory.later
+    return f"(contradicts {memory.contradicts[0][:SHORT_ID_CHARS]}) " if is_told else ""
 
 
 def fitting(found: Sequence[Reminder], now_ms: int) -> list[Reminder]:
@@ -188,11 +189,19 @@ def is_telling(text: str) -> bool:
     return "`" in text or any(coined_names(text)) or gives_reason
 
 
+def with_later(memory: Memory, text: str) -> str:
+    """What a memory says, and what a later one changed of it."""
+    return f"{cut(text, QUOTED_CHARS)} ({memory.later[1]})" if memory.later else text
+
+
 def of_memory(text: str) -> str:
     """What a memory says in a bite: words with what was done then, an answer without its question, else its text."""
-    from howcome.domain.candidates import words_and_outcome
+    from howcome.domain.candidates import asked_and_chosen, words_and_outcome
 
     said, then = words_and_outcome(text)
+    asked, chosen, _ = asked_and_chosen(text)
+    if chosen:
+        return f"{asked} The user chose “{chosen}"
     if not said or not then:
         asked, mark, answer = text.partition("”: ")
         return said or (answer if mark and asked.startswith(("Asked “", "After “")) else text)

@@ -18,7 +18,7 @@ from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import by_weight, of_memory
+from howcome.recall.bites import by_weight, of_memory, with_later
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
 
@@ -196,9 +196,13 @@ class Briefing:
         for session in self._recent:
             asked, last = self._ends(session.row)
             if last is not None and last.row not in found and branch in ("", last.branch):
-                is_said = len(found) < OF_A_TASK
+                is_said = len(found) < OF_A_TASK and not self._is_overruled(last)
                 found[last.row] = _ending(asked, last, iso_day(session.last_ms)) if is_said else []
         return len(found), [line for lines in found.values() for line in lines][:ENDED]
+
+    def _is_overruled(self, event: StoredEvent) -> bool:
+        """Whether what the exchange of an event taught does not hold any more."""
+        return bool(self._store.reviews.overruled([self._store.log.opening(event.row) or 0], self._before_ms))
 
     def _ends(self, session: int) -> tuple[StoredEvent | None, StoredEvent | None]:
         """What was asked first in a session, and what was said last."""
@@ -273,7 +277,7 @@ def _within(limit_tokens: int, sections: Iterable[Section]) -> list[Line]:
 def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> list[Line]:
     return [
         (
-            f"[{one.id}] {cut(say(one.text) or one.text, MAX_LINE_CHARS)}",
+            f"[{one.id}] {cut(with_later(one, say(one.text) or one.text), MAX_LINE_CHARS)}",
             Reminder(None, 1.0, [(one.type, one.text)], [one.row], one),
         )
         for one in kept

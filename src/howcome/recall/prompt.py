@@ -12,7 +12,7 @@ from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.asking import asked_of_past, is_chore
-from howcome.recall.bites import Bites, fitting, is_telling, of_memory
+from howcome.recall.bites import Bites, fitting, is_telling, of_memory, with_later
 from howcome.recall.gate import (
     ASKED_SHARE,
     MEMORIES_BESIDE,
@@ -189,15 +189,20 @@ def _in_bites(
             said.append(reminder)
     answered = found.answered([*gone, *(row for item in said if is_asked for row in item.rows)]) | found.known
     bites = Bites(store, found.situation, told=[item.passages[0][1] for item in said], is_asked=is_asked)
+    overruled = store.reviews.overruled(
+        [item.candidate.exchange for _, item in weighed], found.situation.wanted.then_ms
+    )
     for chance, item in weighed:
         bite = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
+        if not isinstance(bite, str) and item.candidate.exchange in overruled:
+            bite = _instead(store, found, said, overruled[item.candidate.exchange], chance, before.session)
         if not isinstance(bite, str):
             bite = before.holds(bite, verdict.asked, now_ms, item.candidate.session_id) or bite
         if isinstance(bite, str):
             verdict.hold(item.candidate.row, bite)
             continue
         verdict.gave(item.candidate.row, bite)
-        answered.update(bite.rows)
+        answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
         said.append(bite)
     return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
 
@@ -218,12 +223,19 @@ def _fit(
     gone = {item.memory.row for item in fit if standing(store, item.memory) == GONE}
     for row in gone:
         verdict.hold(-row, verdicts.GONE)
-    said = [
-        Reminder(None, item.strength, [(item.memory.type, of_memory(item.memory.text))], [item.memory.row], item.memory)
-        for item in fit
-        if item.memory.row not in gone
-    ]
-    return said, gone
+    return [_bite(item.memory, item.strength) for item in fit if item.memory.row not in gone], gone
+
+
+def _instead(
+    store: Store, found: _Found, said: Sequence[Reminder], newer: Memory, chance: float, session: str
+) -> Reminder | str:
+    """What took the place of what an exchange taught; else the rule that holds it back: it was said, or may not be."""
+    is_known = newer.row in found.told or any(one.memory and newer.row in one.rows for one in said)
+    return verdicts.TOLD if is_known or not _is_pushed(store, newer, session) else _bite(newer, chance)
+
+
+def _bite(memory: Memory, score: float) -> Reminder:
+    return Reminder(None, score, [(memory.type, with_later(memory, of_memory(memory.text)))], [memory.row], memory)
 
 
 def _asked_once(store: Store, ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -43,7 +43,7 @@ class Before:
     def __init__(
         self, store: Store, settings: Settings, prompt: str, session: str, wanted: Filter, *, is_asked: bool
     ) -> None:
-        self._store, self._settings, self._session, self._before_ms = store, settings, session, wanted.before_ms
+        self._store, self._settings, self.session, self._before_ms = store, settings, session, wanted.before_ms
         self.prompt, self.is_asked = prompt, is_asked
 
     def holds_prompt(self) -> str:
@@ -57,18 +57,18 @@ class Before:
         if self.bites[1].get(session, 0) >= TOPIC_LINES:
             return verdicts.TOPIC
         since_ms = now_ms - COOLDOWN_HOURS * HOUR_MS
-        told = self._store.injections.told_elsewhere(asked, self._session, since_ms)
+        told = self._store.injections.told_elsewhere(asked, self.session, since_ms)
         return verdicts.COOLDOWN if told.get(row_of(reminder), 0) >= COOLDOWN_SESSIONS else ""
 
     @cached_property
     def steps(self) -> int:
         """How many tools were called since the last prompt."""
-        return self._store.sessions.since_prompt(self._session, self._before_ms)[1]
+        return self._store.sessions.since_prompt(self.session, self._before_ms)[1]
 
     @cached_property
     def bites(self) -> tuple[int, dict[int, int]]:
         """How many lines the session was told, and of which sessions."""
-        return self._store.injections.bites(self._session)
+        return self._store.injections.bites(self.session)
 
     def is_in_focus(self) -> bool:
         """A run of work goes on, and nothing is asked."""

@@ -147,7 +147,8 @@ def answer(
     if is_judged and not is_answered(store, situation, found, vectors, now_ms):
         return []
     found = sorted(found, key=lambda item: -item.score)[:limit]
-    if not question.by_session:
+    if not question.by_session and not question.by_row:
+        _later_first(store, found, wanted.then_ms)
         exchanges.widen(found[:WIDE_ROWS])
     if question.explained:
         from howcome.retrieve.explain import explain
@@ -265,6 +266,19 @@ def _memories(
             Found(score, {TIER: item.value}, passage, memory=item.memory, strength=item.strength, adjustments=factors)
         )
     return found
+
+
+def _later_first(store: Store, found: list[Found], then_ms: int | None) -> None:
+    """Lets answers say what a later memory changed, and puts that memory, or the exchange it is from, before them."""
+    overruled = store.reviews.overruled([item.exchange for item in found if item.exchange], then_ms)
+    for item in list(found):
+        if (memory := overruled.get(item.exchange)) is not None and memory.id not in item.memories:
+            item.later = memories.later_said(memory.key, memory.said_ms or memory.created_ms, memory.text)
+        said = item.memory.later[1] if item.memory is not None and item.memory.later else item.later
+        newer = next((one for one in found if said and any(name in said for name in (one.id, *one.memories))), None)
+        if newer is not None and found.index(newer) > found.index(item):
+            found.remove(newer)
+            found.insert(found.index(item), newer)
 
 
 def _taught_by(store: Store, item: RankedMemory) -> Iterator[int]:

@@ -30,8 +30,6 @@ def test_the_same_words_in_any_order_say_the_same(one: str, other: str) -> None:
         ("gauge-core is pinned to 1.21 in tide.toml", "gauge-core is pinned to 1.22 in tide.toml", "number"),
         ("The tide cache is enabled in staging.", "The tide cache is not enabled in staging.", "negation"),
         ("Retries are enabled for berth uploads", "Retries are disabled for berth uploads", "negation"),
-        ("Celery chosen over RQ for the task queue.", "RQ chosen over Celery for the task queue.", "choice"),
-        ("Use Polars instead of pandas for tides", "Use DuckDB instead of pandas for tides", "choice"),
         ("The tide poller waits 30s between reads.", "Reads of the tide poller wait 30s.", ""),
         ("Berth 4 uses the old crane", "The old crane has 2 motors", ""),
         ("Celery chosen over RQ for the queue.", "Celery chosen over Dramatiq for the queue.", ""),
@@ -68,7 +66,7 @@ def test_a_choice_the_other_way_round_is_not_the_same() -> None:
     """All their words are the same, and they say the opposite."""
     one, other = Statement("Celery chosen over RQ for queues"), Statement("RQ chosen over Celery for queues")
     assert one.words == other.words
-    assert one.signature != other.signature
+    assert not is_same(one, other)
 
 
 @pytest.mark.parametrize(

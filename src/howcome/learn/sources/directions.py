@@ -28,6 +28,7 @@ from howcome.learn.sources.seen import (
     replies_of,
     stems,
 )
+from howcome.learn.taking_back import partings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ SHORT_CHARS, MIN_OWN_CHARS = 90, 30
 """Words that are shorter hang on what they answer."""
 
 MIN_WISH_WORDS, MAX_WISH_WORDS = 2, 5
+MAX_UNDOING_CHARS = 100
+"""Who has something taken back begins with it: so it is in four of four such prompts of two projects."""
+
 _COMMAND = re.compile(r"\s*(?:/[\w:-]+(?:\s|$)|!\s)")
 """What is typed to a command of the client or the shell is no word to the agent."""
 
@@ -71,6 +75,7 @@ def find(seen: Seen) -> list[Draft]:
         or ((said.event.tool or "").lower() in ASKING and seen.refused is None)
         or not _matters(seen, said.text)
         or _is_begun_again(seen, said.text)
+        or _is_undone(seen)
     ):
         return []
     own = _own(seen, said.text)
@@ -127,13 +132,19 @@ def _matters(seen: Seen, text: str) -> bool:
         return False
     if is_question(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
         return False
-    return not (seen.before is None and count < MIN_TASK_WORDS)
+    return seen.before is not None or count >= MIN_TASK_WORDS or any(partings(text))
 
 
 def _is_begun_again(seen: Seen, text: str) -> bool:
     """Whether the user typed it once more, and further, right after."""
     said = [one for scene in seen.later.first(1) for one in scene.user_said()[:1]]
     return bool(said) and said[0].is_typed and said[0].text.strip().startswith(text.strip()) and said[0].text != text
+
+
+def _is_undone(seen: Seen) -> bool:
+    """Whether the user has what was done taken back right after."""
+    said = [one.text[:MAX_UNDOING_CHARS] for scene in seen.later.first(1) for one in scene.user_said()[:1]]
+    return bool(seen.scene.edited) and any(words.has(text, "undoes") for text in said)
 
 
 def _own(seen: Seen, text: str) -> str:

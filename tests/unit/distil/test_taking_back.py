@@ -1,0 +1,97 @@
+"""What a later statement takes back of an earlier one, in whatever words, and what it leaves as it is."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sessions import agent, changed, learnt, ran, user
+
+from howcome.learn.taking_back import Stand, taken_back
+
+DECIDED = ("Use Kafka for the gauge stream, because it keeps everything.", "The gauge stream should be built on Kafka.")
+ASKED = "Asked “Which broker carries the gauge stream?”, the user chose “{}”: as measured. Not: {}; MQTT."
+COMMITTED = "Committed “Use Kafka for the gauge stream”."
+REVERTED = "Reverted the commit “Use Kafka for the gauge stream”."
+
+
+def found(earlier: str, later: str) -> list[bool]:
+    """Whether the later statement takes the earlier one back, and surely."""
+    return [is_sure for _, _, is_sure in taken_back([Stand(earlier), Stand(later)])]
+
+
+@pytest.mark.parametrize(
+    "earlier", [*DECIDED, ASKED.format("Kafka", "NATS"), "Committed “Use Kafka for the gauge stream”."]
+)
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Let's switch the gauge stream from Kafka to NATS.", "Please replace Kafka with NATS in the gauge stream.",
+        "Use NATS instead of Kafka for the gauge stream.", "Changed my mind about the gauge stream: NATS, not Kafka.",
+        "No more Kafka for the gauge stream!", "Get rid of Kafka in the gauge stream.",
+        "We no longer use Kafka for the gauge stream.", "NATS over Kafka for the gauge stream", REVERTED,
+        ASKED.format("NATS", "Kafka"), "Wir stellen den gauge stream von Kafka auf NATS um.",
+        "Bitte NATS statt Kafka für den gauge stream.", "The user: “drop Kafka for the gauge stream”. Then: NATS runs.",
+    ],
+)  # fmt: skip
+def test_what_turns_away_from_it_takes_it_back(earlier: str, later: str) -> None:
+    """Surely where it says nothing else that the earlier one does not say."""
+    assert found(earlier, later) == [True]
+
+
+@pytest.mark.parametrize("earlier", [*DECIDED, ASKED.format("Kafka", "NATS")])
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Add tests for the Kafka gauge stream.", "Why did we replace Kafka in the gauge stream?",
+        "Use Kafka instead of NATS for the gauge stream.", "Remove the debug output from the Kafka gauge stream.",
+        "Do not restart the gauge stream while Kafka is busy.", "Drop Kafka for the crane log.",
+        "NATS over Kafka for the crane log", ASKED.format("Kafka", "NATS"), "Kafka changed the gauge stream.",
+    ],
+)  # fmt: skip
+def test_what_is_about_the_same_or_about_another_thing_does_not(earlier: str, later: str) -> None:
+    """Work on it, questions, the same choice again, the same name elsewhere."""
+    assert found(earlier, later) == []
+
+
+def test_who_turns_away_from_the_same_to_something_else_is_looked_at() -> None:
+    """Both may hold; what says both names is no choice between them."""
+    assert found("Use Polars instead of pandas for tides", "Use DuckDB instead of pandas for tides") == [False]
+    assert found("The tides come as CSV and as Parquet", "Parquet instead of CSV for tides") == []
+
+
+def test_of_a_plan_the_title_says_what_it_is_about() -> None:
+    """A line of it may not."""
+    older = "Plan “Number berths from 1-based”: The first berth of the quay is `1/`."
+    assert found(older, "Plan “Change berth numbers from 1-based to 0-based”: The quay begins with `0/`.") == [True]
+
+
+@pytest.mark.parametrize(
+    "ran_so",
+    [
+        ran("git revert --no-edit 1a2b3c4", '[main 5d6e7f8] Revert "Use Kafka for the gauge stream"\n 1 file changed'),
+        ran("git commit -m 'Revert \"Use Kafka for the gauge stream\"'"),
+    ],
+)
+def test_a_revert_is_learnt_with_the_subject_of_what_it_reverts(ran_so: list[dict[str, object]]) -> None:
+    """Of git's answer with a tool's origin: it is never pushed."""
+    [one] = learnt(user("take it out"), ran_so, agent("Done."), only=["commits"])
+    assert (one.text, one.origin) == (REVERTED, "tool" if "revert --no-edit" in str(ran_so) else "assistant")
+
+
+def test_what_is_undone_right_after_is_not_learnt() -> None:
+    """What the user says instead is."""
+    begun = [
+        user("hello"),
+        agent("Hello."),
+        user("Show the sha of `HEAD` in the quay list, because it helps."),
+        *changed("q.py"),
+    ]
+    assert len(learnt(*begun, only=["directions"])) == 1
+    later = user("no, revert that, the risk is that `HEAD` is taken for a stable link")
+    assert [one.text for one in learnt(*begun, later, only=["directions"]) if "Show the sha" in one.text] == []
+
+
+def test_a_short_first_prompt_is_learnt_where_it_turns_away_from_something() -> None:
+    """Others are tasks of the day."""
+    told = [changed("q.py"), agent("The gauge stream in `q.py` runs on NATS now.")]
+    assert len(learnt(user("switch the gauge stream from Kafka to NATS"), *told, only=["directions"])) == 1
+    assert learnt(user("look at the gauge stream on Kafka and NATS"), *told, only=["directions"]) == []
