@@ -37,7 +37,8 @@ FIELDS = {
 """The vectors that each search looks at, and what a term in them counts."""
 
 FIRST_ROWS = 1000
-"""How many rows the rarest terms find at least before anything is scored."""
+"""How many rows the rarest terms find at least before anything is scored: 300 lose two hits more of 100, 3,000 cost the
+same (questions about two projects, docs/decisions.md)."""
 
 _HIGHEST = "\U0010ffff"
 """Behind every word that begins with what stands before it."""
