@@ -6,7 +6,7 @@ A row's score is made of all terms, and of how often they stand in it: its vecto
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from howcome.domain import bm25, events
 from howcome.domain.stored import EVENTS, EXCHANGES, Filter
@@ -19,12 +19,12 @@ TEXTS = {EVENTS: ("text",), EXCHANGES: ("said", "did")}
 
 _SHARE = bm25.LENGTH_SHARE
 _SCORE = (
-    "coalesce((SELECT sum((%s::float8[])[array_position(%s::text[], held.lexeme)]"  # noqa: S608 - fixed names
+    "coalesce((SELECT sum(asked.weights[array_position(asked.lexemes, held.lexeme)]"  # noqa: S608 - fixed names
     f" * {bm25.SATURATION} * held.positions[1] / (held.positions[1] + {bm25.SATURATION - 1}::float8"
     f" * ({1 - _SHARE} + {_SHARE}::float8 * row.{{field}}_length * project.{{name}} / project.{{field}})))"
-    " FROM unnest(ts_filter(setweight(row.{field}, 'A', %s::text[]), '{{a}}')) held), 0)"
+    " FROM unnest(ts_filter(setweight(row.{field}, 'A', asked.lexemes), '{{a}}')) held), 0)"
 )
-"""BM25 of one field: the weights of the lexemes, these, and these again, of which the others are taken out."""
+"""BM25 of one field: what is not asked for is taken out of the vector, and the rest weighed."""
 
 MAX_COUNT = 16_383
 """The highest position that a vector may have."""
@@ -55,6 +55,8 @@ def any_of(lexemes: Iterable[str]) -> str:
 
 
 Statement: TypeAlias = tuple[str, list[object]]
+Weights: TypeAlias = Mapping[int, Mapping[str, float]]
+"""What lexemes are worth, by project."""
 
 
 class Known(NamedTuple):
@@ -100,32 +102,36 @@ class Select:
             self._where.append(condition)
             self._values += values
 
-    def by_bm25(self, weights: Mapping[str, float], terms: Iterable[Known], limit: int) -> Statement:
-        """The best rows of those that hold one of some terms, by the weights of all lexemes."""
-        lexemes, scores, values = list(weights), [], []
-        for field, factor in self.fields.items():
-            scores.append(f"{factor} * " + _SCORE.format(field=field, name=self._name))
-            values += [list(weights.values()), lexemes, lexemes]
+    def by_bm25(self, weights: Weights, terms: Iterable[Known], limit: int) -> Statement:
+        """The best rows of those that hold one of some terms, by the weights of all lexemes of their project."""
+        rows = ", ".join("(%s::bigint, %s::text[], %s::float8[])" for _ in weights)
+        asked = f" JOIN (VALUES {rows}) asked (project_id, lexemes, weights) USING (project_id)"
+        values = [value for project, of in weights.items() for value in (project, list(of), list(of.values()))]
+        scores = (f"{factor} * " + _SCORE.format(field=field, name=self._name) for field, factor in self.fields.items())
         queries: dict[str, list[str]] = {}
         for one in terms:
             queries.setdefault(one.field, []).extend(one.lexemes)
         found = _matches({field: any_of(names) for field, names in queries.items()})
-        return self._statement(" + ".join(scores), values, found, limit)
+        return self._statement(" + ".join(scores), asked, values, found, limit)
 
     def by_presence(self, weights: Mapping[str, float], limit: int) -> Statement:
         """The best rows by the weights of the queries that they answer, in whichever field."""
-        scores, values = [], []
+        scores: list[str] = []
+        values: list[Any] = []
         for query, weight in weights.items():
             condition, queries = _matches(dict.fromkeys(self.fields, query))
             scores.append(f"CASE WHEN {condition} THEN %s::float8 ELSE 0 END")
             values += [*queries, weight]
         found = _matches(dict.fromkeys(self.fields, " | ".join(weights)))
-        return self._statement(" + ".join(scores), values, found, limit)
+        return self._statement(" + ".join(scores), "", values, found, limit)
 
-    def _statement(self, score: str, values: list[object], found: tuple[str, list[str]], limit: int) -> Statement:
+    def _statement(
+        self, score: str, joined: str, values: list[Any], found: tuple[str, list[str]], limit: int
+    ) -> Statement:
+        """`values` are those of the score, or of what is joined."""
         statement = (
             f"SELECT row.row, row.session_id, row.exchange, row.ts_ms, {score} AS score"  # noqa: S608 - fixed names
-            f" FROM {self._name} row JOIN projects project USING (project_id)"
+            f" FROM {self._name} row JOIN projects project USING (project_id){joined}"
             f" WHERE {' AND '.join([*self._where, found[0]])} ORDER BY score DESC, row.row LIMIT %s"
         )
         return statement, [*values, *self._values, *found[1], limit]

@@ -226,15 +226,15 @@ class PostgresSearchIndex:
 
     def _known(
         self, weights: Mapping[str, float], projects: list[int], fields: Mapping[str, float]
-    ) -> tuple[dict[str, float], list[Known]]:
+    ) -> tuple[dict[int, dict[str, float]], list[Known]]:
         """The weights of lexemes, and the terms that are known: first what adds most for the rows that it finds."""
-        lexemes: dict[str, float] = {}
+        lexemes: dict[int, dict[str, float]] = defaultdict(dict)
         by_term: dict[tuple[str, str], Known] = {}
         for project, field, term, documents in self._held(fields, weights, projects):
             one = by_term.get((field, term), Known(field, 0, fields[field] * weights[term], []))
             by_term[field, term] = one._replace(documents=one.documents + documents)
             one.lexemes.append(lexeme(project, term))
-            lexemes[one.lexemes[-1]] = weights[term]
+            lexemes[project][one.lexemes[-1]] = weights[term]
         return lexemes, sorted(by_term.values(), key=lambda one: -one.worth / one.documents)
 
     # -- keeping up ------------------------------------------------------------------------------------------------
