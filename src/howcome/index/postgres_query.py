@@ -1,0 +1,146 @@
+"""A search of the index on a PostgreSQL server as SQL: the rows that some terms find, and BM25 of those.
+
+A row's score is made of all terms, and of how often they stand in it: its vectors have that as their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from howcome.domain import bm25, events
+from howcome.domain.stored import EVENTS, EXCHANGES, Filter
+
+SCHEMA = "howcome_search_1"
+"""Another format is another schema, built anew from the rows."""
+
+TEXTS = {EVENTS: ("text",), EXCHANGES: ("said", "did")}
+"""The vectors of each index that hold all its words."""
+
+_SHARE = bm25.LENGTH_SHARE
+_SCORE = (
+    "coalesce((SELECT sum(asked.weights[array_position(asked.lexemes, held.lexeme)]"  # noqa: S608 - fixed names
+    f" * {bm25.SATURATION} * held.positions[1] / (held.positions[1] + {bm25.SATURATION - 1}::float8"
+    f" * ({1 - _SHARE} + {_SHARE}::float8 * row.{{field}}_length * project.{{name}} / project.{{field}})))"
+    " FROM unnest(ts_filter(setweight(row.{field}, 'A', asked.lexemes), '{{a}}')) held), 0)"
+)
+"""BM25 of one field: what is not asked for is taken out of the vector, and the rest weighed."""
+
+MAX_COUNT = 16_383
+"""The highest position that a vector may have."""
+
+_KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
+_ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
+
+
+def lexeme(project_id: int, term: str) -> str:
+    """A term as it stands in a project's vectors."""
+    return f"{project_id}:{term}"
+
+
+def vector(project_id: int, counts: Mapping[str, int]) -> str:
+    """A document's terms as a vector: the position of each is how often it counts."""
+    return " ".join(f"{_quoted(lexeme(project_id, term))}:{min(count, MAX_COUNT)}" for term, count in counts.items())
+
+
+def _quoted(name: str) -> str:
+    if "'" in name or "\\" in name:
+        name = name.replace("\\", "\\\\").replace("'", "''")
+    return f"'{name}'"
+
+
+def any_of(lexemes: Iterable[str]) -> str:
+    """The text query that one of some lexemes answers."""
+    return " | ".join(map(_quoted, lexemes))
+
+
+Statement: TypeAlias = tuple[str, list[object]]
+Weights: TypeAlias = Mapping[int, Mapping[str, float]]
+"""What lexemes are worth, by project."""
+
+
+class Known(NamedTuple):
+    """A term that a field of some documents holds, and what it adds to the score of one of average length."""
+
+    field: str
+    documents: int
+    worth: float
+    lexemes: list[str]
+
+
+class Select:
+    """A SELECT of hits, put together: its conditions, and the values that they are bound to.
+
+    Args:
+        name: The index's table.
+        projects: The only ones whose rows may be found.
+        wanted: What else is asked of a row.
+        fields: The columns of vectors that may hold a term, each with what a term in it counts.
+    """
+
+    def __init__(self, name: str, projects: Sequence[int], wanted: Filter, fields: Mapping[str, float]) -> None:
+        self.fields, self._name, self._projects = fields, name, projects
+        self._where: list[str] = ["row.project_id = ANY(%s)"]
+        self._values: list[object] = [list(projects)]
+        for condition, value in (
+            ("ts_ms < %s", wanted.before_ms),
+            ("ts_ms >= %s", wanted.since_ms),
+            ("session_id = ANY(%s)", None if wanted.sessions is None else list(wanted.sessions)),
+            ("session_id <> ALL(%s)", list(wanted.without) or None),
+            ("kind = ANY(%s)", _numbers(wanted.kinds, _KINDS) if name == EVENTS else None),
+            ("origin = ANY(%s)", _numbers(wanted.origins, _ORIGINS) if name == EVENTS else None),
+        ):
+            if value is not None:
+                self._where.append(condition)
+                self._values.append(value)
+
+    def require(self, terms: Iterable[str]) -> None:
+        """Every term must be in one of the texts of the index."""
+        for term in terms:
+            query = any_of(lexeme(project, term) for project in self._projects)
+            condition, values = _matches(dict.fromkeys(TEXTS[self._name], query))
+            self._where.append(condition)
+            self._values += values
+
+    def by_bm25(self, weights: Weights, terms: Iterable[Known], limit: int) -> Statement:
+        """The best rows of those that hold one of some terms, by the weights of all lexemes of their project."""
+        rows = ", ".join("(%s::bigint, %s::text[], %s::float8[])" for _ in weights)
+        asked = f" JOIN (VALUES {rows}) asked (project_id, lexemes, weights) USING (project_id)"
+        values = [value for project, of in weights.items() for value in (project, list(of), list(of.values()))]
+        scores = (f"{factor} * " + _SCORE.format(field=field, name=self._name) for field, factor in self.fields.items())
+        queries: dict[str, list[str]] = {}
+        for one in terms:
+            queries.setdefault(one.field, []).extend(one.lexemes)
+        found = _matches({field: any_of(names) for field, names in queries.items()})
+        return self._statement(" + ".join(scores), asked, values, found, limit)
+
+    def by_presence(self, weights: Mapping[str, float], limit: int) -> Statement:
+        """The best rows by the weights of the queries that they answer, in whichever field."""
+        scores: list[str] = []
+        values: list[Any] = []
+        for query, weight in weights.items():
+            condition, queries = _matches(dict.fromkeys(self.fields, query))
+            scores.append(f"CASE WHEN {condition} THEN %s::float8 ELSE 0 END")
+            values += [*queries, weight]
+        found = _matches(dict.fromkeys(self.fields, " | ".join(weights)))
+        return self._statement(" + ".join(scores), "", values, found, limit)
+
+    def _statement(
+        self, score: str, joined: str, values: list[Any], found: tuple[str, list[str]], limit: int
+    ) -> Statement:
+        """`values` are those of the score, or of what is joined."""
+        statement = (
+            f"SELECT row.row, row.session_id, row.exchange, row.ts_ms, {score} AS score"  # noqa: S608 - fixed names
+            f" FROM {self._name} row JOIN projects project USING (project_id){joined}"
+            f" WHERE {' AND '.join([*self._where, found[0]])} ORDER BY score DESC, row.row LIMIT %s"
+        )
+        return statement, [*values, *self._values, *found[1], limit]
+
+
+def _matches(queries: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The condition that one of some queries, by field, is answered."""
+    return "(" + " OR ".join(f"row.{field} @@ %s::tsquery" for field in queries) + ")", list(queries.values())
+
+
+def _numbers(names: Sequence[str] | None, numbers: Mapping[str, int]) -> list[int] | None:
+    return None if names is None else sorted(numbers[name] for name in names)
