@@ -83,6 +83,19 @@ def store(store_folder: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
+@pytest.fixture
+def postgres_dsn() -> Iterator[str]:
+    """An empty database on PyPI's PostgreSQL server."""
+    from tests import postgres_servers
+
+    try:
+        dsn = postgres_servers.fresh_database()
+    except postgres_servers.NotHereError as error:
+        pytest.skip(str(error))
+    yield dsn
+    postgres_servers.drop_database(dsn)
+
+
 class Ingest:
     """Ingests files into one store, under a clock that a test can set."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.postgres_stores import open_postgres
 from tests.contract.toys import open_toys
 
 from howcome.store.sqlite import SqliteStore
@@ -15,9 +18,11 @@ if TYPE_CHECKING:
 
     from howcome.store.base import Store
 
-STORES: dict[str, Callable[[Path], Store]] = {
-    "sqlite": lambda folder: SqliteStore(str(folder)),
+STORES: dict[str, Callable[..., Store]] = {
+    "sqlite": lambda folder, **options: SqliteStore(str(folder), **options),
     "toys": open_toys,
+    "postgres": open_postgres,
+    "given": functools.partial(open_postgres, server="given"),
 }
 """Name → what opens the store of a folder; opening it twice gives two stores over the same rows."""
 
@@ -25,20 +30,36 @@ ON_EVERY_LOG = ("test_store", "test_store_turns", "test_positions")
 """Modules about the log of events: the toys have nothing else of their own, and count no words."""
 
 
+ROWS_ELSEWHERE = "the rows are on the server: no file of ours holds them"
+_NOT_ON_A_SERVER = {
+    "test_purging_leaves_no_byte": ROWS_ELSEWHERE,
+    "test_a_text_of_several_pages_is_seen_where_it_lies": ROWS_ELSEWHERE,
+    "test_a_part_of_a_long_text_is_enough": ROWS_ELSEWHERE,
+    "test_a_purge_that_failed_looks_when_it_is_done_again": "readers of an older state keep no writer waiting there",
+    "test_roots_that_become_one_by_redacting_again_are_one": "UPDATE OR REPLACE is SQLite's, as is redacting again",
+}
+"""Tests of what a server does not have, and why."""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs each test against the stores that it is about."""
-    names = tuple(STORES) if metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_LOG else ("sqlite",)
+    name = metafunc.module.__name__.rpartition(".")[2]
+    names = [store for store in STORES if store != "toys" or name in ON_EVERY_LOG]
+    names = [store for store in names if store != "given" or "HOWCOME_TEST_POSTGRES" in os.environ]
+    why = _NOT_ON_A_SERVER.get(metafunc.function.__name__)
+    skipped = [pytest.mark.skip(reason=why)] if why else []
+    rows = [pytest.param(name, marks=skipped if name in ("postgres", "given") else []) for name in names]
     for fixture in {"open_store", "shared_store"} & set(metafunc.fixturenames):
-        metafunc.parametrize(fixture, names, indirect=True, scope="module" if fixture == "shared_store" else None)
+        metafunc.parametrize(fixture, rows, indirect=True, scope="module" if fixture == "shared_store" else None)
 
 
 @pytest.fixture
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Store]]:
     """Opens the test's store, as often as a test wants: as another process would."""
     opened: list[Store] = []
 
-    def open_it() -> Store:
-        opened.append(STORES[request.param](tmp_path / "store"))
+    def open_it(**options: int) -> Store:
+        opened.append(STORES[request.param](tmp_path / "store", **options))
         return opened[-1]
 
     yield open_it
