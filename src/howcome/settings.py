@@ -82,11 +82,20 @@ _PREFIX = (
     " where that is known)."
 )
 
+_STORE = (
+    "Where commands keep and find what is stored: a server's database (`postgresql://user@host/name`, extra"
+    " `postgres`), or (empty) the embedded store, which hooks and agents' tools always use."
+)
+_STORE_PASSWORD = "The environment variable that holds that server's password; empty: `~/.pgpass`."  # noqa: S105 - words
+
 REMOVED = frozenset({"rerank", "rerank_weight", "rerank_deadline_ms", "rerank_folder"})
 REMOVED_SOURCES = frozenset({"checks"})
 """What a file of an earlier version may still name: it stops nothing."""
 
+STORE_FIELD = Field("store", "", _STORE)
 FIELDS = (
+    STORE_FIELD,
+    Field("store_password_env", "", _STORE_PASSWORD),
     Field("disable", default=False, help_text="Hooks do nothing: no recall, no capture."),
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
     Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
@@ -138,6 +147,8 @@ class Settings:
     """The settings of one run; attributes are the names of FIELDS, and `home`, where everything is kept."""
 
     home: str
+    store: str
+    store_password_env: str
     disable: bool
     exclude: tuple[str, ...]
     redact_personal: bool
@@ -338,7 +349,21 @@ def _check_text(field: Field, value: object, place: str) -> str:
         raise SettingsError(f"{place}: expected a line of text")
     if field.choices and value.strip() not in field.choices:
         raise SettingsError(f"{place}: expected one of {', '.join(field.choices)}, not {value.strip()!r}")
+    if field.name == "store" and value:
+        _check_server(value.strip(), place)
     return value.strip()
+
+
+def _check_server(value: str, place: str) -> None:
+    """A server by its address; a password in it would be shown by whatever shows settings."""
+    scheme, _, rest = value.partition("://")
+    if scheme not in ("postgresql", "postgres") or not rest:
+        raise SettingsError(f"{place}: expected postgresql://user@host/database, or nothing for the embedded store")
+    user, _, _ = rest.partition("/")[0].rpartition("@")
+    if ":" in user or "password=" in rest:
+        raise SettingsError(
+            f"{place}: no password belongs there: ~/.pgpass has it, or the variable of store_password_env"
+        )
 
 
 def _check_names(field: Field, value: object, place: str) -> tuple[str, ...]:

@@ -5,15 +5,20 @@ A composition root like `app`, for what works where the store cannot be opened.
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from howcome.app import open_app
+from howcome.app.servers import move, open_on_server
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.errors import HowcomeError, StoreError, TranscriptError
+from howcome.errors import HowcomeError, StoreError, TranscriptError, UsageError
 from howcome.memory.backup import newest_backup
 from howcome.memory.export import MAX_LISTED
 from howcome.redact.version import RULES_VERSION
+from howcome.settings import STORE_FIELD, Settings, check_value
+from howcome.store.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 from howcome.store.sqlite_backup import back_up, restore_backup
 from howcome.store.sqlite_salvage import Salvaged, salvage
 
@@ -23,9 +28,9 @@ if TYPE_CHECKING:
     ReadExport = Callable[[str], Iterable[tuple[int, object]]]
     from howcome.app import App
     from howcome.clients.discover import Found
-    from howcome.settings import Settings
+    from howcome.store.moving import Moved
 
-__all__ = ["back_up", "mend_database", "put_back"]
+__all__ = ["back_up", "mend_database", "move_store", "put_back"]
 
 
 class Mended(Salvaged):
@@ -51,7 +56,7 @@ def mend_database(settings: Settings, transcripts: Iterable[Found], read_export:
     if salvaged is None:
         return None
     report = Mended(salvaged)
-    with open_app(settings) as app:
+    with open_app(settings, is_embedded=True) as app:
         if not any(salvaged.rows.values()):  # nothing in it is from older rules for secrets
             app.health.note_redacted(RULES_VERSION)
         report.from_backup = _import_backup(app, read_export)
@@ -83,16 +88,43 @@ def put_back(settings: Settings, file: str) -> tuple[str, list[str]]:
     """
     purged = _purged(settings)
     aside = restore_backup(settings.home, file)
-    with open_app(settings) as app:
+    with open_app(settings, is_embedded=True) as app:
         app.index.catch_up()
         return aside, app.memories.purge_again(purged)
 
 
 def _purged(settings: Settings) -> list[bytes]:
     try:
-        with open_app(settings, create=False) as app:
+        with open_app(settings, create=False, is_embedded=True) as app:
             wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
             found = app.memories.select(Scope.everything(), wanted, MAX_LISTED)
             return [memory.key for memory in found if memory.purged_ms is not None]
     except StoreError:  # there is none, or it is what the backup is put back for
         return []
+
+
+def move_store(settings: Settings, to: str, on_progress: Callable[[int], object] = lambda _: None) -> tuple[str, Moved]:
+    """Copies the embedded store to a server (`postgresql://…`), or a server's to one (`sqlite`, `sqlite:FOLDER`).
+
+    The source stays as it is. An interrupted copy goes on when it is begun again.
+
+    Returns:
+        Where the copy is, and what was copied.
+
+    Raises:
+        UsageError: it is no such place, or holds something already.
+        StoreError: a store cannot be opened, read or written, or the copy is not the same.
+    """
+    kind, _, folder = to.partition(":")
+    is_back = kind == "sqlite"
+    if is_back and not settings.store:
+        raise UsageError("the store is an embedded one already; --to postgresql://user@host/database copies it")
+    address = settings.store if is_back else str(check_value(STORE_FIELD, to, "--to"))
+    server = Settings({**vars(settings), "store": address})
+    with ExitStack() as stack:
+        embedded = SqliteStore(os.path.abspath(folder if is_back and folder else settings.home), create=is_back)
+        stack.callback(embedded.close)
+        remote = open_on_server(server, busy_ms=BUSY_TIMEOUT_MS, create=not is_back, gate=None)
+        stack.callback(remote.close)
+        source, target = (remote, embedded) if is_back else (embedded, remote)
+        return target.place, move(source, target, on_progress)

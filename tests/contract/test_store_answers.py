@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from howcome.store.base import Store
-from howcome.store.sqlite import SqliteStore
 
 NOW_MS = 1_790_000_000_000
 DAY_MS = 86_400_000
@@ -63,9 +60,9 @@ def test_several_processes_may_note_at_once(open_store: Callable[[], Store]) -> 
     assert stores[0].model_answers.said(b"k", NOW_MS, NOW_MS) == {"n": 29}
 
 
-def test_what_cannot_be_written_is_not_kept_and_nothing_is_raised(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_not_kept_and_nothing_is_raised(open_store: Callable[..., Store]) -> None:
     """Another process holds the write lock, or the folder is nobody's to write."""
-    with_lock, other = SqliteStore(str(tmp_path)), SqliteStore(str(tmp_path), busy_ms=20)
+    with_lock, other = open_store(), open_store(busy_ms=20)
     with with_lock.transaction():
         other.model_answers.keep(b"k", SAID, 0, NOW_MS)
         other.model_answers.pause("llm", NOW_MS, NOW_MS + 1, "")
@@ -73,6 +70,3 @@ def test_what_cannot_be_written_is_not_kept_and_nothing_is_raised(tmp_path: Path
     other.database.is_read_only = True
     other.model_answers.pause("llm", NOW_MS, NOW_MS + 1, "")
     assert other.model_answers.pause_of("llm", NOW_MS) is None
-    for store in (with_lock, other):
-        store.close()
-    assert os.path.exists(tmp_path / "howcome.db")

@@ -163,7 +163,7 @@ def wipe(store: Any) -> None:
             "memory_reviews", "memory_said", "memory_evidence", "memories", "candidates", "distilled",
             "distilled_marks", "unreconciled",
         ):  # fmt: skip
-            store.connection.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+            store.database.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
 
 
 def test_what_was_unfinished_is_taken_away_when_the_session_goes_on(store: Store) -> None:
@@ -505,3 +505,11 @@ def test_what_contradicts_each_other_says_so(store: Store, hand: Memories) -> No
     [pair] = store.reviews.waiting(EVERYTHING, 9)
     store.reviews.settle(pair.row, START_MS)
     assert one(store, "30s").contradicts == []
+
+
+def test_sessions_are_measured_by_what_was_said(store: Store) -> None:
+    """In characters, with how much else there is; a session in which nobody said anything has no size."""
+    talk, silent = Transcript(store), Transcript(store, "/t/silent.jsonl", session="silent")
+    talk.add(talk.prompt("123"), talk.answer("4567"), talk.call("ls"), talk.result("a\nb"))
+    silent.add(silent.call("ls"))
+    assert store.distil_batches.session_sizes() == [(7, 2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,11 +111,10 @@ def test_a_forgotten_memory_is_never_alive_here(open_store: Callable[[], Store])
             raise Stopped
 
     store = open_store()
-    ending = SqliteStore(str(Path(store.path).parent))
+    ending = open_store()
     ending.memories = EndsAfterOne(ending.database)
     with pytest.raises(Stopped):
         take_in(ending, line(1, deleted_ms=1_790_000_000_005))
-    ending.close()
     assert Memories(store, clock()).get("mem-000000000000").state == "forgotten"
     assert take_in(store, line(1, deleted_ms=1_790_000_000_005)).known == 1
 
@@ -165,7 +163,7 @@ def test_an_older_database_that_is_put_back_finds_its_own(tmp_path: Path, more: 
     store.close()
 
 
-def test_what_was_forgotten_meanwhile_is_not_superseded(store: Store) -> None:
+def test_what_was_forgotten_meanwhile_is_not_superseded(open_store: Callable[[], Store]) -> None:
     """An update that read it alive finds out in its own transaction."""
 
     class ForgetsFirst(MemoryRows):
@@ -174,12 +172,11 @@ def test_what_was_forgotten_meanwhile_is_not_superseded(store: Store) -> None:
                 Memories(store, clock()).forget(self.by_row([new.supersedes])[new.supersedes].id)
             return super().add(new)
 
-    slow = SqliteStore(os.path.dirname(store.path))
+    store, slow = open_store(), open_store()
     slow.memories = ForgetsFirst(slow.database)
     memory, _ = Memories(slow, clock()).add("lemur rule one", project=QUAY)
     with pytest.raises(UsageError, match="forgotten"):
         Memories(slow, clock()).update(memory.id, text="lemur rule two")
-    slow.close()
     assert Memories(store, clock()).listed(EVERYTHING, MemoryFilter()) == []
 
 

@@ -92,9 +92,9 @@ def test_vectors_keep_to_the_same_projects(store: Store, kept: Memories) -> None
 def test_a_project_is_added_and_taken_out_again(store: Store, kept: Memories) -> None:
     """In place: it is the same memory, and whoever has read it finds out."""
     memory, _ = kept.add(TEXT, project=QUAY)
-    before = store.connection.execute("SELECT change FROM memories").fetchone()  # type: ignore[attr-defined]
+    before = store.database.execute("SELECT change FROM memories").fetchone()  # type: ignore[attr-defined]
     changed = kept.update(memory.id, also=[DIKE, DIKE], is_person=True)
-    assert store.connection.execute("SELECT change FROM memories").fetchone() > before  # type: ignore[attr-defined]
+    assert store.database.execute("SELECT change FROM memories").fetchone() > before  # type: ignore[attr-defined]
     assert (changed.key, changed.also) == (memory.key, [DIKE])
     assert kept.update(memory.id, also=[LOCK], not_in=[DIKE]).also == [LOCK]
     assert holding(store, kept) == [QUAY, LOCK]
@@ -182,7 +182,7 @@ def test_a_project_that_is_joined_carries_it_over(store: Store, kept: Memories) 
     assert TEXT in listed(kept, Scope.project(store.projects.of_root(DIKE)))  # by its former root
     store.projects.join(store.projects.of_root(PIER) or 0, row[QUAY], 1)
     assert (kept.get(memory.id).project, kept.get(memory.id).also) == (PIER, [])
-    left = store.connection.execute("SELECT count(*) FROM memory_projects").fetchone()  # type: ignore[attr-defined]
+    left = store.database.execute("SELECT count(*) FROM memory_projects").fetchone()  # type: ignore[attr-defined]
     assert left == (0,)
 
 
@@ -242,7 +242,7 @@ def test_what_sessions_said_there_is_weighed_again(store: Store, kept: Memories)
     """In a project that it comes to, and in one that it leaves."""
     memory, _ = kept.add(TEXT, project=QUAY)
     for options in ({"also": [DIKE]}, {"not_in": [DIKE]}):
-        store.connection.execute("DELETE FROM unreconciled")  # type: ignore[attr-defined]
+        store.database.execute("DELETE FROM unreconciled")  # type: ignore[attr-defined]
         kept.update(memory.id, **options)  # type: ignore[arg-type]
         assert store.candidates.unreconciled() == [store.projects.of_root(DIKE)]
 
@@ -261,8 +261,8 @@ def test_other_projects_of_what_holds_everywhere_are_nobodys(store: Store, kept:
 def test_roots_that_become_one_by_redacting_again_are_one(store: Store, kept: Memories) -> None:
     """A project whose root is rewritten into another's hands its memories over."""
     memory = shared(kept, DIKE, LOCK)
-    [(lock,)] = store.connection.execute("SELECT id FROM projects WHERE root = ?", (LOCK,))  # type: ignore[attr-defined]
-    [(quay,)] = store.connection.execute("SELECT id FROM projects WHERE root = ?", (QUAY,))  # type: ignore[attr-defined]
+    [(lock,)] = store.database.execute("SELECT id FROM projects WHERE root = ?", (LOCK,))  # type: ignore[attr-defined]
+    [(quay,)] = store.database.execute("SELECT id FROM projects WHERE root = ?", (QUAY,))  # type: ignore[attr-defined]
     sql = "UPDATE OR REPLACE memory_projects SET project_id = ? WHERE project_id = ?"  # as store.rewriting does
-    store.connection.execute(sql, (quay, lock))  # type: ignore[attr-defined]
+    store.database.execute(sql, (quay, lock))  # type: ignore[attr-defined]
     assert kept.get(memory.id).also == [DIKE]

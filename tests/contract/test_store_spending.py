@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.contract.postgres_stores import opening
 from tests.processes import LIMIT_S
 
 from howcome.domain.spending import DAY_MS, OVER_BUDGET, Call, Caps, Usage, day_of
 from howcome.errors import StoreError
 from howcome.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from howcome.store.base import Store
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
 CAPS = Caps(3, 10_000)
@@ -24,12 +31,12 @@ def call(tokens: int = 1000, purpose: str = "distil") -> Call:
     return Call(purpose, "http", "small", tokens)
 
 
-def spend(store: SqliteStore, times: int, at_ms: int = NOON, caps: Caps = CAPS) -> int:
+def spend(store: Store, times: int, at_ms: int = NOON, caps: Caps = CAPS) -> int:
     """How many of so many calls were allowed."""
     return sum(bool(store.spending.reserve(call(), caps, at_ms)[0]) for _ in range(times))
 
 
-def test_calls_are_allowed_up_to_the_cap(store: SqliteStore) -> None:
+def test_calls_are_allowed_up_to_the_cap(store: Store) -> None:
     """And not one more; what was refused is one receipt, with how often."""
     assert spend(store, 5) == 3
     assert store.spending.spent_on(NOON) == (3, 3000)
@@ -40,7 +47,7 @@ def test_calls_are_allowed_up_to_the_cap(store: SqliteStore) -> None:
     assert store.spending.reserve(call(), CAPS, NOON) == (0, problem)
 
 
-def test_tokens_are_reserved_before_and_corrected_after(store: SqliteStore) -> None:
+def test_tokens_are_reserved_before_and_corrected_after(store: Store) -> None:
     """What is not known stays as it was reserved; a row is settled once."""
     caps = Caps(100, 2500)
     first, second = (store.spending.reserve(call(), caps, NOON)[0] for _ in range(2))
@@ -57,22 +64,21 @@ def test_tokens_are_reserved_before_and_corrected_after(store: SqliteStore) -> N
 
 
 @pytest.mark.parametrize("caps", [Caps(0, 10_000), Caps(3, 0), Caps(0, 0), Caps(3, 999)])
-def test_both_caps_have_to_allow(store: SqliteStore, caps: Caps) -> None:
+def test_both_caps_have_to_allow(store: Store, caps: Caps) -> None:
     """0 is nothing, not everything."""
     assert spend(store, 1, caps=caps) == 0
 
 
-def test_a_new_day_has_its_own_budget(store: SqliteStore) -> None:
+def test_a_new_day_has_its_own_budget(open_store: Callable[[], Store]) -> None:
     """From midnight UTC on, over restarts."""
     midnight = (day_of(NOON) + 1) * DAY_MS
-    assert spend(store, 5, midnight - 1) == 3
-    again = SqliteStore(store.folder)
+    assert spend(open_store(), 5, midnight - 1) == 3
+    again = open_store()
     assert spend(again, 1, midnight - 1) == 0
     assert spend(again, 5, midnight) == 3
-    again.close()
 
 
-def test_a_clock_that_is_put_back_gives_nothing_new(store: SqliteStore) -> None:
+def test_a_clock_that_is_put_back_gives_nothing_new(store: Store) -> None:
     """Not on the earlier day, and not when it is put right again."""
     assert spend(store, 5) == 3
     for back in (1, 3, 20_000):
@@ -81,7 +87,7 @@ def test_a_clock_that_is_put_back_gives_nothing_new(store: SqliteStore) -> None:
     assert spend(store, 5, NOON + DAY_MS) == 3
 
 
-def test_what_is_spent_while_the_clock_is_behind_is_of_the_day_that_it_had_shown(store: SqliteStore) -> None:
+def test_what_is_spent_while_the_clock_is_behind_is_of_the_day_that_it_had_shown(store: Store) -> None:
     """A budget that is not used up is not filled up by putting the clock back and right again."""
     assert spend(store, 1) == 1
     assert spend(store, 1, NOON - DAY_MS) == 1
@@ -91,7 +97,7 @@ def test_what_is_spent_while_the_clock_is_behind_is_of_the_day_that_it_had_shown
     assert spend(store, 5, NOON + DAY_MS) == 3
 
 
-def test_a_clock_that_was_years_ahead_locks_for_a_day_at_most(store: SqliteStore) -> None:
+def test_a_clock_that_was_years_ahead_locks_for_a_day_at_most(store: Store) -> None:
     """What was spent under it counts on the day on which it was put right, and no longer."""
     assert spend(store, 2) == 2
     assert spend(store, 5, NOON + 3650 * DAY_MS) == 3
@@ -115,9 +121,9 @@ def test_no_day_is_ever_given_twice(tmp_path_factory: pytest.TempPathFactory, mo
     store.close()
 
 
-def test_the_switch_holds_for_everybody_at_once(store: SqliteStore) -> None:
+def test_the_switch_holds_for_everybody_at_once(open_store: Callable[[], Store]) -> None:
     """In the store, so also for processes that run already; nothing is written for a call that it stops."""
-    other = SqliteStore(store.folder)
+    store, other = open_store(), open_store()
     assert store.spending.stopped_ms() is None
     store.spending.stop(NOON)
     store.spending.stop(NOON + 1)
@@ -127,17 +133,16 @@ def test_the_switch_holds_for_everybody_at_once(store: SqliteStore) -> None:
     assert store.spending.receipts(0) == []
     store.spending.resume()
     assert spend(other, 1) == 1
-    other.close()
 
 
-def test_without_a_receipt_nothing_is_spent(store: SqliteStore) -> None:
+def test_without_a_receipt_nothing_is_spent(store: Store) -> None:
     """A store that cannot be written allows no call."""
     store.database.is_read_only = True
     with pytest.raises(StoreError, match="nothing may be spent"):
         store.spending.reserve(call(), CAPS, NOON)
 
 
-def test_a_store_that_is_thrown_away_spends_from_another(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_store_that_is_thrown_away_spends_from_another(store: Store, tmp_path: Path) -> None:
     """An evaluation has no budget of its own."""
     thrown_away = SqliteStore(str(tmp_path / "evaluation"))
     thrown_away.spending.spend_from(store.spending)
@@ -151,9 +156,7 @@ def test_a_store_that_is_thrown_away_spends_from_another(store: SqliteStore, tmp
 SPENDER = """
 import sys
 from howcome.domain.spending import Call, Caps, Usage
-from howcome.store.sqlite import SqliteStore
-folder, calls, at_ms = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-store, allowed = SqliteStore(folder), 0
+calls, at_ms, allowed = int(sys.argv[1]), int(sys.argv[2]), 0
 for number in range(calls):
     row, _ = store.spending.reserve(Call("distil", "http", "small", 1000), Caps(37, 10**9), at_ms)
     allowed += bool(row)
@@ -163,9 +166,9 @@ print(allowed)
 """
 
 
-def test_eight_processes_spend_exactly_the_cap(store: SqliteStore) -> None:
+def test_eight_processes_spend_exactly_the_cap(store: Store) -> None:
     """Each wants all of it."""
-    words = [sys.executable, "-c", SPENDER, store.folder, "37", str(NOON)]
+    words = [sys.executable, "-c", opening(store) + SPENDER, "37", str(NOON)]
     running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(8)]
     allowed = [int(process.communicate(timeout=LIMIT_S)[0]) for process in running]
     assert sum(allowed) == 37

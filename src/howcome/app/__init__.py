@@ -48,8 +48,9 @@ def open_app(
     ranking: Ranking | None = None,
     embedder: Embedder | None = None,
     opener: Opener | None = None,
+    is_embedded: bool = False,
 ) -> App:
-    """The façade over the store of `settings.home`, which is created when it is not there.
+    """The façade over the store of the settings, which is created when it is not there.
 
     Args:
         settings: Where the store is, what is excluded.
@@ -59,16 +60,23 @@ def open_app(
         ranking: Another way to rank than the one that ships (for evaluation only).
         embedder: One that is loaded already, instead of that of the settings.
         opener: What opens that of the settings when it is needed, instead of `providers.embed.open_embedder`.
+        is_embedded: Whether it is the one in `settings.home`, even if commands use one on a server.
 
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
     """
     from howcome.redact.gate import Gate
-    from howcome.store.sqlite import SqliteStore
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
     gate = Gate(lambda: bytes(store.meta("key")), personal=settings.redact_personal)  # type: ignore[call-overload]
-    store = SqliteStore(settings.home, busy_ms=busy_ms, create=create, gate=gate)
+    if settings.store and not is_embedded:
+        from howcome.app.servers import open_on_server
+
+        store: Store = open_on_server(settings, busy_ms=busy_ms, create=create, gate=gate)
+    else:
+        from howcome.store.sqlite import SqliteStore
+
+        store = SqliteStore(settings.home, busy_ms=busy_ms, create=create, gate=gate)
     return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder, opener=opener)
 
 
@@ -77,12 +85,12 @@ def open_for_recall(settings: Settings, deadline: float, embedder: Embedder | No
     if not has_database(settings.home):
         return None
     busy_ms = max(1, int((deadline - time.monotonic()) * 250))  # a quarter of the time left, then without
-    return open_app(settings, busy_ms=busy_ms, create=False, embedder=embedder)
+    return open_app(settings, busy_ms=busy_ms, create=False, embedder=embedder, is_embedded=True)
 
 
 def open_for_ingest(settings: Settings) -> App:
     """The façade for a hook that reads transcripts; made with the store when that is not there."""
-    return open_app(settings, busy_ms=1000)
+    return open_app(settings, busy_ms=1000, is_embedded=True)
 
 
 class App:

@@ -31,6 +31,10 @@ class Health:
         """Whether the store is still the one that stands at its path."""
         return self._store.is_current
 
+    def place(self) -> tuple[str, str, int, str]:
+        """Where the rows are, as people are told; this machine's folder for all else; the rows' bytes; the engine."""
+        return self._store.place, self._store.folder, self._store.size_bytes, self._store.describe()
+
     def require_writable(self) -> None:
         """Writes nothing, in a transaction.
 
@@ -120,10 +124,10 @@ class Health:
         """Writes today's backup of what no transcript holds; False when there is one."""
         from howcome.memory.backup import back_up_memories
 
-        return back_up_memories(self._store, self._settings.home, now_ms())
+        return back_up_memories(self._store, self._store.folder, now_ms())
 
     def is_backup_overdue(self) -> bool:
         """Whether there is something to back up, and nobody has for days."""
         from howcome.memory.backup import is_overdue
 
-        return is_overdue(self._store, self._settings.home, now_ms())
+        return is_overdue(self._store, self._store.folder, now_ms())

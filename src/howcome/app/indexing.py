@@ -93,7 +93,7 @@ class Indexing:
         """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
         from howcome.index.vector_folders import give_up_broken
 
-        return self._store.verify_indexes() + give_up_broken(os.path.join(self._settings.home, "index"))
+        return self._store.verify_indexes() + give_up_broken(os.path.join(self._store.folder, "index"))
 
     def count(self) -> int:
         """How many events it holds."""
@@ -163,4 +163,4 @@ class Indexing:
         """What there is of vectors on disk, one a model; no model is loaded."""
         from howcome.index.vector_folders import vector_folders
 
-        return vector_folders(os.path.join(self._settings.home, "index"), self._store.log)
+        return vector_folders(os.path.join(self._store.folder, "index"), self._store.log)

@@ -62,7 +62,7 @@ class Models:
                 from howcome.index.vector_index import VectorIndex
                 from howcome.retrieve.vectors import EmbeddedTurns
 
-                folder, name = os.path.join(self._settings.home, "index"), self.redact(self.embedder.name)
+                folder, name = os.path.join(self._store.folder, "index"), self.redact(self.embedder.name)
                 self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
                 self._vectors = EmbeddedTurns(
                     self.embedder, self.vector_index, self._as_question, self._store.memory_search

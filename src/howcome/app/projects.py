@@ -78,4 +78,4 @@ class Projects:
         from howcome.index.vector_editing import move_vectors
 
         self._store.projects.join(one, other, now_ms())
-        move_vectors(self._settings.home, other, one)
+        move_vectors(self._store.folder, other, one)

@@ -137,7 +137,7 @@ class Searching:
         forget_said(self._store, session)
 
     def verdicts(
-        self, *, session: str | None = None, scope: Scope | None = None, since_ms: int = 0, limit: int = -1
+        self, *, session: str | None = None, scope: Scope | None = None, since_ms: int = 0, limit: int | None = None
     ) -> list[PastVerdict]:
         """What became of the prompts of a session (the client's id) and of a scope, the newest first."""
         if scope is not None and not scope.is_everything and scope.project_id is None:

@@ -31,7 +31,7 @@ def _open_to_import(*, is_trial: bool) -> App:
         return open_to_read()
     except StoreMissingError:
         with tempfile.TemporaryDirectory() as folder:  # what is open can still be used when the folder is gone
-            return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder}))
+            return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder, "HOWCOME_STORE": ""}))
 
 
 @click.command()

@@ -16,6 +16,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "status": ("status", "Show what is stored, what is unread, what went wrong."),
         "compact": ("compacting", "Make the database smaller; drop whole texts of old tool traffic."),
         "backup": ("backup", "Copy the database to a file, or put a copy back."),
+        "migrate": ("migrating", "Copy the store to a server, or from one back to this machine."),
         "uninstall": ("lifecycle", "Disconnect agents from their memory; it stays, unless --purge is given."),
         "config": ("config", "Show and change settings."),
     },

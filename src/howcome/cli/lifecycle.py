@@ -254,7 +254,7 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None
     Returns:
         How many rows were added to the index, None when another process is at it; and what was redacted.
     """
-    with open_app(read_settings(os.environ), create=False) as app:
+    with open_app(read_settings(os.environ), create=False, is_embedded=True) as app:
         redacted = redact_store(app, quiet=quiet)
         added = app.index.finish()
     return added, redacted

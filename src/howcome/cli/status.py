@@ -26,7 +26,6 @@ from howcome.doctor.facts import (
 from howcome.doctor.wiring import read_wirings
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
-from howcome.log.place import database_bytes
 from howcome.present.guarded import LOG_NAME
 from howcome.present.render import counted, in_units, iso_time, json_line, stored
 from howcome.present.screen import day, show_table
@@ -78,13 +77,15 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         check: Whether to read every page of the database.
         by_kind: Whether to count what reads every row: events by type (half a second a million).
     """
+    place, folder, size_bytes, _ = app.health.place()
     facts: dict[str, object] = {
         "home": home,
+        "store": place if app.settings.store else home,
         "counts": _counts(app, by_kind=by_kind),
         **_accounts(app),
         "sizes": {
-            "database_bytes": database_bytes(home),
-            "index_bytes": _folder_size(os.path.join(home, "index")),
+            "database_bytes": size_bytes,
+            "index_bytes": _folder_size(os.path.join(folder, "index")),
         },
         **dict(zip(("memories", "vanished_memories"), app.health.memories(), strict=True)),
         "unread": _unread(app, transcripts),
@@ -162,7 +163,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows, index = in_units(sizes["database_bytes"]), in_units(sizes["index_bytes"])
     lag, waiting = facts["index_lag_rows"], facts["spool"]
     lines = [
-        ("store", facts["home"]),
+        ("store", facts["store"]),
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),

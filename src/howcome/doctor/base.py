@@ -99,7 +99,7 @@ class Machine:
         """The façade over the store; None when there is no store or it cannot be opened (`store_problem` says why)."""
         if not self._is_opened and os.path.lexists(self.database):
             try:
-                self._app = open_app(self.settings, busy_ms=BUSY_MS)
+                self._app = open_app(self.settings, busy_ms=BUSY_MS, is_embedded=True)
             except StoreError as error:
                 self.store_problem = error
             self._is_opened = True

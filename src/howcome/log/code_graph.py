@@ -122,9 +122,10 @@ class CodeGraph:
     def files_called(self, project_id: int, names: Collection[str], stems: Collection[str]) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems, in the order of their paths."""
         return self._db.rows(
-            "SELECT id, path FROM code_files WHERE project_id = ?1 AND name IN (SELECT value FROM json_each(?2))"
-            " UNION SELECT id, path FROM code_files WHERE project_id = ?1 AND stem IN (SELECT value FROM json_each(?3))"
-            " ORDER BY 2",
+            "SELECT id, path FROM code_files WHERE project_id = ?1"
+            " AND name IN (SELECT CAST(value AS TEXT) FROM json_each(?2))"
+            " UNION SELECT id, path FROM code_files WHERE project_id = ?1"
+            " AND stem IN (SELECT CAST(value AS TEXT) FROM json_each(?3)) ORDER BY 2",
             (project_id, json.dumps(list(names)), json.dumps(list(stems))),
         )
 

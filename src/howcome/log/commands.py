@@ -26,14 +26,14 @@ _BEFORE = (
 )
 _PUT = (
     "INSERT INTO commands (call_id, form, exact, alike, fixed_by, fix) VALUES (?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO UPDATE SET exact = excluded.exact, alike = excluded.alike,"
-    " fixed_by = coalesce(excluded.fixed_by, fixed_by),"
-    " fix = coalesce(excluded.fix, fix)"
+    " ON CONFLICT (call_id, form) DO UPDATE SET exact = excluded.exact, alike = excluded.alike,"
+    " fixed_by = coalesce(excluded.fixed_by, commands.fixed_by),"
+    " fix = coalesce(excluded.fix, commands.fix)"
 )
-_WITHIN = " JOIN events e ON e.id = c.call_id WHERE e.project_id = ?1 AND e.order_ms < coalesce(?2, 1 << 62)"
+_WITHIN = " JOIN events e ON e.id = c.call_id WHERE e.project_id = ?1 AND e.order_ms < coalesce(?2, 1E18)"
 _FAILED = (
     "SELECT c.call_id, c.form, c.exact, c.alike,"  # noqa: S608 - fixed text
-    " CASE WHEN f.project_id = ?1 AND f.order_ms < coalesce(?2, 1 << 62) THEN c.fixed_by END, c.fix"
+    " CASE WHEN f.project_id = ?1 AND f.order_ms < coalesce(?2, 1E18) THEN c.fixed_by END, c.fix"
     " FROM (SELECT * FROM commands WHERE exact IN (SELECT value FROM json_each(?3))"
     " UNION SELECT * FROM commands WHERE alike IN (SELECT value FROM json_each(?3))"
     " UNION SELECT * FROM commands WHERE form IN (SELECT value FROM json_each(?3)) AND exact IS NOT NULL) c"
@@ -43,7 +43,7 @@ _FAILED = (
 _RAN = (
     "SELECT c.form, e.session_id, max(c.call_id) FROM events e JOIN commands c ON c.call_id = e.id"
     " WHERE e.session_id IN (SELECT value FROM json_each(?3)) AND e.project_id = ?1"
-    " AND e.order_ms < coalesce(?2, 1 << 62) AND c.exact IS NULL GROUP BY c.form, e.session_id"
+    " AND e.order_ms < coalesce(?2, 1E18) AND c.exact IS NULL GROUP BY c.form, e.session_id"
 )
 _FAILING = (
     "SELECT c.form, count(DISTINCT e.session_id) FROM commands c"  # noqa: S608 - fixed text
@@ -74,7 +74,7 @@ class Commands:
         """
         mark = int((self._db.row("SELECT last_row FROM command_mark") or (0,))[0])
         [(last,)] = self._db.rows(
-            "SELECT max(id) FROM (SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?)", (mark, limit)
+            "SELECT max(id) FROM (SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?) one", (mark, limit)
         )
         sessions: dict[int, list[int]] = {}
         for row, session in self._db.rows(_NEW, (mark, last or 0)):
@@ -91,7 +91,7 @@ class Commands:
             )
             self._db.execute(
                 "INSERT INTO command_mark VALUES (1, ?)"
-                " ON CONFLICT DO UPDATE SET last_row = max(last_row, excluded.last_row)",
+                " ON CONFLICT (id) DO UPDATE SET last_row = max(command_mark.last_row, excluded.last_row)",
                 (last_row,),
             )
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from howcome.log.event_log import Gate
 
 
+ALL_ROWS = (1 << 63) - 1
+"""A limit that is none, for each engine."""
+
+
 class Database:
     """A connection with its folder and its gate; one thread at a time uses it.
 
@@ -46,6 +50,19 @@ class Database:
     def executemany(self, sql: str, values: Iterable[Sequence[object]]) -> apsw.Cursor:
         """Runs a statement for each row, as `execute`."""
         return self.connection.executemany(sql, values)
+
+    def execute_gated(self, sql: str, values: Sequence[object]) -> apsw.Cursor:
+        """Runs a statement with what has been through the gate already."""
+        return self.connection.execute_gated(sql, values)
+
+    def savepoint(self) -> contextlib.AbstractContextManager[object]:
+        """A part of a transaction: what fails in it is taken back, and the rest stays."""
+        return self.connection
+
+    def hide(self, table: str) -> None:
+        """From now on an empty temporary table stands in a table's place, for this connection alone."""
+        [(made,)] = self.rows("SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        self.execute(str(made).replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
 
     def last_id(self) -> int:
         """The row id of the last INSERT."""

@@ -48,8 +48,8 @@ _PENDING = (
 
 _SAID = f"kind IN ({', '.join(str(STORED_KINDS.index(kind)) for kind in TURN_KINDS)})"
 _SIZES = (
-    f"SELECT sum(iif({_SAID}, text_chars, 0)) AS said, sum(NOT {_SAID}) FROM events WHERE agent_id IS NULL"  # noqa: S608 - fixed text
-    " GROUP BY session_id HAVING said > 0"
+    f"SELECT sum(iif({_SAID}, text_chars, 0)), sum(iif({_SAID}, 0, 1)) FROM events WHERE agent_id IS NULL"  # noqa: S608 - fixed text
+    f" GROUP BY session_id HAVING sum(iif({_SAID}, text_chars, 0)) > 0"
 )
 
 _OF_BATCH = ("first_row", "last_row", "turns", "ended_ms", "closed_by")

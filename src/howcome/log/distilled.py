@@ -29,8 +29,8 @@ _DUE = (
     " JOIN sessions s ON s.id = seen.id LEFT JOIN distilled d ON d.session_id = s.id"
     " WHERE (?2 IS NULL OR s.project_id = ?2 OR EXISTS"
     " (SELECT 1 FROM events WHERE session_id = s.id AND project_id = ?2))"
-    " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM events WHERE session_id = s.id AND order_ms >= ?3)))"
-    " WHERE is_mine IS NOT 1 OR last_row > done OR members != had ORDER BY last_row DESC"
+    " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM events WHERE session_id = s.id AND order_ms >= ?3))) due"
+    " WHERE is_mine IS NOT TRUE OR last_row > done OR members != had ORDER BY last_row DESC"
 )
 _BY_HAND = f"SELECT 1 FROM memories o WHERE o.source != '{RULES}' AND memories.id IN (o.supersedes, o.superseded_by)"  # noqa: S608 - fixed text
 TOUCHED = (
@@ -107,7 +107,8 @@ class Candidates:
         if not taught.candidates:
             return []
         erased = self._db.rows(
-            "SELECT key FROM memories WHERE purged_ms IS NOT NULL AND hex(key) IN (SELECT value FROM json_each(?))",
+            "SELECT key FROM memories WHERE purged_ms IS NOT NULL"
+            " AND hex(key) IN (SELECT CAST(value AS TEXT) FROM json_each(?))",
             (json.dumps([new.key.hex().upper() for new in taught.candidates]),),
         )
         gone = {key for (key,) in erased}
@@ -229,7 +230,7 @@ class InStep:
         rows = self._db.rows(
             "SELECT m.id, iif(min(c.source) = max(c.source), json_group_array(DISTINCT c.text), '[]') FROM memories m"
             " JOIN candidates c ON c.memory_key = m.key WHERE m.source = ? AND m.superseded_by IS NULL"
-            " AND m.purged_ms IS NULL GROUP BY m.id HAVING sum(c.source = ?) > 0",
+            " AND m.purged_ms IS NULL GROUP BY m.id HAVING count(*) FILTER (WHERE c.source = ?) > 0",
             (RULES, source),
         )
         return {row: json.loads(texts) for row, texts in rows}

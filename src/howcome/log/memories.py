@@ -84,8 +84,8 @@ class Memories:
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
         found = self._db.row(
             "SELECT o.id FROM memories m JOIN memories o ON o.digest = m.digest"  # noqa: S608 - fixed text
-            f" AND (o.project_id IS m.project_id OR {HOLDS.format('o', 'm.project_id')})"
-            " AND o.agent IS m.agent AND o.id != m.id WHERE m.id = ? AND o.deleted_ms IS NULL"
+            f" AND (o.project_id IS NOT DISTINCT FROM m.project_id OR {HOLDS.format('o', 'm.project_id')})"
+            " AND o.agent IS NOT DISTINCT FROM m.agent AND o.id != m.id WHERE m.id = ? AND o.deleted_ms IS NULL"
             f" AND o.superseded_by IS NULL AND o.purged_ms IS NULL AND NOT {OUTSIDE.format('o')} LIMIT 1",
             (row,),
         )
@@ -93,7 +93,7 @@ class Memories:
 
     def select(self, scope: Scope, wanted: MemoryFilter, limit: int, *, oldest_first: bool = False) -> list[Memory]:
         """Memories of a scope (a project's with those that hold everywhere), newest first; purged ones when asked."""
-        clauses, then_ms = ["1"] if wanted.with_purged else ["m.purged_ms IS NULL"], wanted.before_ms
+        clauses, then_ms = ["TRUE"] if wanted.with_purged else ["m.purged_ms IS NULL"], wanted.before_ms
         values: list[object] = []
         if wanted.is_global_only:
             clauses.append("m.project_id IS NULL")

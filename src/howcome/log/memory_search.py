@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 _OFTEN = f"{MEMORY_WEIGHT} * w.count"
 _LENGTH = f"{SATURATION - 1} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * w.words / average.words)"
 _SEARCH = (
-    f"SELECT m.id, sum(asked.value * {SATURATION} * {_OFTEN} / ({_OFTEN} + {_LENGTH})) AS score"  # noqa: S608 - fixed text
+    "SELECT m.id, sum(CAST(asked.value AS DOUBLE PRECISION)"  # noqa: S608 - fixed text
+    f" * {SATURATION} * {_OFTEN} / ({_OFTEN} + {_LENGTH})) AS score"
     f" FROM (SELECT avg(words) AS words FROM memory_words WHERE term = '{ALL}') average"
-    " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w ON w.term = asked.key"
-    f" CROSS JOIN memories m ON m.id = w.memory_id WHERE {{}} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
+    " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w CROSS JOIN memories m"
+    " WHERE w.term = asked.key AND m.id = w.memory_id AND {} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
 )
 
 
@@ -55,8 +56,8 @@ class MemorySearch:
         restrictions = list(_restrictions(wanted))
         where = " AND ".join(clause for clause, _ in restrictions)
         sql = (
-            "SELECT m.id, v.vector FROM memory_vectors v CROSS JOIN memories m ON m.key = v.key"  # noqa: S608 - fixed text
-            f" WHERE v.model = ? AND {where} ORDER BY m.id"
+            "SELECT m.id, v.vector FROM memory_vectors v CROSS JOIN memories m"  # noqa: S608 - fixed text
+            f" WHERE m.key = v.key AND v.model = ? AND {where} ORDER BY m.id"
         )
         return list(self._db.rows(sql, (model, *(value for _, bound in restrictions for value in bound))))
 
@@ -71,7 +72,7 @@ def _restrictions(wanted: Filter) -> Iterator[tuple[str, tuple[object, ...]]]:
     if wanted.since_ms is not None:
         yield "m.created_ms >= ?", (wanted.since_ms,)
     if wanted.memory_types is not None:
-        yield "m.type IN (SELECT value FROM json_each(?))", (_bound(list(wanted.memory_types)),)
+        yield "m.type IN (SELECT CAST(value AS TEXT) FROM json_each(?))", (_bound(list(wanted.memory_types)),)
     if wanted.origins is not None:
         numbers = [ORIGIN_NUMBERS[origin] for origin in wanted.origins]
         yield "m.origin IN (SELECT value FROM json_each(?))", (_bound(numbers),)

@@ -26,6 +26,7 @@ _INSERT = (
     f"INSERT INTO memories (change, project_id, origin, {', '.join(_OF_MEMORY)})"  # noqa: S608 - fixed names
     f" VALUES ({NEXT_CHANGE}, {', '.join('?' * (2 + len(_OF_MEMORY)))})"
 )
+_BROUGHT_OVER = "SELECT newer FROM memory_reviews WHERE older = ?1 AND newer != ?1 AND reason = 'imported'"
 
 
 class MemoryWriter:
@@ -50,7 +51,8 @@ class MemoryWriter:
     def remove(self, row: int) -> None:
         """Takes a memory and all that hangs on it away, as if it had never been; within a transaction."""
         for sql in (
-            "UPDATE OR REPLACE memory_reviews SET older = newer WHERE older = ? AND reason = 'imported'",
+            f"DELETE FROM memory_reviews WHERE older = newer AND newer IN ({_BROUGHT_OVER})",  # noqa: S608 - fixed text
+            "UPDATE memory_reviews SET older = newer WHERE older = ?1 AND newer != ?1 AND reason = 'imported'",
             "DELETE FROM memory_evidence WHERE memory_id = ?",
             "DELETE FROM memory_said WHERE memory_id = ?",
             "DELETE FROM consolidated WHERE ? IN (memory_id, kept_id)",
@@ -156,9 +158,9 @@ class MemoryWriter:
         if found is None and new.deleted_ms is None and new.purged_ms is None:
             own = "" if new.claims is not None else f" AND NOT {OUTSIDE.format('memories')}"  # a stranger's is no twin
             found = self._db.row(
-                f"SELECT id FROM memories WHERE digest = ? AND agent IS ? AND {LIVE}"  # noqa: S608 - fixed text
-                f" AND (project_id IS ? OR {HOLDS.format('memories', '?')})"
-                f" AND id IS NOT ?{own} ORDER BY id LIMIT 1",
+                f"SELECT id FROM memories WHERE digest = ? AND agent IS NOT DISTINCT FROM ? AND {LIVE}"  # noqa: S608 - fixed text
+                f" AND (project_id IS NOT DISTINCT FROM ? OR {HOLDS.format('memories', '?')})"
+                f" AND id IS DISTINCT FROM ?{own} ORDER BY id LIMIT 1",
                 (new.digest, new.agent, *[project_id] * 3, new.supersedes),
             )
         return int(found[0]) if found else None

@@ -94,16 +94,18 @@ class Projects:
         """
         root = next(root for (root,) in self._db.rows("SELECT root FROM projects WHERE id = ?", (joined,)))
         with self._db.transaction():
-            execute = self._db.connection.execute
+            execute = self._db.execute
             for table in _DERIVED:
                 execute(f"DELETE FROM {table} WHERE project_id = ?", (joined,))  # noqa: S608 - fixed names
             for table in _MOVED:
-                execute(f"UPDATE OR IGNORE {table} SET project_id = ? WHERE project_id = ?", (kept, joined))  # noqa: S608 - fixed names
+                execute(f"UPDATE {table} SET project_id = ? WHERE project_id = ?", (kept, joined))  # noqa: S608 - fixed names
             execute(
                 f"UPDATE memories SET project_id = ?, change = {NEXT_CHANGE} WHERE project_id = ?",  # noqa: S608 - fixed text
                 (kept, joined),
             )
-            execute("UPDATE OR REPLACE memory_projects SET project_id = ? WHERE project_id = ?", (kept, joined))
+            held = "SELECT memory_id, ? FROM memory_projects WHERE project_id = ?"
+            execute(f"INSERT OR IGNORE INTO memory_projects {held}", (kept, joined))
+            execute("DELETE FROM memory_projects WHERE project_id = ?", (joined,))
             own = "SELECT id FROM memories WHERE project_id = ?1"
             execute(f"DELETE FROM memory_projects WHERE project_id = ?1 AND memory_id IN ({own})", (kept,))  # noqa: S608 - fixed text
             execute("INSERT OR IGNORE INTO unreconciled VALUES (?)", (kept,))

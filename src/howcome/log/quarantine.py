@@ -61,9 +61,7 @@ class Quarantine:
             self._db.execute(sql, (source_id, record.offset, SET_ASIDE))
             if not self._db.changes():
                 return counts, new_rows
-            self._writer.add_record(record, source_id, batch, counts, new_rows)
-            if new_rows:
-                self._writer.mark_events(max(new_rows))
+            self._writer.add_records([record], source_id, batch, counts, new_rows)
             counts["records"] -= 1
             counts["quarantined"] -= 1
             counts["quarantined_bytes"] -= record.size_bytes

@@ -32,7 +32,7 @@ _UNREAD = (
     " WHERE id > coalesce((SELECT last_row FROM rationale_marks WHERE author = ?1), 0)) new"
     " JOIN sessions s ON s.id = new.session_id LEFT JOIN rationale_cursors c ON c.session_id = s.id"
     " WHERE (?2 IS NULL OR EXISTS (SELECT 1 FROM events WHERE session_id = s.id AND project_id = ?2))"
-    " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM events WHERE session_id = s.id AND order_ms >= ?3)))"
+    " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM events WHERE session_id = s.id AND order_ms >= ?3))) unread"
     " WHERE last_row > coalesce(done, 0) ORDER BY last_row DESC"
 )
 _WITHIN = "(?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR order_ms >= ?2)"
@@ -40,7 +40,7 @@ _INSERT = (
     "INSERT INTO rationales (prompt_id, key, session_id, project_id, origin, ts_ms, order_ms, last_row, author, text)"
     " SELECT id, ?2, session_id, project_id, ?3, ?4, ?5, ?6, ?7, ?8 FROM events WHERE id = ?1"
     " ON CONFLICT (prompt_id) DO UPDATE SET origin = ?3, ts_ms = ?4, order_ms = ?5, last_row = ?6, author = ?7,"
-    " asked = CASE WHEN last_row = ?6 THEN asked ELSE '' END, text = ?8"
+    " asked = CASE WHEN rationales.last_row = ?6 THEN rationales.asked ELSE '' END, text = ?8"
 )
 
 

@@ -9,6 +9,7 @@ from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGI
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import SessionSummary
 from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
+from howcome.log.database import ALL_ROWS
 from howcome.log.driver import Kept
 from howcome.log.memory_rows import EVENT_OF
 from howcome.log.sqlite_reads import one
@@ -46,14 +47,14 @@ _LAST = "v.id > (SELECT max(id) FROM verdicts) - 2000"
 """There is no index: of so many rows, those of some weeks, a scan takes 1 ms."""
 
 _BITES = (
-    f"SELECT e.session_id, count(*) FROM {_LINES} LEFT JOIN events e ON e.id = c.value ->> 0"  # noqa: S608 - fixed text
-    f" WHERE v.session = ?1 AND v.hook = ?2 AND v.lines AND {_LAST} AND v.id >"
+    f"SELECT e.session_id, count(*) FROM {_LINES} LEFT JOIN events e ON e.id = CAST(c.value ->> 0 AS BIGINT)"  # noqa: S608 - fixed text
+    f" WHERE v.session = ?1 AND v.hook = ?2 AND v.lines > 0 AND {_LAST} AND v.id >"
     " (SELECT coalesce(max(v.id), 0) FROM verdicts v"
     f" WHERE v.session = ?1 AND v.hook = ?3 AND {_LAST}) GROUP BY 1"
 )
 _ELSEWHERE = (
-    f"SELECT c.value ->> 0, count(DISTINCT v.session) FROM {_LINES}"  # noqa: S608 - fixed text
-    f" WHERE v.asked = ?1 AND v.session != ?2 AND v.asked_ms >= ?3 AND v.lines AND {_LAST} GROUP BY 1"
+    f"SELECT CAST(c.value ->> 0 AS BIGINT), count(DISTINCT v.session) FROM {_LINES}"  # noqa: S608 - fixed text
+    f" WHERE v.asked = ?1 AND v.session != ?2 AND v.asked_ms >= ?3 AND v.lines > 0 AND {_LAST} GROUP BY 1"
 )
 
 DAY_MS = 24 * 3_600_000
@@ -108,8 +109,8 @@ class Sessions:
             " AND e.agent_id IS NULL AND e.order_ms >= p.last_ms AND (?3 IS NULL OR e.order_ms < ?3))"
             " FROM (SELECT e.session_id, max(e.order_ms) AS last_ms FROM sessions s JOIN events e"
             " ON e.session_id = s.id WHERE s.name = ?1 AND e.kind = ?2 AND e.agent_id IS NULL"
-            " AND (?3 IS NULL OR e.order_ms < ?3)) p"
-            " WHERE p.last_ms",
+            " AND (?3 IS NULL OR e.order_ms < ?3) GROUP BY e.session_id ORDER BY 2 DESC LIMIT 1) p"
+            " WHERE p.last_ms > 0",
             (name, KINDS.index(USER_PROMPT), before_ms, KINDS.index(TOOL_CALL)),
         )
         return (int(found[0]), int(found[1])) if found else (0, 0)
@@ -146,11 +147,11 @@ class Sessions:
     ) -> list[SessionSummary]:
         """The sessions of a scope (and among some) in which something happened last, newest first, and what is cheap.
 
-        Not those that were stored last: a first import reads the newest transcript first. The last moment of a session
-        is one look into an index, so that only those that are shown are counted. What a session was about is said by
-        its first prompt that is more than a word or two.
+        Below 0, `limit` is none. Not those that were stored last: a first import reads the newest transcript first. The
+        last moment of a session is one look into an index, so that only those that are shown are counted. What a
+        session was about is said by its first prompt that is more than a word or two.
         """
-        where = "WHERE 1" if scope.is_everything else "WHERE project_id = ?1"
+        where = "WHERE TRUE" if scope.is_everything else "WHERE project_id = ?1"
         where += "" if among is None else " AND id IN (SELECT value FROM json_each(?4))"
         last = "SELECT max(order_ms) FROM events WHERE session_id = sessions.id"
         last += "" if before_ms is None else f" AND order_ms < {before_ms:d}"
@@ -160,11 +161,16 @@ class Sessions:
             " coalesce((SELECT excerpt FROM events WHERE session_id = s.id AND kind = 0"
             " ORDER BY length(excerpt) < 12, order_ms, id LIMIT 1),"
             " (SELECT excerpt FROM events WHERE session_id = s.id ORDER BY order_ms, id LIMIT 1))"
-            f" FROM (SELECT id, name, client, project_id, ({last}) AS last_ms FROM sessions {where} AND last_ms >= ?3"
-            " ORDER BY last_ms DESC, id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
+            f" FROM (SELECT * FROM (SELECT id, name, client, project_id, ({last}) AS last_ms FROM sessions {where}) one"
+            " WHERE last_ms >= ?3 ORDER BY last_ms DESC, id DESC LIMIT ?2) s JOIN projects p ON p.id = s.project_id"
             " ORDER BY s.last_ms DESC, s.id DESC"
         )
-        values = (scope.project_id, limit, since_ms, *([] if among is None else [json.dumps(list(among))]))
+        values = (
+            scope.project_id,
+            limit if limit >= 0 else ALL_ROWS,
+            since_ms,
+            *([] if among is None else [json.dumps(list(among))]),
+        )
         return [SessionSummary(row) for row in self._db.rows(sql, values)]
 
     def ends(
@@ -254,13 +260,13 @@ class Injections:
                 self._db.execute(_TRIM, (now_ms - KEPT_DAYS * DAY_MS,))
 
     def verdicts(
-        self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int = -1
+        self, *, session: str | None = None, project_id: int | None = None, since_ms: int = 0, limit: int | None = None
     ) -> list[PastVerdict]:
         """The verdicts of a session (the client's id), of a project, or of all, the newest first."""
         rows = self._db.rows(
             f"SELECT id, session, hook, asked_ms, {_VERDICT} FROM verdicts WHERE (?1 IS NULL OR session = ?1)"  # noqa: S608 - fixed names
             " AND (?2 IS NULL OR project_id = ?2) AND asked_ms >= ?3 ORDER BY id DESC LIMIT ?4",
-            (session, project_id, since_ms, limit),
+            (session, project_id, since_ms, ALL_ROWS if limit is None else limit),
         )
         return [PastVerdict(*row[:4], kept=(*row[4:-1], json.loads(row[-1]))) for row in rows]
 
@@ -299,5 +305,4 @@ class Injections:
         A temporary table hides the one of its name.
         """
         for table in ("injections", "memory_injections", "verdicts"):
-            [(made,)] = self._db.rows("SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", (table,))
-            self._db.execute(str(made).replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
+            self._db.hide(table)

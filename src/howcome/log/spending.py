@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howcome.domain.spending import OVER_BUDGET, STOPPED, UNSETTLED, Call, Caps, Receipt, Usage, day_of
 from howcome.errors import StoreError
-from howcome.log.database import Database
+from howcome.log.database import ALL_ROWS, Database
 
 _SPENT = (
     "SELECT count(*), coalesce(sum(charged), 0) FROM spending"
@@ -20,7 +20,8 @@ _INSERT = (
     "INSERT INTO spending (day, purpose, provider, model, started_ms, charged, outcome) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _COUNT_REFUSED = (
-    " ON CONFLICT (day, purpose, provider, model) WHERE outcome = 'over budget' DO UPDATE SET times = times + 1"
+    " ON CONFLICT (day, purpose, provider, model) WHERE outcome = 'over budget'"
+    " DO UPDATE SET times = spending.times + 1"
 )
 _CHARGE_AHEAD = (
     "UPDATE spending SET day = ahead.day, seen_day = ahead.seen_day"
@@ -82,7 +83,7 @@ class Spending:
 
     def receipts(self, since_ms: int, limit: int | None = None) -> list[Receipt]:
         """What was spent since then, newest first; calls that the budget refused are one receipt a day and purpose."""
-        rows = self._db.rows(_RECEIPTS, (since_ms, -1 if limit is None else limit))
+        rows = self._db.rows(_RECEIPTS, (since_ms, ALL_ROWS if limit is None else limit))
         return [
             Receipt(row, Call(*call), started_ms, duration_ms, Usage(*used), outcome, times)
             for row, *call, started_ms, duration_ms, used_in, used_out, cost, outcome, times in rows

@@ -13,18 +13,20 @@ from howcome.log.sqlite_reads import as_text, one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from howcome.domain.sources import Batch, NewEvent, NewRecord
     from howcome.log.database import Database
 
-_OF_EVENT = (
+OF_EVENT = (
     "key", "kind", "origin", "ts_ms", "order_ms", "tool", "tool_use_id", "file", "branch", "agent_id", "failed",
     "exit_code", "text_chars", "excerpt", "payload",
 )  # fmt: skip
 _INSERT_EVENT = (
-    f"INSERT INTO events (session_id, project_id, source_id, offset, {', '.join(_OF_EVENT)})"  # noqa: S608 - fixed names
-    f" VALUES ({', '.join('?' * (4 + len(_OF_EVENT)))}) ON CONFLICT (key) DO NOTHING"
+    f"INSERT INTO events (session_id, project_id, source_id, offset, {', '.join(OF_EVENT)})"  # noqa: S608 - fixed names
+    f" VALUES ({', '.join('?' * (4 + len(OF_EVENT)))}) ON CONFLICT (key) DO NOTHING"
 )
-_event_values = attrgetter(*_OF_EVENT)
+event_values = attrgetter(*OF_EVENT)
 _OF_CURSOR = ("offset", "head_bytes", "head_digest", "tail_digest", "size_bytes", "mtime_ns", "tail_bytes", "order_ms")
 _cursor_values = attrgetter(*_OF_CURSOR)
 _ADD_COUNTS = ", ".join(f"{name} = {name} + ?" for name in COUNTERS)
@@ -54,10 +56,7 @@ class BatchWriter:
         counts = dict.fromkeys(COUNTERS, 0)
         new_rows: dict[int, str] = {}
         source_id = self._claim_source(batch)
-        for record in batch.records:
-            self.add_record(record, source_id, batch, counts, new_rows)
-        if new_rows:
-            self.mark_events(max(new_rows))
+        self.add_records(batch.records, source_id, batch, counts, new_rows)
         self._move_cursor(source_id, batch, counts)
         batch.after.id = source_id
         return counts, new_rows
@@ -87,15 +86,23 @@ class BatchWriter:
             raise CursorMovedError(f"{after.path}: another process is reading it")
         source_id = self._db.last_id()
         self._db.execute(
-            "UPDATE sources SET is_current = 0 WHERE path = ? AND generation < ?",
+            "UPDATE sources SET is_current = FALSE WHERE path = ? AND generation < ?",
             (as_text(after.path), after.generation),
         )
         return source_id
 
-    def add_record(
+    def add_records(
+        self, records: Iterable[NewRecord], source_id: int, batch: Batch, counts: dict[str, int], rows: dict[int, str]
+    ) -> None:
+        """Adds what records hold, and counts them; `rows` gets the search text of each new event by its position."""
+        for record in records:
+            self._add_record(record, source_id, batch, counts, rows)
+        if rows:
+            self.mark_events(max(rows))
+
+    def _add_record(
         self, record: NewRecord, source_id: int, batch: Batch, counts: dict[str, int], new_rows: dict[int, str]
     ) -> None:
-        """Adds what one record holds, and counts it."""
         counts["records"] += 1
         if record.quarantined is not None:
             self._quarantine(record, source_id, batch.now_ms)
@@ -117,17 +124,18 @@ class BatchWriter:
     ) -> bool:
         session_id, project_id = self._place(batch, event)
         place = (session_id, project_id, source_id, record.offset)
-        self._db.connection.execute_gated(_INSERT_EVENT, (*place, *_event_values(event)))  # by `ingest.prepare`
+        self._db.execute_gated(_INSERT_EVENT, (*place, *event_values(event)))  # by `ingest.prepare`
         if self._db.changes():
             new_rows[self._db.last_id()] = event.search_text
             return True
         found = self._db.execute("SELECT id, session_id FROM events WHERE key = ?", (event.key,)).fetchone()
         if found is not None and found[1] != session_id:  # a fork: it keeps what it copied
-            self._db.execute(
-                "INSERT OR IGNORE INTO memberships (session_id, event_id, order_ms) VALUES (?, ?, ?)",
-                (session_id, found[0], event.order_ms),
-            )
+            self._share(session_id, found[0], event)
         return False
+
+    def _share(self, session_id: int, row: int, event: NewEvent) -> None:
+        sql = "INSERT OR IGNORE INTO memberships (session_id, event_id, order_ms) VALUES (?, ?, ?)"
+        self._db.execute(sql, (session_id, row, event.order_ms))
 
     def _place(self, batch: Batch, event: NewEvent) -> tuple[int, int]:
         """The session and project rows of an event, made when they are new."""

@@ -43,7 +43,7 @@ _PROMPT = (
 )
 _PLACE = (
     "SELECT count(*) FROM (SELECT 1 FROM events WHERE session_id = ? AND kind IN (0, 1) AND (order_ms, id) <= (?, ?)"
-    " AND (order_ms, id) >= (SELECT order_ms, id FROM events WHERE id = ?) LIMIT ?)"
+    " AND (order_ms, id) >= (SELECT order_ms, id FROM events WHERE id = ?) LIMIT ?) one"
 )
 _FIRST = "SELECT id FROM events WHERE session_id = ? ORDER BY order_ms, id LIMIT 1"
 
@@ -105,7 +105,7 @@ class SqliteEventLog(EventReads, TurnReads):
         with self._db.transaction():
             for batch in batches:
                 try:
-                    with self._db.connection:  # a savepoint
+                    with self._db.savepoint():
                         found.append(self._writer().add(batch))
                 except CursorMovedError:
                     found.append(None)

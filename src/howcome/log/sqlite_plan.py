@@ -158,7 +158,7 @@ class PlanWriter:
         self._execute(
             "WITH parts (part, whole) AS (SELECT key, value FROM json_each(?2))"
             " UPDATE candidates SET memory_key = unhex(whole) FROM parts"
-            " WHERE project_id = ?1 AND hex(candidates.key) = part AND memory_key IS NOT unhex(whole)",
+            " WHERE project_id = ?1 AND hex(candidates.key) = part AND memory_key IS DISTINCT FROM unhex(whole)",
             (self._known.project_id, json.dumps(parts)),
         )
 

@@ -36,16 +36,19 @@ _MEMBERS = (
 
 _ON_FILE = (
     " WHERE e.project_id = ?1 AND (e.kind IN (3, 4) AND e.file IS NOT NULL"
-    " AND substr('/' || replace(e.file, char(92), '/'), -length(?2)) = ?2"
-    " OR e.kind = 3 AND e.file IS NULL AND instr(e.excerpt, ?3)) ORDER BY e.order_ms, e.id"
+    " AND substr('/' || replace(e.file, char(92), '/'), length(e.file) + 2 - length(?2)) = ?2"
+    " OR e.kind = 3 AND e.file IS NULL AND instr(e.excerpt, ?3) > 0) ORDER BY e.order_ms, e.id"
 )
 _OF_TOOLS = (
     " WHERE e.project_id = ?1 AND e.kind IN (3, 4) AND e.order_ms BETWEEN ?2 AND ?3"
     " AND e.session_id IN (SELECT id FROM sessions)"  # so that the index of each session by time is used
-    " AND lower(e.tool) IN (SELECT value FROM json_each(?4)) ORDER BY e.order_ms, e.id"
+    " AND lower(e.tool) IN (SELECT CAST(value AS TEXT) FROM json_each(?4)) ORDER BY e.order_ms, e.id"
 )
 _INDEX_SELECT = "SELECT id, session_id, project_id, kind, origin, ts_ms, order_ms FROM events"
 
+
+_PACKED = b"\x28\xb5\x2f\xfd"
+"""How zstd's frames begin. PostgreSQL keeps payloads as bytes, packed or not."""
 
 _decompress: dict[int, Callable[[bytes], bytes]] = {}
 """One a thread (by its identity): making one takes ten times as long as unpacking a text, and none can be shared."""
@@ -58,7 +61,14 @@ def unpack(payload: bytes | str | None, excerpt: str) -> str:
     return payload if isinstance(payload, str) else _unpacked(payload)
 
 
+def is_packed(payload: bytes) -> bool:
+    """Whether a payload is a frame of zstd's, and no plain text: none begins so."""
+    return payload.startswith(_PACKED)
+
+
 def _unpacked(payload: bytes) -> str:
+    if not is_packed(payload):
+        return payload.decode("utf-8", "replace")
     thread = get_ident()
     if thread not in _decompress:
         import zstandard
@@ -263,7 +273,10 @@ class EventReads:
 
     def sessions_before(self, row: int, asked: Iterable[int]) -> set[int]:
         """Which of some sessions (row ids) have events of their own before an event's row id."""
-        sql = "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE session_id = value AND id < ?2)"
+        sql = (
+            "SELECT id FROM sessions s WHERE id IN (SELECT value FROM json_each(?1))"
+            " AND EXISTS (SELECT 1 FROM events e WHERE e.session_id = s.id AND e.id < ?2)"
+        )
         return {found for (found,) in self._db.rows(sql, (json.dumps(list(asked)), row))}
 
     def search_texts(self, rows: Iterable[int]) -> dict[int, str]:

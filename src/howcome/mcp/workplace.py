@@ -75,7 +75,7 @@ class Workplace:
 
             if is_gone:
                 raise StoreMissingError(GONE)
-            self.opened = open_app(settings, create=not self._had_store, opener=self.embedder.get)
+            self.opened = open_app(settings, create=not self._had_store, opener=self.embedder.get, is_embedded=True)
             self._had_store = True
         else:
             self.opened.refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from howcome.store.sqlite import SqliteStore
+from howcome.store.parts import StoreParts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-Store: TypeAlias = SqliteStore
+Store: TypeAlias = StoreParts
 
 
 class VectorRows(Protocol):

@@ -13,36 +13,15 @@ import time
 import apsw
 
 from howcome.errors import StoreError, StoreNewerError
-from howcome.index.lexical_search import LexicalSearch
 from howcome.log.database import Database
 from howcome.log.driver import GatedConnection, driver_errors
-from howcome.log.memories import Memories
-from howcome.log.memory_search import MemorySearch
-from howcome.log.place import database_path
-from howcome.log.projects import Projects
-from howcome.log.sessions import Accounts, Injections, Sessions
-from howcome.log.sqlite_log import SqliteEventLog
+from howcome.log.place import database_bytes, database_path
 from howcome.log.sqlite_opening import connect, files_of, user_version
+from howcome.store.parts import StoreParts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.index.search_index import SearchIndex
-    from howcome.log.answers import Answers
-    from howcome.log.code_graph import CodeGraph
-    from howcome.log.commands import Commands
-    from howcome.log.consolidated import Consolidated
-    from howcome.log.distil_batches import DistilBatches
-    from howcome.log.distilled import Candidates, InStep, MemoryVectors
-    from howcome.log.event_log import EventLog, Gate
-    from howcome.log.kept import KeptMemories
-    from howcome.log.purging import Purging
-    from howcome.log.quarantine import Quarantine
-    from howcome.log.rationales import Rationales
-    from howcome.log.retention import Retention
-    from howcome.log.reviews import Reviews
-    from howcome.log.spending import Spending
-    from howcome.log.sqlite_batches import BatchWriter
-    from howcome.store.rewriting import Rewritings
+    from howcome.log.event_log import Gate
 
 SCHEMA_VERSION = 22
 BUSY_TIMEOUT_MS = 5000
@@ -50,48 +29,8 @@ BUSY_TIMEOUT_MS = 5000
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")
 
 
-_LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "_writer": ("log.sqlite_batches", "BatchWriter", ()),
-    "quarantine": ("log.quarantine", "Quarantine", ("_writer",)),
-    "reviews": ("log.reviews", "Reviews", ()),
-    "kept": ("log.kept", "KeptMemories", ()),
-    "purging": ("log.purging", "Purging", ()),
-    "candidates": ("log.distilled", "Candidates", ()),
-    "memory_vectors": ("log.distilled", "MemoryVectors", ()),
-    "retention": ("log.retention", "Retention", ()),
-    "consolidated": ("log.consolidated", "Consolidated", ()),
-    "in_step": ("log.distilled", "InStep", ()),
-    "distil_batches": ("log.distil_batches", "DistilBatches", ("_log",)),
-    "rationales": ("log.rationales", "Rationales", ()),
-    "commands": ("log.commands", "Commands", ()),
-    "code_graph": ("log.code_graph", "CodeGraph", ()),
-    "spending": ("log.spending", "Spending", ()),
-    "model_answers": ("log.answers", "Answers", ()),
-    "texts": ("store.rewriting", "Rewritings", ("_lexical", "purging")),
-}
-"""Parts that not every prompt needs: module, class, and what each is made with beside the database."""
-
-
-class SqliteStore:
-    """The parts of a store over one database: the log, what is derived of it, and what is kept beside it."""
-
-    _writer: BatchWriter
-    quarantine: Quarantine
-    reviews: Reviews
-    kept: KeptMemories
-    purging: Purging
-    candidates: Candidates
-    memory_vectors: MemoryVectors
-    in_step: InStep
-    consolidated: Consolidated
-    retention: Retention
-    distil_batches: DistilBatches
-    rationales: Rationales
-    commands: Commands
-    code_graph: CodeGraph
-    spending: Spending
-    model_answers: Answers
-    texts: Rewritings
+class SqliteStore(StoreParts):
+    """A store in a folder; `path` is its database."""
 
     def __init__(
         self, folder: str, *, busy_ms: int = BUSY_TIMEOUT_MS, create: bool = True, gate: Gate | None = None
@@ -118,36 +57,15 @@ class SqliteStore:
         self._files = files_of(self.path)
         self._compose(self.database)
 
-    def _compose(self, db: Database) -> None:
-        """What a prompt needs is made at once; the rest (`_LATE`) when it is asked for: each costs its import."""
-        self.log: EventLog = (log := SqliteEventLog(db, lambda: self._writer))
-        self.index: SearchIndex = (index := LexicalSearch(self.folder, log, lambda: self.is_current))
-        self.projects = Projects(db)
-        self.sessions = Sessions(db)
-        self.accounts = Accounts(db)
-        self.injections = Injections(db)
-        self.memories = Memories(db)
-        self.memory_search = MemorySearch(db)
-        self._log, self._lexical = log, index
-
-    def __getattr__(self, name: str) -> object:
-        """Only asked for what is not there yet: a part that is made late, and kept."""
-        if name not in _LATE:
-            raise AttributeError(name)
-        module, kind, needs = _LATE[name]
-        part = getattr(__import__(f"howcome.{module}", fromlist=(kind,)), kind)  # importlib costs a hook 1 ms
-        setattr(self, name, made := part(self.database, *(getattr(self, need) for need in needs)))
-        return made
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether nothing can be written."""
-        return self.database.is_read_only
-
     @property
     def is_current(self) -> bool:
         """Whether the database in the folder is still the one that is open: somebody may have put another there."""
         return files_of(self.path) == self._files
+
+    @property
+    def size_bytes(self) -> int:
+        """What the rows take on disk, with their log, which may go at any moment."""
+        return database_bytes(self.folder)
 
     def close(self) -> None:
         """Gives back the index's lock and closes the connection; the store can be opened again."""
@@ -161,24 +79,6 @@ class SqliteStore:
             if self._share is not None:
                 os.close(self._share)
                 self._share = None
-
-    def refresh(self) -> None:
-        """Lets the next search see what other processes have made searchable since."""
-        self._lexical.refresh()
-
-    def verify_indexes(self) -> list[str]:
-        """Reads every file of the lexical index; what is wrong with those that are not as they were written.
-
-        An index with such a file is given up: nothing is found by it until the next pass has made it anew.
-        """
-        from howcome.index.index_files import broken_files
-
-        index = self._lexical
-        broken = [name for folder in index.folders for name in broken_files(folder)]
-        if not broken:
-            return []
-        index.give_up()
-        return [f"the {index.title} is damaged ({broken[0]})"]
 
     def _migrate(self, busy_ms: int) -> None:
         deadline = time.monotonic() + busy_ms / 1000
@@ -201,15 +101,6 @@ class SqliteStore:
                 from howcome.store.rewriting import RULES_VERSION
 
                 self.connection.execute("INSERT INTO meta VALUES (?, ?)", (RULES_VERSION, self.gate.version))
-
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """One write transaction: everything in it, or nothing."""
-        return self.database.transaction()
-
-    def meta(self, name: str) -> object:
-        """A value of the store itself (its key, its creation time), or None."""
-        row = self.database.row("SELECT value FROM meta WHERE name = ?", (name,))
-        return row[0] if row else None
 
     def check_integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; [] when nothing."""

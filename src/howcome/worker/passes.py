@@ -132,7 +132,7 @@ class CatchUp:
             return
         with (
             suppress(StoreMissingError),
-            open_app(self._settings, busy_ms=BUSY_MS, create=False, opener=self._embedder.get) as app,
+            open_app(self._settings, busy_ms=BUSY_MS, create=False, opener=self._embedder.get, is_embedded=True) as app,
         ):
             if app.health.holds(*self._seen) and all(self._read(app, item) for item in grown) and self._index(app):
                 self._seen = app.health.position()
@@ -145,11 +145,13 @@ class CatchUp:
             OSError: the file system failed.
         """
         if self._store_file() == self._file:
-            with open_app(self._settings, busy_ms=BUSY_MS, create=False) as app:
+            with open_app(self._settings, busy_ms=BUSY_MS, create=False, is_embedded=True) as app:
                 app.ingest.session((), time.monotonic() + limit_s, and_others=True)
 
     def _catch_up(self, found: list[Found], *, create: bool) -> bool:
-        with open_app(self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get) as app:
+        with open_app(
+            self._settings, busy_ms=BUSY_MS, create=create, opener=self._embedder.get, is_embedded=True
+        ) as app:
             self._file = self._store_file()
             row, mark = self._seen
             if not app.health.holds(row, mark):  # the first one, another than before, or an older copy
