@@ -50,7 +50,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = [store for store in STORES if is_searched or store not in SEARCHED_ON_SERVERS]
     names = [store for store in names if store != "toys" or name in ON_EVERY_LOG]
     names = [store for store in names if store != "given" or "HOWCOME_TEST_POSTGRES" in os.environ]
-    why = _NOT_ON_A_SERVER.get(metafunc.function.__name__)
+    function = metafunc.function.__name__
+    why = _NOT_ON_A_SERVER.get(function) or ("its index has no files of ours" if function in ABOUT_FILES else None)
     skipped = [pytest.mark.skip(reason=why)] if why else []
     rows = [pytest.param(name, marks=skipped if name in ("postgres", "given") else []) for name in names]
     for fixture in {"open_store", "shared_store"} & set(metafunc.fixturenames):

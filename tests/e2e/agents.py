@@ -318,11 +318,7 @@ class Agent:
             eventually(started.exists, limit_s=60)
             time.sleep(WRITTEN_AFTER_S)
         finally:
-            while left := processes_of(self.home):
-                for number in left:
-                    with suppress(ProcessLookupError):
-                        os.kill(number, signal.SIGKILL)
-                time.sleep(0.1)
+            _kill_all(self.home)
             process.wait()
 
 
@@ -356,7 +352,17 @@ class ClaudeCode:
         """A session that is killed while its tool runs: the limit of its time does it."""
         turns = [call("Bash", command=LONG, timeout=300_000)]
         done = self._desk.client.run(self._desk.project, prompt, turns, allow=("Bash",), seconds=KILLED_AFTER_S)
+        _kill_all(self.home)
         assert done.exit_code is None
+
+
+def _kill_all(home: Path) -> None:
+    """Ends every process that has a HOME."""
+    while left := processes_of(home):
+        for number in left:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.1)
 
 
 def agent_of(name: str, root: Path) -> Agent | ClaudeCode:

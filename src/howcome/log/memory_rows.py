@@ -24,19 +24,23 @@ _ALSO = (
     "(SELECT json_group_array(a.root ORDER BY a.root) FROM memory_projects s JOIN projects a ON a.id = s.project_id"
     " WHERE s.memory_id = m.id AND s.project_id != m.project_id)"
 )
-CHANGES = f"(r.reason = 'choice' AND (o.origin = 0 OR o.origin = m.origin OR o.text GLOB '{REVERTED}*'))"
+CHANGES = (
+    "(r.reason = 'choice' AND (o.origin = 0 OR o.origin = m.origin"
+    f" OR substr(o.text, 1, {len(REVERTED)}) = '{REVERTED}'))"
+)
 """A memory (o) says what became of another (m) that it contradicts (r): said by somebody no less trusted, or by git."""
 
 CONTRADICTS = (
-    "(SELECT json_group_array(json_array(lower(hex(o.key)), CASE WHEN o.id = r.newer"  # noqa: S608 - fixed text
-    f" AND {CHANGES} THEN coalesce(o.said_ms, o.created_ms) END, iif(o.origin < 2, o.text, ''))"
+    "(SELECT json_group_array(lower(hex(o.key)) || ' ' || coalesce(CAST(CASE WHEN o.id = r.newer"  # noqa: S608 - fixed text
+    f" AND {CHANGES} THEN coalesce(o.said_ms, o.created_ms) END AS TEXT), '') || ' ' || iif(o.origin < 2, o.text, '')"
     " ORDER BY o.id) FROM memory_reviews r JOIN memories o"
     " ON o.id = iif(r.older = m.id, r.newer, r.older) AND o.id != m.id WHERE (r.older = m.id OR r.newer = m.id)"
     " AND r.settled_ms IS NULL AND r.reason != 'imported'"
     " AND o.deleted_ms IS NULL AND o.superseded_by IS NULL AND o.purged_ms IS NULL)"
 )
-"""The live memories that one may contradict, as JSON, as long as nobody has settled it: the key; when it was said,
-where it chose otherwise later; its text, where somebody or the agent said it (`events.ORIGINS`)."""
+"""The live memories that one may contradict, as JSON, as long as nobody has settled it. Each is a line of three words:
+the key; when it was said, where it chose otherwise later; its text, where somebody or the agent said it
+(`events.ORIGINS`)."""
 
 ASLEEP = (
     "EXISTS (SELECT 1 FROM consolidated c WHERE c.memory_id = {0}.id AND c.kept_id = {0}.id AND c.undone_ms IS NULL"
@@ -112,5 +116,7 @@ def memory_of(row: Sequence[object]) -> Memory:
     values = dict(zip(_COLUMNS, row, strict=False))
     for name in ("contradicts", "also"):
         values[name] = json.loads(values[name])  # type: ignore[arg-type]
+    others = (str(line).split(" ", 2) for line in values["contradicts"])  # type: ignore[attr-defined]
+    values["contradicts"] = [(key, int(said_ms) if said_ms else None, text) for key, said_ms, text in others]
     values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
     return Memory(values, json.loads(str(row[-1])))

@@ -67,12 +67,13 @@ class Reviews:
     def overruled(self, exchanges: Iterable[int], then_ms: int | None = None) -> dict[int, Memory]:
         """The exchanges (rows of their prompts) that taught what no longer holds, each with the memory that says so."""
         sql = (
-            "SELECT c.exchange, coalesce(m.superseded_by, r.newer) AS later FROM json_each(?) x"  # noqa: S608 - fixed text
-            " JOIN events p ON p.id = x.value JOIN candidates c ON c.session_id = p.session_id AND c.exchange = p.id"
+            "SELECT c.exchange, coalesce(m.superseded_by, r.newer) AS later FROM"  # noqa: S608 - fixed text
+            " (SELECT value FROM json_each(?)) x JOIN events p ON p.id = x.value"
+            " JOIN candidates c ON c.session_id = p.session_id AND c.exchange = p.id"
             " JOIN memories m ON m.key = c.memory_key AND m.type != 'failure' LEFT JOIN memory_reviews r"
             " ON r.older = m.id AND r.newer != m.id AND r.settled_ms IS NULL"
             f" AND EXISTS (SELECT 1 FROM memories o WHERE o.id = r.newer AND {CHANGES})"
-            " WHERE later IS NOT NULL AND m.deleted_ms IS NULL ORDER BY later"
+            " WHERE coalesce(m.superseded_by, r.newer) IS NOT NULL AND m.deleted_ms IS NULL ORDER BY later"
         )
         found: dict[int, Memory] = {}
         waiting = dict(self._db.rows(sql, (json.dumps(list(exchanges)),)))

@@ -1,14 +1,16 @@
-"""The store on a PostgreSQL server, with its lexical index in a folder of this machine."""
+"""The store on a PostgreSQL server, searched there."""
 
 from __future__ import annotations
 
 import os
 from typing import ClassVar, cast
 
+from howcome.index.postgres_search import PostgresSearchIndex
 from howcome.log.event_log import Gate
 from howcome.log.postgres import PostgresDatabase
+from howcome.log.postgres_driver import connect
 from howcome.log.postgres_log import PostgresBatchWriter
-from howcome.log.postgres_schema import migrate
+from howcome.log.postgres_schema import SCHEMA, migrate
 from howcome.log.purging import Purging
 from howcome.store.parts import StoreParts
 from howcome.store.rewriting import RULES_VERSION
@@ -61,6 +63,9 @@ class PostgresStore(StoreParts):
                 is_new = migrate(db.server, create=create)
                 db.is_read_only = db.row("SHOW transaction_read_only") == ("on",)
             self._compose(db)
+            self.index = self._searched = PostgresSearchIndex(
+                lambda: connect(dsn, SCHEMA, busy_ms, password), self.log, db.errors
+            )
             self.batches = cast("PostgresBatchWriter", self._writer)
             if is_new and gate is not None:  # an older store says nothing: its texts are to be gated again
                 with db.transaction():
@@ -103,15 +108,23 @@ class PostgresStore(StoreParts):
         found = self.database.row("SELECT key FROM store_key")
         return found[0] if found else None
 
+    def refresh(self) -> None:
+        """Lets the next search see what other processes have made searchable since."""
+        self.index.refresh()
+
+    def verify_indexes(self) -> list[str]:
+        """Nothing: the index is in tables, which are the server's to check."""
+        return []
+
     def check_integrity(self) -> list[str]:
         """What does not agree among the rows; [] when nothing. Pages are the server's to check (`pg_amcheck`)."""
         numbers = {what: self.database.row(sql) for what, sql in _CHECKS.items()}
         return [f"{abs(row[0])} {what}" for what, row in numbers.items() if row and row[0]]
 
     def close(self) -> None:
-        """Gives the index's lock and the connection back; the store can be opened again."""
+        """Gives the index's lock and the connections back; the store can be opened again."""
         try:
-            self._lexical.release()
+            self._searched.close()
         finally:
             self._server.close()
 
