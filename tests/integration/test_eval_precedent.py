@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import write
-from tests.integration.test_patterns import session
+from tests.integration.test_patterns_command import session
 from tests.processes import run
 
 

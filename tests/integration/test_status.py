@@ -17,7 +17,7 @@ from howcome.settings import read_settings
 from howcome.worker.thread import take_lock
 
 KEYS = {
-    "home", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
+    "home", "store", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
     "vanished_memories", "unknown_files",
     "hook_errors", "memories", "agents", "last_hook", "spool", "worker", "embedding",
     "distil_batches", "projects_in_doubt", "prompts",

@@ -31,7 +31,9 @@ BRIEF = (
 def started(words: list[str], stdin: int = subprocess.PIPE) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A viewer, and its link."""
     quiet = subprocess.DEVNULL
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup, and it would do as they do
     with subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
+        signal.signal(signal.SIGHUP, before)
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
