@@ -17,6 +17,7 @@ from howcome.log.memory_writing import MemoryWriter
 from howcome.memory.remotes import Branch, put, sealed_files
 from howcome.memory.sealing import Key
 from howcome.store.sqlite import SqliteStore
+from howcome.web.changes import correct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +114,21 @@ def test_what_becomes_of_a_memory_travels_both_ways(one: Machine, two: Machine, 
     one.ask("memories", "--unpin", ident)
     both()
     assert not two.one(UPLOADS)["pinned"]
+
+
+def test_a_correction_that_is_undone_is_undone_everywhere(
+    one: Machine, two: Machine, both: Callable[[], None]
+) -> None:
+    """In the viewer: the old text is live again on each machine, and the new one on none."""
+    ident = one.keep(UPLOADS)
+    with one.app() as app:
+        change = correct(app, {"id": ident, "text": GAUGES})
+    both()
+    assert two.texts() == [GAUGES]
+    with one.app() as app:
+        change.undo(app)
+    both()
+    assert one.texts() == two.texts() == [UPLOADS]
 
 
 def test_of_two_edits_the_later_one_holds_everywhere(one: Machine, two: Machine, both: Callable[[], None]) -> None:

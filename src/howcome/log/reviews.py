@@ -146,7 +146,7 @@ class Reviews:
             for (table, row), values in after.items():
                 old = before.get((table, row))
                 if table == "memories" and old is None:
-                    self._writer.change(row, "deleted_ms = ?", now_ms)
+                    self._writer.change(row, "deleted_ms = ?, supersedes = NULL", now_ms)
                 elif table == "memories" and old != values:
                     self._writer.change(row, ", ".join(f"{name} = ?" for name in _STATES[table]), *(old or ()))
                 elif old is not None and old != values:
