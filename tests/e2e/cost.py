@@ -26,8 +26,9 @@ echo "$6 $(( ($(date +%s%N) - began) / 1000 ))" >> "{log}"
 """Runs a hook (interpreter, three options, program, event, …) and notes how many microseconds it took."""
 
 TRUSTING = """
+import os
 from howcome.wiring.codex_trust import trust_hooks
-trust_hooks(["codex", "app-server"], ".", lambda command: True)
+trust_hooks(["codex", "app-server"], os.path.expanduser("~/.codex/hooks.json"), lambda command: True)
 """
 """Has Codex trust the hooks as they are timed."""
 

@@ -116,9 +116,7 @@ def test_what_becomes_of_a_memory_travels_both_ways(one: Machine, two: Machine, 
     assert not two.one(UPLOADS)["pinned"]
 
 
-def test_a_correction_that_is_undone_is_undone_everywhere(
-    one: Machine, two: Machine, both: Callable[[], None]
-) -> None:
+def test_a_correction_that_is_undone_is_undone_everywhere(one: Machine, two: Machine, both: Callable[[], None]) -> None:
     """In the viewer: the old text is live again on each machine, and the new one on none."""
     ident = one.keep(UPLOADS)
     with one.app() as app:

@@ -12,7 +12,7 @@ from howcome.clients.registry import DEFAULT, client_of
 from howcome.clients.wiring import BLOCK, TABLE, Form, OwnFile
 from howcome.errors import UsageError
 from howcome.wiring.codex_trust import trust_hooks
-from howcome.wiring.commands import howcome_home, install_for, is_hook
+from howcome.wiring.commands import hook_command, howcome_home, install_for, is_hook
 from howcome.wiring.engine import PartState
 from howcome.wiring.engine import inspect as inspect_parts
 from howcome.wiring.install_record import Owner, Record, Records, owned_by
@@ -63,10 +63,10 @@ def is_distrusted(owner: Owner) -> bool:
 
 def trust(owner: Owner) -> bool:
     """Has an agent that asks for it trust our hooks as they are now; False where its user has to do that."""
-    server = agent_of(owner).wiring.trust_server
-    if not server or shutil.which(server[0]) is None:
-        return not is_distrusted(owner)
-    trust_hooks(server, os.getcwd(), is_hook)
+    agent = agent_of(owner)
+    server, ours = agent.wiring.trust_server, {hook_command(event, agent.name) for event in agent.wired_hooks()}
+    if server and shutil.which(server[0]) is not None:
+        trust_hooks(server, str(agent.wiring.folder() / "hooks.json"), ours.__contains__)
     return not is_distrusted(owner)
 
 

@@ -7,6 +7,7 @@ keeps that hash as trusted when it is told to, as `/hooks` does.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,13 +22,13 @@ _ABOUT = {
 }
 
 
-def trust_hooks(server: Sequence[str], folder: str, is_ours: Callable[[str], bool]) -> int:
-    """Has Codex trust our hooks as they are now; how many. 0 where it cannot be asked: `/hooks` does the same.
+def trust_hooks(server: Sequence[str], source: str, is_ours: Callable[[str], bool]) -> None:
+    """Has Codex trust our hooks as they are now. Where it cannot be asked nothing happens: `/hooks` does the same.
 
     Args:
         server: The command line of its server.
-        folder: The folder whose hooks it lists.
-        is_ours: Whether a hook's command is ours.
+        source: The file that our hooks stand in: a repository may have hooks, too, also such as look like ours.
+        is_ours: Whether a hook's command there is ours, to the letter: whatever it is, it will be run.
     """
     import subprocess  # `status` loads this module, and starts nothing
 
@@ -40,16 +41,15 @@ def trust_hooks(server: Sequence[str], folder: str, is_ours: Callable[[str], boo
         end = threading.Timer(LIMIT_S, process.kill)
         end.start()
         try:
-            return _trusted(process.stdin, process.stdout, folder, is_ours)
+            _trust(process.stdin, process.stdout, source, is_ours)
         finally:
             end.cancel()
             process.kill()
-    return 0
 
 
-def _trusted(to: IO[str] | None, by: IO[str] | None, folder: str, is_ours: Callable[[str], bool]) -> int:
+def _trust(to: IO[str] | None, by: IO[str] | None, source: str, is_ours: Callable[[str], bool]) -> None:
     if to is None or by is None:
-        return 0
+        return
 
     def ask(number: int, method: str, params: object) -> Any:  # noqa: ANN401 - what the server answers
         to.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
@@ -57,9 +57,12 @@ def _trusted(to: IO[str] | None, by: IO[str] | None, folder: str, is_ours: Calla
         return next(said for line in by if (said := json.loads(line)).get("id") == number)["result"]
 
     ask(1, "initialize", _ABOUT)
-    listed = [hook for one in ask(2, "hooks/list", {"cwds": [folder]})["data"] for hook in one["hooks"]]
-    hashes = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in listed if is_ours(hook["command"] or "")}
+    listed = ask(2, "hooks/list", {"cwds": [os.path.dirname(source)]})["data"]
+    hashes = {
+        hook["key"]: {"trusted_hash": hook["currentHash"]}
+        for hook in (hook for one in listed for hook in one["hooks"])
+        if os.path.realpath(hook["sourcePath"]) == os.path.realpath(source) and is_ours(hook["command"] or "")
+    }
     if hashes:
         edit = {"keyPath": "hooks.state", "mergeStrategy": "upsert", "value": hashes}
         ask(3, "config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
-    return len(hashes)

@@ -7,6 +7,7 @@ import os
 import shlex
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,47 @@ def test_without_codex_its_user_has_to_trust_our_hooks(home: Path, monkeypatch: 
     monkeypatch.setenv("PATH", str(home))
     wire("codex")
     assert not trust(Owner("codex"))
+
+
+CODEX = """#!{python}
+import json, os, sys
+for line in sys.stdin:
+    asked, result = json.loads(line), {{}}
+    if asked["method"] == "hooks/list":
+        places = [(os.path.join(folder, ".codex", "hooks.json"), folder) for folder in {folders!r}]
+        hooks = [
+            {{"key": f"{{path}}:{{event}}", "currentHash": "sha256:5f", "sourcePath": path, "command": one["command"]}}
+            for path, _ in places
+            for event, groups in json.load(open(path))["hooks"].items()
+            for group in groups
+            for one in group["hooks"]
+        ]
+        result = {{"data": [{{"hooks": hooks}}]}}
+    elif asked["method"] == "config/batchWrite":
+        json.dump(list(asked["params"]["edits"][0]["value"]), open({told!r}, "w"))
+    print(json.dumps({{"id": asked["id"], "result": result}}), flush=True)
+"""
+"""A server that lists the hooks of some folders, and keeps which it was told to trust."""
+
+
+def test_only_what_we_wrote_is_trusted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository's hook may look like ours, and runs something else before; so may one beside ours."""
+    ours = [hook_command(event, "codex") for event in ("SessionStart", "UserPromptSubmit", "Stop")]
+    wire("codex")
+    repository, told, program = home / "repository", home / "told.json", home / "bin" / "codex"
+    foreign = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": f"touch owned; {ours[2]}"}]}]}}
+    put(home, {"repository/.codex/hooks.json": json.dumps(foreign).encode(), "bin/codex": b""})
+    beside = values(home / ".codex/hooks.json")
+    beside["hooks"]["PreToolUse"] = foreign["hooks"]["Stop"]
+    (home / ".codex/hooks.json").write_text(json.dumps(beside))
+    folders = [str(home), str(repository)]
+    program.write_text(CODEX.format(python=sys.executable, folders=folders, told=str(told)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.chdir(repository)
+    trust(Owner("codex"))
+    path = home / ".codex/hooks.json"
+    assert json.loads(told.read_text()) == [f"{path}:{event}" for event in ("SessionStart", "UserPromptSubmit", "Stop")]
 
 
 def test_gemini_gets_milliseconds(home: Path) -> None:
