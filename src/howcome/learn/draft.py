@@ -26,9 +26,10 @@ class Draft:
         sources: The events whose words it is made of: they say its origin and its time.
         witnesses: Events that bear it out.
         subject: What a later word of the same kind would be about, "" where nothing tells.
+        origin: Whose words they are, where that is not who said the events.
     """
 
-    __slots__ = ("sources", "subject", "text", "type", "witnesses")
+    __slots__ = ("origin", "sources", "subject", "text", "type", "witnesses")
 
     def __init__(
         self,
@@ -38,15 +39,16 @@ class Draft:
         *,
         witnesses: Sequence[StoredEvent] = (),
         subject: str = "",
+        origin: str | None = None,
     ) -> None:
         self.type, self.text, self.sources, self.witnesses = type, squeeze(text, MAX_CHARS), sources, witnesses
-        self.subject = subject
+        self.subject, self.origin = subject, origin
 
     @property
     def candidate(self) -> Candidate:
         """The candidate that it proposes."""
         cited = [event.id for event in (*self.sources, *self.witnesses)][:MAX_CITED]
-        origin = candidates.least_trusted(event.origin for event in self.sources)
+        origin = self.origin or candidates.least_trusted(event.origin for event in self.sources)
         ts_ms = max((event.ts_ms or event.order_ms for event in self.sources), default=0)
         return Candidate(self.type, self.text, cited, origin, ts_ms, subject=self.subject)
 

@@ -69,6 +69,9 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
     ("plans", "what an approved plan lays down", [
         user("plan it"), call("ExitPlanMode", "approved", plan=PLAN), agent("Starting."),
     ], ["Plan “Read tides in batches”", "Never ask for more than 50 readings"]),
+    ("plans", "a plan that a prompt hands over, which an agent wrote", [
+        user(f"Implement the following plan:\n\n{PLAN}"), agent("Starting."),
+    ], ["Plan “Read tides in batches”", "Never ask for more than 50 readings"]),
     ("plans", "a plan that the user gave", [user(f"Implement the following plan:\n\n{PLAN}"), agent("Starting.")],
      ["Never ask for more than 50"]),
     ("instructions", "a rule that was added", [
@@ -158,6 +161,7 @@ LEFT: list[tuple[str, Parts]] = [
     ("a command of the client's own", [
         user("hi"), agent("Hm."), user("/compact keep what was decided and what comes next"), agent("Ok."),
     ]),
+    ("a script that was pasted", [user(f"#!/usr/bin/env python3\nimport tides\n# Reads tides\n{PLAN}")]),
     ("a refused plan", [user("plan it"), call("ExitPlanMode", "no", failed=True, plan=PLAN)]),
     ("a step of a plan", [user("plan it"), call("ExitPlanMode", "ok", plan=(
         "# Plan: Tides\n\n- Pass `gauges` to `read_tides()`, not to `poll()`.\n"
@@ -208,7 +212,9 @@ def test_what_is_learnt_cites_little_and_says_whose_words_it_is() -> None:
     for source, _, parts, _ in FOUND:
         for one in learnt(*parts, only=[source]):
             assert 1 <= len(one.evidence) <= MAX_CITED
-            expected = {"directions": events.ORIGIN_USER, "failures": events.ORIGIN_TOOL}
+            expected = {
+                "directions": events.ORIGIN_USER, "failures": events.ORIGIN_TOOL, "plans": events.ORIGIN_ASSISTANT,
+            }  # fmt: skip
             assert one.origin == expected.get(source, one.origin)
 
 

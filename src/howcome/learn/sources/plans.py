@@ -1,10 +1,15 @@
-"""Plans that a person approved of: what they are for, and what they lay down with a reason."""
+"""Plans that a person approved of: what they are for, and what they lay down with a reason.
+
+Agents write them, so no word in them is the person's, also where the person's prompt hands one over.
+"""
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 
 from howcome.domain import words
+from howcome.domain.events import ORIGIN_ASSISTANT
 from howcome.domain.sentences import without_markdown
 from howcome.learn.draft import Draft, quoted
 from howcome.learn.sources.seen import is_whole, lasting, named, one_line
@@ -18,20 +23,26 @@ MAX_FROM_ONE = 5
 MIN_PLAN_CHARS = 400
 MAX_TITLE_CHARS, MAX_TEXT_CHARS = 80, 205
 MIN_WEIGHT = 1.2
+_HEADING = re.compile(r"(?m)^#{1,6} +(\S.*)")
 
 
 def find(seen: Seen) -> list[Draft]:
     """Plans of an exchange: given by the user, or written by the agent and approved."""
     found = []
     for said in seen.scene.said:
-        if said.is_plan or (said.is_user and len(said.text) >= MIN_PLAN_CHARS and "\n#" in said.text):
+        if said.is_plan or (said.is_user and len(said.text) >= MIN_PLAN_CHARS and _has_headings(said.text)):
             found += _of(seen, said)
     return found
 
 
+def _has_headings(text: str) -> bool:
+    """Whether it is a document; a script has comments that look like headings."""
+    return not text.lstrip().startswith("#!") and _HEADING.search(text, text.find("\n") + 1) is not None
+
+
 def _of(seen: Seen, said: Said) -> list[Draft]:
-    lines = [line for line in said.text.splitlines() if line.startswith("#")]
-    title = without_markdown(lines[0].strip("# ")) if lines else ""
+    heading = _HEADING.search(said.text)
+    title = without_markdown(heading[1].strip("# ")) if heading else ""
     if not said.is_user and seen.is_repeated(title, said.event):
         title = ""
     if ":" in title[:40]:
@@ -45,4 +56,7 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
             weighed.append((weight, place, text))
     weighed.sort(key=lambda one: (-one[0], one[1]))
     own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))
-    return [Draft("decision", f"{head}: {text}", [said.event]) for text in islice(own, MAX_FROM_ONE)]
+    return [
+        Draft("decision", f"{head}: {text}", [said.event], origin=ORIGIN_ASSISTANT)
+        for text in islice(own, MAX_FROM_ONE)
+    ]
