@@ -31,19 +31,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PACKAGES = {
-    "codex": "@openai/codex@0.169.0",
-    "gemini": "@google/gemini-cli@0.61.0",
-    "copilot": "@github/copilot@1.0.102",
-    "opencode": "opencode-ai@1.18.33",
+    "codex": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+    "copilot": "@github/copilot",
+    "opencode": "opencode-ai",
 }
-AGENTS = ("claude-code", *PACKAGES)
+RELEASES = {
+    "claude-code": VERSIONS,
+    "codex": ("0.169.0", "0.142.3"),
+    "gemini": ("0.61.0", "0.53.0"),
+    "copilot": ("1.0.102", "1.0.57"),
+    "opencode": ("1.18.33", "1.15.13"),
+}
+"""The newest version of each, and an older one."""
+
+AGENTS = tuple(RELEASES)
+EACH = [(name, version) for name, versions in RELEASES.items() for version in versions]
 HOWCOME = Path(sys.executable).with_name("howcome")
 RUN_S, NPM_S = 240, 900
 
 
-def program(agent: str) -> Path:
+def program(agent: str, version: str) -> Path:
     """The agent's program, installed on first use."""
-    folder = CACHE / "agents" / PACKAGES[agent].rpartition("@")[2]
+    package = f"{PACKAGES[agent]}@{version}"
+    folder = CACHE / "agents" / version
     found = folder / "node_modules" / ".bin" / agent
     npm = shutil.which("npm")
     if npm is None:
@@ -51,10 +62,10 @@ def program(agent: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
         if not found.exists():
-            words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", PACKAGES[agent]]
+            words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", package]
             done = subprocess.run(words, capture_output=True, text=True, timeout=NPM_S, check=False)
             if done.returncode or not found.exists():
-                pytest.skip(f"{agent} was not run: npm cannot install {PACKAGES[agent]}: {done.stderr[-300:]}")
+                pytest.skip(f"{agent} was not run: npm cannot install {package}: {done.stderr[-300:]}")
     return found
 
 
@@ -231,9 +242,9 @@ def _chosen(body: dict[str, Any]) -> str:
 class Agent:
     """One agent in a HOME, asked in one project; several share both."""
 
-    def __init__(self, name: str, home: Path, project: Path) -> None:
+    def __init__(self, name: str, version: str, home: Path, project: Path) -> None:
         self.name, self.home, self.project = name, home, project
-        self.program = program(name)
+        self.program = program(name, version)
         self.network = loopback()
         self.model = self.network.run(Model)
         threading.Thread(target=self.model.serve_forever, daemon=True).start()
@@ -331,8 +342,8 @@ class ClaudeCode:
 
     name = "claude-code"
 
-    def __init__(self, root: Path) -> None:
-        self._desk = Desk(root, installed(VERSIONS[0]), VERSIONS[0])
+    def __init__(self, root: Path, version: str) -> None:
+        self._desk = Desk(root, installed(version), version)
         self.home, self.howcome = self._desk.home, self._desk.howcome
 
     def connect(self) -> None:
@@ -365,9 +376,12 @@ def _kill_all(home: Path) -> None:
         time.sleep(0.1)
 
 
-def agent_of(name: str, root: Path) -> Agent | ClaudeCode:
-    """An agent; all of one root share their HOME and project."""
-    return ClaudeCode(root) if name == ClaudeCode.name else Agent(name, root / "home", root / "harbour")
+def agent_of(name: str, root: Path, version: str = "") -> Agent | ClaudeCode:
+    """An agent, its newest version where none is said; all of one root share their HOME and project."""
+    version = version or RELEASES[name][0]
+    if name == ClaudeCode.name:
+        return ClaudeCode(root, version)
+    return Agent(name, version, root / "home", root / "harbour")
 
 
 WRITTEN_AFTER_S = 3

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.client.install import CACHE, VERSIONS
-from tests.e2e.agents import AGENTS, PACKAGES
+from tests.client.install import CACHE
+from tests.e2e.agents import EACH, RELEASES
 
 if TYPE_CHECKING:
     import pytest
@@ -30,41 +30,36 @@ SHOWN = {
 SEEN = CACHE / "seen.json"
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide.md"
 BEGIN, END = "<!-- seen: python -m tests.e2e.seen -->\n", "<!-- /seen -->\n"
-_TEST = re.compile(r"test_agents\.py::(\w+)\[([\w-]+)\]$")
-
-
-def version_of(agent: str) -> str:
-    """The version that is run."""
-    return VERSIONS[0] if agent == AGENTS[0] else PACKAGES[agent].rpartition("@")[2]
+_TEST = re.compile(r"test_agents\.py::(\w+)\[([a-z-]+[a-z])(?:-([\d.]+))?\]$")
+"""A test, the agent, and its version; the newest where none is said."""
 
 
 def note(reports: list[pytest.TestReport]) -> None:
-    """Keeps what a run showed: agent → column → whether it passed, with the day and the version."""
+    """Keeps what a run showed: agent and version → its day and, of each column, whether it passed."""
     results: dict[str, dict[str, bool]] = {}
     for report in reports:
         if not report.skipped and (found := _TEST.search(report.nodeid)) and found[1] in SHOWN:
-            results.setdefault(found[2], {})[SHOWN[found[1]]] = report.passed
+            agent = f"{found[2]} {found[3] or RELEASES[found[2]][0]}"
+            results.setdefault(agent, {})[SHOWN[found[1]]] = report.passed
     if results:
         day = datetime.now(UTC).date().isoformat()
         kept = json.loads(SEEN.read_text()) if SEEN.exists() else {}
         for agent, shown in results.items():
-            is_same = kept.get(agent, {}).get("version") == version_of(agent)
-            before = kept[agent]["shown"] if is_same else {}
-            kept[agent] = {"version": version_of(agent), "day": day, "shown": before | shown}
+            kept[agent] = {"day": day, "shown": kept.get(agent, {}).get("shown", {}) | shown}
         SEEN.write_text(json.dumps(kept, indent=1))
 
 
 def table(kept: dict[str, dict[str, object]]) -> str:
-    """The rows of the guide."""
+    """The rows of the guide; only the newest of each is tried beside the others."""
     columns = list(SHOWN.values())
     lines = [f"| agent, version, day | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
-    for agent in AGENTS:
-        one = kept.get(agent)
+    for name, version in EACH:
+        one = kept.get(agent := f"{name} {version}")
         shown = one["shown"] if one else {}
         assert isinstance(shown, dict)
-        words = {True: "yes", False: "no", None: "not run"}
-        about = f"{agent} {one['version']}, {one['day']}" if one else f"{agent}, not run"
-        lines.append(f"| {about} | {' | '.join(words[shown.get(column)] for column in columns)} |")
+        words = {True: "yes", False: "no", None: "not run" if version == RELEASES[name][0] else "not tried"}
+        day = one["day"] if one else "not run"
+        lines.append(f"| {agent}, {day} | {' | '.join(words[shown.get(column)] for column in columns)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.agents import AGENTS, ANSWERED, HOOKED, Agent, Call, ClaudeCode, agent_of
+from tests.e2e.agents import AGENTS, ANSWERED, EACH, HOOKED, Agent, Call, ClaudeCode, agent_of
 from tests.e2e.desk import processes_of
 from tests.warm import eventually
 
@@ -17,6 +17,7 @@ SAID = "We decided to keep upload chunks at 8 MiB, because the harbour proxy dro
 ASKED, AGAIN = "How large should upload chunks be? Decide.", "Why are upload chunks limited to 8 MiB?"
 REASON = "the harbour proxy drops"
 GONE_S = 15
+each = pytest.mark.parametrize(("name", "version"), EACH)
 pytestmark = pytest.mark.timeout(600)  # seconds: six programs, on a machine that is busy with something else
 
 
@@ -39,10 +40,10 @@ def read(agent: Agent | ClaudeCode) -> list[dict[str, Any]]:
     return list(json.loads(agent.howcome("timeline", "--json"))["sessions"])
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_what_one_session_decides_reaches_the_next_ones_request(tmp_path: Path, name: str) -> None:
+@each
+def test_what_one_session_decides_reaches_the_next_ones_request(tmp_path: Path, name: str, version: str) -> None:
     """Captured at the end of the first session, said with the second one's prompt; nothing is left behind."""
-    agent = agent_of(name, tmp_path)
+    agent = agent_of(name, tmp_path, version)
     agent.connect()
     connected = files(agent.home)
     assert "<howcome-memory" not in agent.ask(ASKED, SAID).replace("&lt;", "<")
@@ -55,10 +56,10 @@ def test_what_one_session_decides_reaches_the_next_ones_request(tmp_path: Path, 
     eventually(lambda: not processes_of(agent.home), GONE_S, lambda: processes_of(agent.home))
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_its_model_can_call_the_tools(tmp_path: Path, name: str) -> None:
+@each
+def test_its_model_can_call_the_tools(tmp_path: Path, name: str, version: str) -> None:
     """They are offered, the internal one is not, and an answer comes back; nobody is asked for a permission."""
-    agent = agent_of(name, tmp_path)
+    agent = agent_of(name, tmp_path, version)
     agent.connect()
     agent.ask(ASKED, SAID)
     agent.howcome("import")
@@ -68,10 +69,10 @@ def test_its_model_can_call_the_tools(tmp_path: Path, name: str) -> None:
     assert REASON in sent.partition(ANSWERED)[2]
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_a_session_that_is_killed_in_mid_tool_is_read_up_to_there(tmp_path: Path, name: str) -> None:
+@each
+def test_a_session_that_is_killed_in_mid_tool_is_read_up_to_there(tmp_path: Path, name: str, version: str) -> None:
     """Its prompt is there, once, and so is the next session."""
-    agent = agent_of(name, tmp_path)
+    agent = agent_of(name, tmp_path, version)
     agent.connect()
     agent.kill_in_tool("Wait for the tide table of Bremerhaven.")
     [session] = read(agent)
@@ -83,10 +84,10 @@ def test_a_session_that_is_killed_in_mid_tool_is_read_up_to_there(tmp_path: Path
     assert json.loads(agent.howcome("status", "--json"))["quarantine"]["records"] == 0
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_every_agent_gets_its_bytes_back(tmp_path: Path, name: str) -> None:
+@each
+def test_every_agent_gets_its_bytes_back(tmp_path: Path, name: str, version: str) -> None:
     """As they were before, with a session between."""
-    agent = agent_of(name, tmp_path)
+    agent = agent_of(name, tmp_path, version)
     before = files(agent.home)
     agent.howcome("init", "--agent", name, "--yes", "--no-import")
     agent.ask(ASKED, SAID)
