@@ -26,6 +26,8 @@ OnRows = Callable[[dict[int, str]], None]
 HELD_BATCHES = 256
 HELD_RECORDS = 2000
 HELD_BYTES = 4 << 20
+FEW_BYTES = 1 << 20
+"""So much is decoded sooner than the faster decoder is imported: 20 ms of a turn's end, `json` reads 100 MB/s."""
 
 
 class HeldBatches:
@@ -104,6 +106,7 @@ class RecordWriter:
         self._held: HeldBatches | None = None
         self._met: set[str] = set()
         self._decoders: dict[str, Callable[[bytes], object] | None] = {}
+        self._decoded_bytes = 0
 
     def commit_held(self) -> None:
         """Commits what waits for others."""
@@ -136,9 +139,10 @@ class RecordWriter:
 
     def decode(self, data: bytes, client: str) -> dict[str, object]:
         """One line as a record."""
-        if client not in self._decoders:
+        self._decoded_bytes += len(data)
+        if self._decoded_bytes > FEW_BYTES and client not in self._decoders:
             self._decoders[client] = fast_decoder(client)
-        return decode_record(data, self._decoders[client])
+        return decode_record(data, self._decoders.get(client))
 
     def store_batch(self, batch: Batch) -> dict[str, int]:
         """Commits a batch; hands the new rows on to the index."""
