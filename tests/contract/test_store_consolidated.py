@@ -164,3 +164,13 @@ def test_a_memory_that_no_session_bears_out_any_more_gives_back_what_it_stood_fo
         store.database.execute("INSERT OR IGNORE INTO unreconciled SELECT id FROM projects")
     distil(store)
     assert live(store) == [SHORT[14:]]
+
+
+def test_a_ring_of_memories_has_no_last_word(store: Store) -> None:
+    """Each took the other's place, as two machines once could make them: who asks what holds now gets an answer."""
+    talk(store, FULL, OTHER)
+    distil(store)
+    first, second = one(store, "harbour").row, one(store, "crane").row
+    store.reviews.relate([(first, second), (second, first)], (), NOW_MS)
+    taught = [row for (row,) in store.database.rows("SELECT exchange FROM candidates")]
+    assert store.reviews.overruled(taught) == {}

@@ -186,12 +186,15 @@ def test_what_must_not_be_shared_is_not_written(ann: Machine) -> None:
 def test_the_check_finds_what_should_not_be_committed(ann: Machine, bob: Machine, tmp_path: Path) -> None:
     """Words changed by hand, a planted secret, other files; nothing of it reaches the review list. No store is made."""
     ann.ask("share", ann.keep(UPLOADS))
-    assert ann.run("share", "--check").stdout == ""
+    assert ann.run("share", "--check").stdout.startswith("1 file: signed by Ann <ann@example.org>, key ")
+    assert ann.run("share", "--check").stdout.endswith(", no secret\n")
     [path] = files(ann)
     good = path.read_text()
     path.write_text(good.replace("five", "fifty"))
     stranger = Machine(tmp_path / "stranger", ann.folder)
-    assert "its signature is wrong" in stranger.run("share", "--check").stdout
+    said = stranger.run("share", "--check").stdout
+    assert "its signature is wrong" in said
+    assert "git checkout HEAD -- FILE" in said
     assert not stranger.store.exists()
     path.write_text(good.replace("origin: user", "origin: external"))
     (ann.folder / FOLDER / "notes.md").write_text("howcome memories are nice\n")
@@ -199,7 +202,7 @@ def test_the_check_finds_what_should_not_be_committed(ann: Machine, bob: Machine
     (ann.folder / FOLDER / "long.md").write_bytes(b"howcome memory 1\n" * 100_000)
     done = ann.run("share", "--check", "--json")
     assert done.returncode == 1
-    assert len(json.loads(done.stdout)["problems"]) == 3
+    assert (len(json.loads(done.stdout)["problems"]), json.loads(done.stdout)["files"]) == (3, 3)
     hook = ann.folder / ".git" / "hooks" / "pre-commit"
     hook.write_text(f"#!/bin/sh\nHOME={ann.home} {sys.executable} -m howcome share --check\n")
     hook.chmod(0o755)
@@ -251,6 +254,32 @@ def test_the_server_receives_after_a_pull(ann: Machine, bob: Machine, monkeypatc
     pull(bob)
     assert work.scan()
     assert len(bob.texts()) == 3
+
+
+def test_what_one_store_knows_of_files_is_not_said_of_another(ann: Machine, bob: Machine) -> None:
+    """Another store in the same folder (a new one; the embedded one beside a server's) receives when it is told to."""
+    ann.ask("share", ann.keep(UPLOADS))
+    push(ann)
+    pull(bob)
+    bob.ask("share", "--receive")
+    settle(bob)
+    for path in bob.store.glob("howcome.db*"):
+        path.unlink()
+    bob.keep(SEVEN)
+    ann.ask("share", ann.keep(NINE))
+    push(ann)
+    pull(bob)
+    with bob.app() as app:
+        app.sharing.team().receive_again()
+    assert bob.texts() == [SEVEN], "nobody received into this store yet"
+    assert bob.ask("share", "--receive")["added"] == 2
+    assert bob.texts() == sorted([NINE, SEVEN, UPLOADS])
+
+
+def test_the_check_says_that_there_is_nothing(bob: Machine) -> None:
+    """Silence would look the same as a check that did not run."""
+    done = bob.run("share", "--check")
+    assert (done.returncode, done.stdout) == (0, f"no file in {FOLDER}\n")
 
 
 def test_outside_of_a_repository(ann: Machine, tmp_path: Path) -> None:

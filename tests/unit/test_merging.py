@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howcome.memory.merging import agreed, merged, stamped
+from howcome.memory.merging import agreed, alike, is_stone, merged, stamped
 
 NOW = 1_800_000_000_000
 KEPT = 1_790_000_000_000
@@ -64,3 +64,23 @@ def test_what_cannot_be_done_here_is_not_taken_back_elsewhere() -> None:
     there = stamped(changed(supersedes="bb"), None, NOW)
     here = stamped(LINE, agreed(there, LINE), NOW + 5)
     assert merged(there, here) == there
+
+
+@given(lives, lives)
+def test_the_same_words_with_two_keys_say_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """All but their keys, whoever brings them together and how often."""
+    one, other = {**one, "key": "aa"}, {**other, "key": "bb"}
+    first, second = alike(one, other)
+    assert (first["key"], second["key"]) == ("aa", "bb")
+    assert {**first, "key": ""} == {**second, "key": ""}
+    assert alike(second, one) == (second, first)
+
+
+def test_what_one_lets_go_the_other_may_say_still() -> None:
+    """A file no longer says it on one machine; on the other somebody kept it by hand. Nor does one purge the other."""
+    kept = stamped(LINE, None, NOW)
+    let_go = stamped(changed(deleted_ms=KEPT + 5, gone_ms=KEPT + 5), None, NOW)
+    stone = changed(purged_ms=KEPT + 5)
+    assert is_stone(stone)
+    for gone in (let_go, stone):
+        assert alike(kept, gone) == (kept, gone)

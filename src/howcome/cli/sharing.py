@@ -14,7 +14,10 @@ from howcome.present.render import counted, json_line, plain
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
-_COMMIT = "Commit them. To check them before each commit, add `howcome share --check` to .git/hooks/pre-commit"
+_COMMIT = (
+    "Commit them. To check them before each commit: put the two lines `#!/bin/sh` and `howcome share --check` into"
+    " .git/hooks/pre-commit, and make that executable"
+)
 
 
 @click.command()
@@ -38,22 +41,25 @@ def share(
     Each is one file that people can read, signed with your key. You commit them. What is from outside the
     conversation, of an excluded project, or holds a secret is not written. What teammates shared waits in
     `howcome memories --review`, with its author: no session is told it before you accept it. Receive once; in this
-    repository the agent's server then does it after each pull.
+    repository the agent's server then does it after each pull. To check the files before each commit, put the two
+    lines `#!/bin/sh` and `howcome share --check` into .git/hooks/pre-commit, and make that executable.
 
     \b
     Examples:
       howcome share mem-3f9a
       howcome share --project && git add .howcome && git commit -m "Share memories"
       git pull && howcome share --receive && howcome memories --review
-      echo 'howcome share --check' >> .git/hooks/pre-commit
     """
     if bool(memories) + is_project + is_receive + is_check + is_resolve != 1:
         raise click.UsageError("name memories, or choose one of --project, --receive, --check and --resolve")
     here = clean_argument(current_folder(os.environ))
     problems: list[str] = []
     if is_check:
-        problems = [f"{FOLDER}/{name}: {reason}" for name, reason in check(here)]
-        facts, said = dict[str, object](problems=problems), problems
+        good, bad = check(here)
+        problems, signers = [f"{FOLDER}/{name}: {reason}" for name, reason in bad], sorted(set(good))
+        facts = dict[str, object](problems=problems, files=len(good) + len(bad), signers=signers)
+        fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"
+        said = problems or [fine if good else f"no file in {FOLDER}"]
     elif is_resolve:
         said = resolve(here)
         facts = {"resolved": said}

@@ -10,18 +10,19 @@ import click
 from howcome.app import open_app
 from howcome.cli.asking import confirm
 from howcome.errors import UsageError
-from howcome.memory.syncing import NO_KEY, SyncReport
+from howcome.memory.syncing import FROM_OUTSIDE, NO_KEY, NOT_SET_UP, SyncReport
 from howcome.present.render import counted, iso_time, json_line, plain
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
 MAX_KEY_CHARS = 1000
 _SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
-Keep a copy of it: nobody opens the files without it. Now: howcome sync
+Keep a copy of it: nobody opens the files without it.
+Now run: howcome sync
 On each other machine, with a copy of that file:
   howcome sync init --remote '{remote}' --key FILE"""
 _STATUS = "{remote}  {shared} shared  last run {run}  key {key}"
-_NONE = "This machine syncs with none yet: howcome sync init --remote URL|FOLDER"
+_OUTSIDE = " (fetched pages, tools' output, imports to review)"
 _REMOVED = "This machine syncs with none. The memories stay here, and what is shared stays where it is."
 
 
@@ -61,7 +62,7 @@ def sync(action: str | None, remote: str | None, key_file: str | None, *, yes: b
             facts = work.status()
             run_ms = facts.get("run_ms")
             facts |= {"run": iso_time(run_ms)} if isinstance(run_ms, int) else {}
-            _print(facts, _STATUS if facts["remote"] else _NONE, as_json=as_json)
+            _print(facts, _STATUS if facts["remote"] else NOT_SET_UP, as_json=as_json)
         elif action == "remove":
             work.remove()
             _print({"remote": None}, _REMOVED, as_json=as_json)
@@ -81,7 +82,9 @@ def _key_of(file: str | None) -> str:
 
 
 def _print(facts: dict[str, object], text: str, *, as_json: bool) -> None:
-    echo(json_line(facts) if as_json else text.format_map({"run": "not yet", **facts}))
+    said = [line.format_map({"run": "not yet", **facts}) for line in text.splitlines()]
+    for line in [json_line(facts)] if as_json else said:
+        echo(line)
 
 
 def _print_run(report: SyncReport, *, as_json: bool) -> None:
@@ -90,7 +93,7 @@ def _print_run(report: SyncReport, *, as_json: bool) -> None:
     else:
         echo(f"{report.brought} came, {report.changed} changed, {report.purged} purged here; {report.sent} sent")
         for reason, count in report.kept_back.items():
-            echo(f"{count} {reason}: kept on this machine")
+            echo(f"kept back: {count} {reason}{_OUTSIDE if reason == FROM_OUTSIDE else ''}")
         if report.unreadable:
             echo(f"{counted(report.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone")
         for problem in report.problems:

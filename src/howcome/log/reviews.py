@@ -77,10 +77,13 @@ class Reviews:
         )
         found: dict[int, Memory] = {}
         waiting = dict(self._db.rows(sql, (json.dumps(list(exchanges)),)))
-        while waiting:  # to the end of each chain
+        passed: set[tuple[int, int]] = set()
+        while waiting:  # to the end of each chain, or once round where it is a ring
+            passed.update(waiting.items())
             told = self._memories.by_row(waiting.values())
             found |= {exchange: told[row] for exchange, row in waiting.items()}
-            waiting = {exchange: later for exchange, row in waiting.items() if (later := told[row].superseded_by)}
+            heirs = {exchange: told[row].superseded_by or 0 for exchange, row in waiting.items()}
+            waiting = dict(pair for pair in heirs.items() if pair[1] and pair not in passed)
         return {exchange: one for exchange, one in found.items() if one.is_live and one.created_ms < (then_ms or 2**62)}
 
     def get(self, row: int) -> Review | None:

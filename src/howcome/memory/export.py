@@ -62,6 +62,11 @@ def exported(
         yield {**value, MARK: _mark(value, secret)}
 
 
+def store_id(store: Store) -> str:
+    """What tells a store from others, and nothing of its key."""
+    return blake2b(bytes(store.meta("key")), digest_size=8, person=b"sync").hexdigest()  # type: ignore[call-overload]
+
+
 def is_own(value: Mapping[str, object], secret: bytes) -> bool:
     """Whether a store with this key wrote a line, and nobody has changed it since."""
     return hmac.compare_digest(str(value.get(MARK)).encode("utf-8", "replace"), _mark(value, secret).encode())

@@ -83,6 +83,14 @@ def merged(theirs: Record | None, ours: Record | None) -> Record:
     return {**without_none(result), "times": times}
 
 
+def alike(one: Record, other: Record) -> tuple[Record, Record]:
+    """The same words with two keys, each with the last word on both; what one lets go the other may say still."""
+    for each in (one, other):
+        if is_stone(each) or (each.get("gone_ms") is not None and each.get("deleted_ms") == each["gone_ms"]):
+            return one, other
+    return merged(one, other), merged(other, one)
+
+
 def agreed(record: Record, here: Mapping[str, Any]) -> dict[str, Any]:
     """What is remembered of a record that is shared now, and of what could be done of it here."""
     if is_stone(record):

@@ -25,7 +25,7 @@ MAX_FILE_BYTES = 1 << 20
 AGAIN = "Nothing is lost: run `howcome sync` again"
 _AUTHOR = ("-c", "user.name=howcome", "-c", "user.email=howcome@localhost", "-c", "commit.gpgsign=false")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://.|(?:[^/@:]+@)?[^/@:]{2,}:(?!//)", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 
 
 def shown(remote: str) -> str:

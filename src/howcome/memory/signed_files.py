@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 FIRST_LINE = "howcome memory 1"
 MAX_FILE_BYTES = 64 << 10
+WRONG = (
+    "its signature is wrong: it was changed by hand, or is not whole. `git checkout HEAD -- FILE` brings back what was"
+    " signed; `howcome update` and `howcome share` change a text"
+)
 CONFLICT = "git could not merge it: `howcome share --resolve` takes the later side"
 _KEY = re.compile(rf"[0-9a-f]{{{2 * memories.KEY_BYTES}}}")
 _BASE = re.compile(rb"^\|{7}.*?(?=^={7}\r?$)", re.MULTILINE | re.DOTALL)
@@ -33,7 +37,7 @@ _SIDES = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}\r?\n(.*?)^>{7}[^\n]*(?:\n|\Z)", r
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """What such a file says; `signer` is the public key in OpenSSH's form."""
+    """What such a file says; `signer` is the public key in OpenSSH's form, as we write it."""
 
     key: str
     type: str
@@ -117,7 +121,8 @@ def read(data: bytes) -> SharedMemory:
     fields = dict(line.partition(": ")[::2] for line in lines)
     if first != FIRST_LINE:
         raise UsageError(f"its first line is not `{FIRST_LINE}`")
-    _verify(fields, "\n".join([first, *(line for line in lines if not line.startswith("signature: "))]), text)
+    signed = "\n".join([first, *(line for line in lines if not line.startswith("signature: "))])
+    signer = _verified(fields, f"{signed}\n\n{text}".encode())
     supersedes, author = fields.get("supersedes"), owner(fields.get("author", ""))
     if not all(_KEY.fullmatch(key) for key in (fields.get("id", ""), supersedes) if key is not None):
         raise UsageError("its id is none")
@@ -129,12 +134,13 @@ def read(data: bytes) -> SharedMemory:
         fields["id"], known_word("type", fields.get("type", ""), memories.TYPES),
         known_word("status", fields.get("status", ""), memories.STATUSES), created_ms,
         known_word("origin", fields.get("origin", ""), events.PUSHED_ORIGINS), author or "", supersedes,
-        text.removesuffix("\n"), fields["key"],
+        text.removesuffix("\n"), signer,
     )  # fmt: skip
 
 
-def _verify(fields: dict[str, str], head: str, text: str) -> None:
-    from cryptography.exceptions import InvalidSignature
+def _verified(fields: dict[str, str], signed: bytes) -> str:
+    """Whose signature it is: the key that was used, written anew, as its line may hold more than that."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -143,9 +149,10 @@ def _verify(fields: dict[str, str], head: str, text: str) -> None:
         signature = base64.b64decode(fields.get("signature", ""), validate=True)
         if not isinstance(signer, Ed25519PublicKey):
             raise UsageError("not signed with an ssh-ed25519 key")
-        signer.verify(signature, f"{head}\n\n{text}".encode())
-    except (ValueError, InvalidSignature) as error:
-        raise UsageError("its signature is wrong: it was changed by hand, or is not whole") from error
+        signer.verify(signature, signed)
+    except (ValueError, InvalidSignature, UnsupportedAlgorithm) as error:
+        raise UsageError(WRONG) from error
+    return signer.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode()
 
 
 def sides(data: bytes) -> list[bytes]:

@@ -13,7 +13,7 @@ import os
 import shutil
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from itertools import pairwise
 
 from howcome.clients.decode import decode_record
 from howcome.domain.events import PUSHED_ORIGINS
@@ -24,8 +24,9 @@ from howcome.errors import StoreError, SyncError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import Identities
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, MARK, exported
-from howcome.memory.merging import REGISTERS, agreed, is_stone, merged, stamped, values, without_none
+from howcome.memory.chains import walked
+from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, MARK, exported, store_id
+from howcome.memory.merging import REGISTERS, agreed, alike, is_stone, merged, stamped, values, without_none
 from howcome.memory.remember import Memories
 from howcome.memory.remotes import Branch, Folder, normal, put, remote_of, sealed_files, shown
 from howcome.memory.sealing import Key
@@ -51,7 +52,8 @@ VERSION = 1
 TRIES = 5
 """How often a run begins anew because another machine brought something meanwhile."""
 
-_FROM_OUTSIDE, _EXCLUDED, _SECRET = "from outside the conversation", "of excluded projects", "with a secret"
+NOT_SET_UP = "this machine syncs with none yet: howcome sync init --remote URL|FOLDER"
+FROM_OUTSIDE, _EXCLUDED, _SECRET = "from outside the conversation", "of excluded projects", "with a secret"
 
 
 @dataclass(slots=True)
@@ -96,13 +98,10 @@ class Sync:
         self._machine, self._known = self._state["machine"], self._state["known"]
         self.report = SyncReport()
 
-    def _store_id(self) -> str:
-        return blake2b(bytes(self._store.meta("key")), digest_size=8, person=b"sync").hexdigest()  # type: ignore[call-overload]
-
     def _is_another_store(self) -> bool:
         """Whether it is not the one of the last run, or an older copy of it: its past is no new word on anything."""
         row, mark = self._state.get("log", (0, ""))
-        return self._state.get("store") != self._store_id() or bool(mark and self._store.log.mark_at(row) != mark)
+        return self._state.get("store") != store_id(self._store) or bool(mark and self._store.log.mark_at(row) != mark)
 
     def _kept(self, name: str) -> str:
         return (read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"").decode("utf-8", "replace").strip()
@@ -156,7 +155,7 @@ class Sync:
             UsageError: the key is another one, or nothing was set up.
         """
         if not self._remote:
-            raise UsageError("this machine syncs with none yet: howcome sync init --remote URL|FOLDER")
+            raise UsageError(NOT_SET_UP)
         key, remote = Key(self._key or NO_KEY), remote_of(self._remote, os.path.join(self._home, GIT))
         with self._alone():
             try:
@@ -166,7 +165,7 @@ class Sync:
             if agreed_on is None:
                 raise SyncError("other machines were faster every time: run `howcome sync` again")
             row = self._store.log.last_position()
-            here = {"store": self._store_id(), "log": (row, self._store.log.mark_at(row))}
+            here = {"store": store_id(self._store), "log": (row, self._store.log.mark_at(row))}
             state = {**here, "machine": self._machine, "known": agreed_on, "run_ms": self._now_ms()}
             write_whole(os.path.join(self._home, STATE), json.dumps(state).encode())
         return self.report
@@ -190,9 +189,12 @@ class Sync:
                 record["text"] = own["text"]  # newer rules have found a secret in it here
         records = dict(sorted(records.items(), key=lambda item: (item[1]["created_ms"], item[0])))
         twins = self._take_in({name: one for name, one in records.items() if name not in ours})
+        for name, local in [*twins.items()] * 2:  # from all to the one that is here, and from that to all
+            if name in records and local in records:
+                records[name], records[local] = alike(records[name], records[local])
         here = self._ours()
         for name, record in records.items():
-            self._do(name, record, here, twins.get(name))
+            self._do(name, record, here, twins)
         self._publish(tree, key, records, theirs)
         here, shared = self._ours(), [name for name in records if name in theirs or self._held(records[name]) is None]
         known = {name: agreed(records[name], here.get(name, records[name])) for name in shared}
@@ -240,7 +242,7 @@ class Sync:
         if is_stone(record):
             return None
         if record["origin"] not in PUSHED_ORIGINS:
-            return _FROM_OUTSIDE
+            return FROM_OUTSIDE
         if self._is_excluded(record):
             return _EXCLUDED
         return None if self._is_clean(record["text"]) and self._is_clean(record.get("subject", "")) else _SECRET
@@ -287,26 +289,24 @@ class Sync:
             found = Repository(root, tuple(shows["commits"]), shows["remote"], is_shallow=False)
             Identities(self._store, self._now_ms).introduce(found)
 
-    def _do(self, name: str, record: Record, here: Mapping[str, Record], twin: str | None) -> None:
-        """Makes one memory what the record says it has become."""
-        local = here.get(twin or name)
+    def _do(self, name: str, record: Record, here: Mapping[str, Record], twins: Mapping[str, str]) -> None:
+        """Makes one memory what the record says it has become; twins become it with the one that is here."""
+        local = here.get(twins.get(name, name))
         if local is None or is_stone(local):
             return
         try:
             if is_stone(record):
                 self._memories.purge(local["key"])
                 self.report.purged += 1
-            elif twin is not None:
-                is_meant = record.get("deleted_ms") != record.get("gone_ms")  # what is let go may be said here still
-                if is_meant and not local.get("deleted_ms"):
-                    self._become(local, "life", record)
-            else:
+            elif name not in twins:
                 known = self._known.get(name) or {"said": {}, "here": {}}
+                place = record.get("supersedes")
+                wanted = {**record, "supersedes": twins.get(str(place), place)}
                 for register in REGISTERS:
                     said, has = values(record, register), values(local, register)
                     is_tried = known["said"].get(register) == said and known["here"].get(register) == has
-                    if has != said and not is_tried:
-                        self._become(local, register, record)
+                    if has != values(wanted, register) and not is_tried:
+                        self._become(local, register, wanted)
         except StoreError as error:
             self.report.problems.append(f"{local['key'][:12]}: {error}")
 
@@ -323,19 +323,31 @@ class Sync:
         self.report.changed += 1
 
     def _take_place(self, new: Memory, wanted: str | None) -> None:
-        """A memory takes the place of another; of several that took it, the one that was kept last has it."""
-        if new.supersedes is not None:
-            self._store.reviews.part(new.supersedes, new.row)
+        """A memory takes the place of another; of several that took it, the one that was kept last has it.
+
+        So it is of two that took each other's.
+        """
+        reviews, now_ms = self._store.reviews, self._now_ms()
         found = self._store.memories.find(wanted, limit=1) if wanted else []
-        while found and found[0].superseded_by is not None:
-            [later] = self._store.memories.by_row([found[0].superseded_by]).values()
-            if (later.created_ms, later.key) > (new.created_ms, new.key):
-                self._store.reviews.part(found[0].row, later.row)
-                self._store.reviews.relate([(found[0].row, new.row), (new.row, later.row)], (), self._now_ms())
+        below = [found[0], *walked(self._store, found[0], "supersedes")] if found else []
+        is_below = new.row in {one.row for one in below}
+        if found and (new.supersedes == found[0].row or (is_below and _when_kept(found[0]) >= _when_kept(new))):
+            return
+        if is_below:
+            reviews.part(new.row, new.superseded_by or 0)
+        if new.supersedes is not None:
+            reviews.part(new.supersedes, new.row)
+        for last, later in pairwise([*found, *walked(self._store, found[0], "superseded_by")] if found else ()):
+            if _when_kept(later) > _when_kept(new):
+                reviews.part(last.row, later.row)
+                reviews.relate([(last.row, new.row), (new.row, later.row)], (), now_ms)
                 return
             found = [later]
-        if found and found[0].row != new.row:
-            self._store.reviews.relate([(found[0].row, new.row)], (), self._now_ms())
+        reviews.relate([(last.row, new.row) for last in found], (), now_ms)
+
+
+def _when_kept(memory: Memory) -> tuple[int, bytes]:
+    return memory.created_ms, memory.key
 
 
 def _head(key: Key) -> dict[str, object]:

@@ -15,7 +15,7 @@ from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION
+from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, store_id
 from howcome.memory.remember import Memories
 from howcome.memory.reports import ImportReport
 from howcome.memory.signed_files import (
@@ -68,9 +68,10 @@ class Team:
     ) -> None:
         self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
         self._places = Places(exclude)
-        self._state: dict[str, dict[str, Any]] = {"keys": {}, "folders": {}}
+        self._state: dict[str, Any] = {"store": store_id(store), "keys": {}, "folders": {}}
         with suppress(OSError, ValueError), open(os.path.join(home, STATE), encoding="utf-8") as stream:
-            self._state |= json.load(stream)
+            kept = json.load(stream)
+            self._state |= kept if kept.get("store") == self._state["store"] else {}
 
     # -- giving ----------------------------------------------------------------------------------------------------
     def share(self, folder: str, prefixes: Sequence[str]) -> ShareReport:
@@ -126,9 +127,7 @@ class Team:
         elif old is not None and (old.key, old.status) == (one.key, one.status):
             report.known += 1
         else:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_whole(path, written(one, author_key(self._home)))
-            os.chmod(path, 0o644)
+            _put(path, written(one, author_key(self._home)))
             report.written.append(os.path.relpath(path, top))
 
     def _held(self, memory: Memory, root: str) -> str | None:
@@ -187,21 +186,24 @@ class Team:
         write_whole(os.path.join(self._home, STATE), json.dumps(self._state).encode())
 
 
-def check(folder: str) -> list[tuple[str, str]]:
-    """What is wrong with the files of a repository: form, signature, secrets; (file, reason). It needs no store.
+def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Who signed each good file of a repository, and what is wrong with others: form, signature, secrets.
+
+    The latter is (file, reason). It needs no store.
 
     Raises:
         UsageError: there is no repository.
     """
-    found, redactor = [], Redactor(os.urandom(32))
+    good, found, redactor = [], [], Redactor(os.urandom(32))
     for name, data in _files(_top(folder)):
         try:
             one = read(data)
             if not is_clean(one.text, redactor) or redactor.redact(one.author) != one.author:
-                found.append((name, "it holds a secret, or a private span"))
+                raise UsageError("it holds a secret, or a private span")
+            good.append(one.owner)
         except HowcomeError as error:
             found.append((name, str(error)))
-    return found
+    return good, found
 
 
 def resolve(folder: str) -> list[str]:
@@ -214,11 +216,15 @@ def resolve(folder: str) -> list[str]:
     for name, data in _files(top):
         if len(both := sides(data)) > 1:
             last = max(both, key=lambda side: (read(side).created_ms, side))
-            path = os.path.join(top, FOLDER, name)
-            write_whole(path, last)
-            os.chmod(path, 0o644)
+            _put(os.path.join(top, FOLDER, name), last)
             done.append(name)
     return done
+
+
+def _put(path: str, data: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write_whole(path, data)
+    os.chmod(path, 0o644)
 
 
 def _top(folder: str) -> str:
