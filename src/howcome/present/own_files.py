@@ -54,6 +54,7 @@ OWN: Mapping[str, Names] = {
     r"(hook-errors|prompts)\.log(\.old)?|kept-memories|worker\.(lock|sock)|distil\.lock": None,
     rf"(author-key|shared\.json)({_PART})?": None,
     "sync": {rf"(key|remote|state\.json)({_PART})?|lock": None, "git": _ALL},
+    "servers": {"[0-9a-f]{12}": {name: inner for name, inner in _STORE.items() if inner}},
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
     "models": _MODELS,

@@ -27,6 +27,7 @@ from howcome.wiring.purge import plan_purge, purge, what_is_kept
 from howcome.worker.thread import take_lock
 
 OURS = {
+    "servers/0123456789ab/index/vectors-1-model/codes": b"v",
     "howcome.db": b"words", "howcome.db-wal": b"w", "howcome.db-shm": b"s", "howcome.db-journal": b"j",
     "hook-errors.log": b"l", "hook-errors.log.old": b"l", "prompts.log": b"l", "worker.lock": b"{}", "worker.sock": b"",
     "config.toml": b"recall_limit = 2\n",
