@@ -34,6 +34,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Three tests at once on two cores: many wait for a process, a lock or a time limit."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the caller's agents, settings or home reaches a test or its processes."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tests.postgres_servers import fresh_database
 from tests.processes import ask, hook, payload, python, run
 
 from howcome.errors import StoreError, UsageError
+from howcome.memory.remember import Memories
 from howcome.settings import read_settings
 from howcome.store.moving import copy_store
 from howcome.store.postgres import PostgresStore
@@ -90,7 +92,7 @@ def test_commands_answer_as_over_the_embedded_store(
     status = ask("status", "--check")
     assert status["store"].startswith("postgresql://")
     assert (status["integrity"], status["index_lag_rows"]) == (["ok"], 0)
-    assert status["sizes"]["database_bytes"] > 100_000
+    assert min(status["sizes"].values()) > 100_000
 
 
 @pytest.mark.usefixtures("store_folder")
@@ -105,6 +107,7 @@ def test_memories_are_kept_changed_and_erased_there(
     for words in (("forget",), ("restore",), ("memories", "--pin"), ("purge", "--yes")):
         done = run(*words, changed["id"])
         assert done.returncode == 0, (words, done.stderr)
+    assert "no table of the store (not looked into: the server's own log and its backups)" in done.stdout
     assert ask("memories", "--all-projects")["memories"] == []
 
 
@@ -238,8 +241,29 @@ def test_an_interrupted_copy_goes_on(both: tuple[SqliteStore, PostgresStore]) ->
     assert (report.copied["events"], there > 0) == (1, True)
     assert target.memories.by_row([1])[1].pinned_ms == 5
     assert target.check_integrity() == []
-    with pytest.raises(UsageError, match=r"holds .* events already"):
+    with pytest.raises(UsageError, match=r"holds rows already \("):
         copy_store(source, target)
+
+
+def test_a_memory_alone_is_something(both: tuple[SqliteStore, PostgresStore]) -> None:
+    """A server without a project or an event keeps the memory that somebody gave it."""
+    source, target = both
+    kept = Memories(target, lambda: 1)
+    kept.add("Small commits.", project=None)
+    with pytest.raises(UsageError, match=r"holds rows already \(.*memories"):
+        copy_store(source, target)
+    assert [memory.text for memory in target.memories.by_row([1]).values()] == ["Small commits."]
+
+
+def test_a_source_on_a_server_may_wait_for_the_copy(both: tuple[SqliteStore, PostgresStore], tmp_path: Path) -> None:
+    """It is read in one transaction, which rests while the other store is written and compared."""
+    source, server = both
+    copy_store(source, server)
+    server.database.execute("SET idle_in_transaction_session_timeout = '200ms'")
+    back = SqliteStore(str(tmp_path / "back"))
+    copy_store(server, back, lambda _: time.sleep(0.5))
+    assert back.check_integrity() == []
+    back.close()
 
 
 def test_a_copy_that_is_not_the_same_is_no_copy(both: tuple[SqliteStore, PostgresStore]) -> None:

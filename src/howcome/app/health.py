@@ -31,9 +31,13 @@ class Health:
         """Whether the store is still the one that stands at its path."""
         return self._store.is_current
 
-    def place(self) -> tuple[str, str, int, str]:
-        """Where the rows are, as people are told; this machine's folder for all else; the rows' bytes; the engine."""
-        return self._store.place, self._store.folder, self._store.size_bytes, self._store.describe()
+    def place(self) -> tuple[str, str, tuple[int, int], str]:
+        """Where the rows are, as people are told; this machine's folder for all else; bytes; the engine.
+
+        The bytes are those of the rows, and of the words' index where that is not in the folder.
+        """
+        sizes = self._store.size_bytes, self._store.server_index_bytes
+        return self._store.place, self._store.folder, sizes, self._store.describe()
 
     def require_writable(self) -> None:
         """Writes nothing, in a transaction.

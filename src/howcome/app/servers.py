@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FOLDER = "servers"
 EXTRA = "postgres"
-PACKAGES = ("psycopg[binary,pool]",)
+PACKAGES = ("psycopg[binary]",)
 
 
 class DriverMissingError(StoreError):
@@ -55,7 +55,7 @@ def move(source: Store, target: Store, on_progress: Callable[[int], object]) -> 
 
 
 def server_folder(home: str, address: str) -> str:
-    """Where the indexes of what is on a server are on this machine."""
+    """Where this machine keeps vectors of what is on a server."""
     return os.path.join(home, FOLDER, hashlib.blake2b(address.encode(), digest_size=6).hexdigest())
 
 

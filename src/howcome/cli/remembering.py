@@ -267,7 +267,7 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
             confirm("Erase it for good", yes=yes, err=as_json)
         report = app.memories.purge(memory.key.hex())
     if as_json:
-        names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "problem")
+        names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
         echo(json_line({name: getattr(report, name) for name in names}))
     else:
         echo_text(_erased(report))
@@ -280,6 +280,8 @@ def _say(memory: Memory, line: str, *, as_json: bool) -> None:
 
 
 def _erased(report: PurgeReport) -> str:
+    if report.is_gone and report.unseen:
+        return f"{report.id} is erased: its words are in no table of the store (not looked into: {report.unseen})"
     if report.is_gone:
         return f"{report.id} is erased: its words are nowhere in the store's files; only the id is kept"
     if report.is_gone is None:

@@ -77,15 +77,15 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         check: Whether to read every page of the database.
         by_kind: Whether to count what reads every row: events by type (half a second a million).
     """
-    place, folder, size_bytes, _ = app.health.place()
+    place, folder, (rows_bytes, index_bytes), _ = app.health.place()
     facts: dict[str, object] = {
         "home": home,
         "store": place if app.settings.store else home,
         "counts": _counts(app, by_kind=by_kind),
         **_accounts(app),
         "sizes": {
-            "database_bytes": size_bytes,
-            "index_bytes": _folder_size(os.path.join(folder, "index")),
+            "database_bytes": rows_bytes,
+            "index_bytes": _folder_size(os.path.join(folder, "index")) + index_bytes,
         },
         **dict(zip(("memories", "vanished_memories"), app.health.memories(), strict=True)),
         "unread": _unread(app, transcripts),

@@ -21,6 +21,7 @@ TOOL_CALL = "tool_call"
 TOOL_RESULT = "tool_result"
 COMPACTION = "compaction"
 KINDS = (USER_PROMPT, ASSISTANT_TEXT, ASSISTANT_THINKING, TOOL_CALL, TOOL_RESULT, COMPACTION)
+KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 """Every kind of event that is read somewhere, in the order of their numbers in the store (append only)."""
 
 RATIONALE = "rationale"
@@ -53,6 +54,7 @@ ORIGIN_TASK = "task"
 """What an agent told a subagent to do: it repeats what that agent was asked and says nothing of the outcome."""
 
 ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT, ORIGIN_TOOL, ORIGIN_EXTERNAL, ORIGIN_TASK)
+ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(ORIGINS)}
 """Who the words are from, in the order of their numbers in the store (append only)."""
 
 PUSHED_ORIGINS = (ORIGIN_USER, ORIGIN_ASSISTANT)

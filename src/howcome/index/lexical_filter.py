@@ -13,14 +13,12 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Filter
 
-_KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
-_ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
-
 
 def of_kinds(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] | None:
     """The restriction to the wanted kinds and origins, without any weight in a score; None when none are wanted."""
     found = []
-    for field, names, numbers in (("kind", wanted.kinds, _KINDS), ("origin", wanted.origins, _ORIGINS)):
+    kinds = ("kind", wanted.kinds, events.KIND_NUMBERS)
+    for field, names, numbers in (kinds, ("origin", wanted.origins, events.ORIGIN_NUMBERS)):
         if names is not None:
             if not names:
                 return None

@@ -29,9 +29,6 @@ _SCORE = (
 MAX_COUNT = 16_383
 """The highest position that a vector may have."""
 
-_KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
-_ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
-
 
 def lexeme(project_id: int, term: str) -> str:
     """A term as it stands in a project's vectors."""
@@ -87,8 +84,8 @@ class Select:
             ("ts_ms >= %s", wanted.since_ms),
             ("session_id = ANY(%s)", None if wanted.sessions is None else list(wanted.sessions)),
             ("session_id <> ALL(%s)", list(wanted.without) or None),
-            ("kind = ANY(%s)", _numbers(wanted.kinds, _KINDS) if name == EVENTS else None),
-            ("origin = ANY(%s)", _numbers(wanted.origins, _ORIGINS) if name == EVENTS else None),
+            ("kind = ANY(%s)", _numbers(wanted.kinds, events.KIND_NUMBERS) if name == EVENTS else None),
+            ("origin = ANY(%s)", _numbers(wanted.origins, events.ORIGIN_NUMBERS) if name == EVENTS else None),
         ):
             if value is not None:
                 self._where.append(condition)

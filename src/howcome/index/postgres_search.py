@@ -22,6 +22,7 @@ from howcome.index.postgres_query import SCHEMA, Known, Select, any_of, lexeme
 from howcome.index.postgres_writer import Connection, PostgresWriter, last_of
 from howcome.index.search_index import Search
 from howcome.log.event_log import EventLog
+from howcome.log.postgres_driver import without_nul
 from howcome.log.terms import analyzer
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ class PostgresSearchIndex:
 
 
 def _storable(value: object) -> object:
-    """A value as the server takes it: its texts have no character 0, so no term with one is known."""
+    """A value as the server takes it: no term with a character 0 is known."""
     if isinstance(value, list):
         return [_storable(one) for one in value]
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+    return without_nul(value) if isinstance(value, str) else value

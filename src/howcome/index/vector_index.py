@@ -44,8 +44,6 @@ TABLE_SIZE = 2**24
 """Ids are made one after the other; a table for greater ones would only take memory."""
 
 _OPENINGS = 5
-_KINDS = {kind: number for number, kind in enumerate(events.KINDS)}
-_ORIGINS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 
 
 def _explained(method: Callable[Concatenate[VectorIndex, P], R]) -> Callable[Concatenate[VectorIndex, P], R]:
@@ -216,9 +214,9 @@ def _conditions(wanted: Filter) -> Iterator[tuple[str, Callable[[Array], Array]]
     if wanted.without:
         yield "session", lambda column: ~_is_one_of(wanted.without, column)
     if wanted.kinds is not None:
-        yield "kind", partial(_is_one_of, [_KINDS[name] for name in wanted.kinds])
+        yield "kind", partial(_is_one_of, [events.KIND_NUMBERS[name] for name in wanted.kinds])
     if wanted.origins is not None:
-        yield "origin", partial(_is_one_of, [_ORIGINS[name] for name in wanted.origins])
+        yield "origin", partial(_is_one_of, [events.ORIGIN_NUMBERS[name] for name in wanted.origins])
 
 
 def _is_one_of(numbers: Sequence[int], column: Array) -> Array:

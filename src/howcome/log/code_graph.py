@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain.code import CodeFile, GraphState, Neighbour, file_name, file_stem
-from howcome.log.sqlite_reads import as_text, one
+from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,8 +63,10 @@ class CodeGraph:
         Only what differs is written: a build after an edit of one file is a few rows.
         """
         with self._db.transaction():
-            self._db.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (as_text(root), now_ms))
-            project_id = int(one(self._db.rows("SELECT id FROM projects WHERE root = ?", (as_text(root),))))
+            self._db.execute(
+                "INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", (path_text(root), now_ms)
+            )
+            project_id = int(one(self._db.rows("SELECT id FROM projects WHERE root = ?", (path_text(root),))))
             rows = (
                 (project_id, path, file_name(path), file_stem(path), file.digest, file.size_bytes, file.mtime_ns,
                  json.dumps(file.imports), file.fate)

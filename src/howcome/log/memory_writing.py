@@ -8,7 +8,7 @@ from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
 from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
 from howcome.log.projects import Projects
-from howcome.log.sqlite_reads import as_text, one
+from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class MemoryWriter:
         found = self._projects.of_root(root)
         if found is not None:
             return found
-        values = (as_text(root), now_ms)
+        values = (path_text(root), now_ms)
         self._db.execute("INSERT OR IGNORE INTO projects (root, created_ms) VALUES (?, ?)", values)
         return int(one(self._db.execute("SELECT id FROM projects WHERE root = ?", values[:1])))
 

@@ -139,17 +139,18 @@ def plain_insert(sql: str, end: str) -> str:
     return _INSERT_OR.sub(r"INSERT INTO \2 \3", sql, count=1) + f" ON CONFLICT {end}"
 
 
-def as_text(value: str) -> str:
+def without_nul(value: str) -> str:
     """A text as the server takes it: a mark stands for character 0, which it has not."""
     return value.replace("\0", "\u2400") if "\0" in value else value
 
 
 def bound(values: Sequence[object]) -> dict[str, object]:
     """Values by their numbers."""
-    return {str(number): _bindable(value) for number, value in enumerate(values, 1)}
+    return {str(number): bindable(value) for number, value in enumerate(values, 1)}
 
 
-def _bindable(value: object) -> object:
+def bindable(value: object) -> object:
+    """A value as both engines take it: no character 0 in a text, and numbers for booleans."""
     if isinstance(value, str):
-        return as_text(str(value))
+        return without_nul(str(value))
     return int(value) if isinstance(value, bool) else value

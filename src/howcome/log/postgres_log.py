@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from howcome.domain.sources import Batch, NewEvent, NewRecord
 from howcome.log.postgres import PostgresDatabase
-from howcome.log.postgres_driver import as_text
+from howcome.log.postgres_driver import without_nul
 from howcome.log.sqlite_batches import OF_EVENT, BatchWriter, event_values
 
 _COLUMNS = ("id", "ts", "session_id", "project_id", "source_id", "offset", *OF_EVENT)
@@ -105,7 +105,7 @@ def _month(moment: object) -> dt.date:
 
 def _storable(event: NewEvent) -> list[object]:
     """An event's values as the server takes them: its whole text as bytes, which may hold any character."""
-    values = [as_text(value) if isinstance(value, str) else value for value in event_values(event)]
+    values = [without_nul(value) if isinstance(value, str) else value for value in event_values(event)]
     payload, said = event.payload, event.excerpt
     if payload is None and "\0" in said:
         payload = said

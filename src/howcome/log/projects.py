@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howcome.log.memory_rows import NEXT_CHANGE
-from howcome.log.sqlite_reads import as_text
+from howcome.log.sqlite_reads import path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class Projects:
 
     def of_path(self, path: str) -> int | None:
         """The project of a folder that was seen before, or whose root is that folder."""
-        row = self._db.row("SELECT project_id FROM project_paths WHERE path = ?", (as_text(path),))
+        row = self._db.row("SELECT project_id FROM project_paths WHERE path = ?", (path_text(path),))
         return row[0] if row else self.of_root(path)
 
     def of_root(self, root: str) -> int | None:
         """The project with this root, be it another root of it."""
         sql = "SELECT id FROM projects WHERE root = ?1 UNION ALL SELECT project_id FROM project_aliases WHERE root = ?1"
-        row = self._db.row(sql, (as_text(root),))
+        row = self._db.row(sql, (path_text(root),))
         return row[0] if row else None
 
     def roots(self) -> list[tuple[int, str]]:
@@ -52,7 +52,7 @@ class Projects:
             self._db.execute(
                 "INSERT OR REPLACE INTO repositories (root, commits, remote, is_shallow, seen_ms)"
                 " VALUES (?, ?, ?, ?, ?)",
-                (as_text(found.root), " ".join(found.commits), found.remote, found.is_shallow, now_ms),
+                (path_text(found.root), " ".join(found.commits), found.remote, found.is_shallow, now_ms),
             )
 
     def repositories(self) -> list[Repository]:
@@ -75,7 +75,7 @@ class Projects:
         with self._db.transaction():
             self._db.execute(
                 "INSERT OR IGNORE INTO projects_apart (one, other, noted_ms) VALUES (?, ?, ?)",
-                (*sorted((as_text(one), as_text(other))), now_ms),
+                (*sorted((path_text(one), path_text(other))), now_ms),
             )
 
     def roots_apart(self) -> set[tuple[str, str]]:
@@ -115,5 +115,5 @@ class Projects:
     def _alias(self, root: str, project_id: int, now_ms: int) -> None:
         self._db.execute(
             "INSERT OR REPLACE INTO project_aliases (root, project_id, noted_ms) VALUES (?, ?, ?)",
-            (as_text(root), project_id, now_ms),
+            (path_text(root), project_id, now_ms),
         )

@@ -106,6 +106,9 @@ def _unreadable(error: OSError | ValueError) -> None:
 class Purging:
     """Takes memories out of the database's pages and its log."""
 
+    unseen = ""
+    """What nobody here can look into, to see whether anything is left."""
+
     def __init__(self, db: Database) -> None:
         self._db, self._writer = db, MemoryWriter(db)
 

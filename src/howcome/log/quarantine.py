@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch
 from howcome.log.database import Database
 from howcome.log.sqlite_batches import BatchWriter
-from howcome.log.sqlite_reads import as_text
+from howcome.log.sqlite_reads import path_text
 
 
 class Quarantine:
@@ -17,7 +17,7 @@ class Quarantine:
     def trial(self, path: str, generation: int, offset: int) -> tuple[int, int] | None:
         """The process that tries (or tried) a record, and since when (UTC ms); None when nobody noted it."""
         sql = "SELECT pid, began_ms FROM trials WHERE path = ? AND generation = ? AND offset = ?"
-        found: tuple[int, int] | None = self._db.row(sql, (as_text(path), generation, offset))
+        found: tuple[int, int] | None = self._db.row(sql, (path_text(path), generation, offset))
         return found
 
     def begin_trial(self, path: str, generation: int, offset: int, pid: int, now_ms: int) -> None:
@@ -25,7 +25,7 @@ class Quarantine:
         with self._db.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO trials (path, generation, offset, pid, began_ms) VALUES (?, ?, ?, ?, ?)",
-                (as_text(path), generation, offset, pid, now_ms),
+                (path_text(path), generation, offset, pid, now_ms),
             )
 
     def end_trial(self, path: str, generation: int, offset: int) -> None:
@@ -33,7 +33,7 @@ class Quarantine:
         with self._db.transaction():
             self._db.execute(
                 "DELETE FROM trials WHERE path = ? AND generation = ? AND offset = ?",
-                (as_text(path), generation, offset),
+                (path_text(path), generation, offset),
             )
 
     def set_aside(self) -> list[tuple[str, int, int, str]]:

@@ -9,7 +9,7 @@ from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
 from howcome.log.driver import Kept
 from howcome.log.projects import Projects
-from howcome.log.sqlite_reads import as_text, one
+from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ class BatchWriter:
             return after.id
         self._db.execute(
             "INSERT INTO sources (path, client, generation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (as_text(after.path), after.client, after.generation),
+            (path_text(after.path), after.client, after.generation),
         )
         if not self._db.changes() or expected != 0:
             raise CursorMovedError(f"{after.path}: another process is reading it")
         source_id = self._db.last_id()
         self._db.execute(
             "UPDATE sources SET is_current = FALSE WHERE path = ? AND generation < ?",
-            (as_text(after.path), after.generation),
+            (path_text(after.path), after.generation),
         )
         return source_id
 
@@ -202,4 +202,4 @@ class BatchWriter:
         after = batch.after
         state, accounts = Kept(json.dumps(after.reader_state)), (counts[name] for name in COUNTERS)
         self._db.execute(_MOVE_CURSOR, (*_cursor_values(after), state, batch.now_ms, *accounts, source_id))
-        self._db.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (as_text(after.path), after.offset))
+        self._db.execute("DELETE FROM trials WHERE path = ? AND offset < ?", (path_text(after.path), after.offset))

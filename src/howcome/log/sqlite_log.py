@@ -9,7 +9,7 @@ from functools import cached_property
 
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX, Turn
 from howcome.errors import CursorMovedError
-from howcome.log.sqlite_reads import EventReads, as_text, one, unpack
+from howcome.log.sqlite_reads import EventReads, one, path_text, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ class SqliteEventLog(EventReads, TurnReads):
         """A file that was renamed keeps its cursor under its new path."""
         with self._db.transaction():
             select = "SELECT coalesce(max(generation), 0) + 1 FROM sources WHERE path = ?"
-            generation = one(self._db.execute(select, (as_text(path),)))
+            generation = one(self._db.execute(select, (path_text(path),)))
             self._db.execute(
-                "UPDATE sources SET path = ?, generation = ? WHERE id = ?", (as_text(path), generation, source_id)
+                "UPDATE sources SET path = ?, generation = ? WHERE id = ?", (path_text(path), generation, source_id)
             )
 
     def renew_marks(self) -> None:

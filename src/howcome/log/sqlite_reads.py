@@ -129,7 +129,7 @@ def one(rows: Iterable[tuple[Any, ...]]) -> Any:  # noqa: ANN401 - whatever the 
     raise StoreError("the store gave no answer where it always has one")
 
 
-def as_text(path: str) -> str:
+def path_text(path: str) -> str:
     """A path as the store writes it: bytes that are no text (a name in another encoding) as `\\xNN`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
@@ -146,7 +146,7 @@ class EventReads:
     def source(self, path: str) -> SourceState | None:
         """The cursor of a file's current generation."""
         select = f"SELECT {', '.join(_SOURCE_COLUMNS)} FROM sources WHERE path = ? AND is_current"  # noqa: S608 - fixed names
-        row = self._db.row(select, (as_text(path),))
+        row = self._db.row(select, (path_text(path),))
         return _source_state(row) if row else None
 
     def sources(self) -> Iterator[SourceState]:

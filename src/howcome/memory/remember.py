@@ -218,7 +218,9 @@ class Memories:
             report.was_compacted = True
             report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
             return
-        if self._store.purging.files_with(text):  # an unused part of a page, or words that somebody else said, too
+        report.unseen = self._store.purging.unseen
+        # unused parts of pages hold old words, and so may what somebody else said
+        if report.unseen or self._store.purging.files_with(text):
             self._store.purging.vacuum()
             report.was_compacted = True
         report.files = self._store.purging.files_with(text)

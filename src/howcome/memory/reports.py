@@ -33,13 +33,14 @@ class PurgeReport:
         was_compacted: Whether the database was written anew.
         files: Files in the store's folder that hold the words, or much of them.
         events: Ids of events that hold them: what was said is not the memory's to erase. `memories`: of memories.
+        unseen: What nobody here can look into; '' where all is files of ours.
         problem: Why not everything could be looked for; '' when it was.
     """
 
-    __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "was_compacted")
+    __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "unseen", "was_compacted")
 
     def __init__(self, memory_id: str) -> None:
-        self.id, self.problem = memory_id, ""
+        self.id, self.unseen, self.problem = memory_id, "", ""
         self.is_gone: bool | None = None
         self.was_compacted = False
         self.files: list[str] = []

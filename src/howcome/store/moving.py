@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from howcome.errors import StoreError, UsageError
 from howcome.log.postgres import PostgresDatabase
-from howcome.log.postgres_driver import as_text
+from howcome.log.postgres_driver import bindable
 from howcome.log.sqlite_reads import is_packed
 from howcome.store.parts import StoreParts
 from howcome.store.postgres import PostgresStore
@@ -50,7 +50,7 @@ def copy_store(source: StoreParts, target: StoreParts, on_progress: Callable[[in
     sqlite = next(store for store in (source, target) if isinstance(store, SqliteStore))
     tables = _tables(sqlite)
     with _snapshot(source):
-        _claim(source, target)
+        _claim(source, target, tables)
         for table in tables:
             report.copied[table[0]] = _copy(source, target, table, on_progress)
         report.sums, there = _sums(source, tables), _sums(target, tables)
@@ -77,8 +77,11 @@ def _tables(store: SqliteStore) -> list[Table]:
 @contextlib.contextmanager
 def _snapshot(store: StoreParts) -> Iterator[None]:
     """Meanwhile a store is read as it was at the beginning."""
-    is_server = isinstance(store.database, PostgresDatabase)
-    store.database.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if is_server else "BEGIN")
+    if isinstance(store.database, PostgresDatabase):
+        store.database.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        store.database.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # it waits for the other store
+    else:
+        store.database.execute("BEGIN")
     try:
         yield
     finally:
@@ -86,14 +89,14 @@ def _snapshot(store: StoreParts) -> Iterator[None]:
             store.database.execute("ROLLBACK")
 
 
-def _claim(source: StoreParts, target: StoreParts) -> None:
+def _claim(source: StoreParts, target: StoreParts, tables: Sequence[Table]) -> None:
     """Makes the target this source's copy; refuses one that is anybody's already."""
     key, meta = source.meta("key"), source.database.rows("SELECT name, value FROM meta WHERE name != 'key'")
     is_begun = target.meta(MARK) is not None and target.meta("key") == key
-    counts = target.accounts.counts()
-    if not is_begun and (counts["events"] or counts["projects"]):
+    held = [name for name, _, _ in tables if target.database.rows(f"SELECT 1 FROM {name} LIMIT 1")]  # noqa: S608 - the schema's names
+    if held and not is_begun:
         raise UsageError(
-            f"{target.place} holds {counts['events']} events already: copy into an empty store"
+            f"{target.place} holds rows already ({', '.join(held[:3])}): copy into an empty store"
             " (`howcome export` and `import-memories` carry memories to one that is used)"
         )
     with target.transaction():
@@ -140,9 +143,7 @@ def _rows(store: StoreParts, table: Table, after: int = 0) -> Iterator[list[tupl
 
 def _portable(table: Table, row: Sequence[object]) -> tuple[object, ...]:
     """A row without what only one engine has: characters 0 in texts (an event keeps them in its payload), booleans."""
-    values = [
-        as_text(value) if isinstance(value, str) else int(value) if isinstance(value, bool) else value for value in row
-    ]
+    values = [bindable(value) for value in row]
     if table[0] == "events":
         payload, said = table[1].index("payload"), row[table[1].index("excerpt")]
         whole = row[payload] if row[payload] is not None or "\0" not in str(said) else said

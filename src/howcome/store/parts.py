@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 
-from howcome.index.lexical_search import LexicalSearch
 from howcome.log.memories import Memories
 from howcome.log.memory_search import MemorySearch
 from howcome.log.projects import Projects
@@ -13,7 +12,7 @@ from howcome.log.sqlite_log import SqliteEventLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import ClassVar
 
     from howcome.index.search_index import SearchIndex
@@ -53,7 +52,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "code_graph": ("log.code_graph", "CodeGraph", ()),
     "spending": ("log.spending", "Spending", ()),
     "model_answers": ("log.answers", "Answers", ()),
-    "texts": ("store.rewriting", "Rewritings", ("_lexical", "purging")),
+    "texts": ("store.rewriting", "Rewritings", ("index", "purging")),
 }
 """Parts that not every prompt needs: module, class, and what each is made with beside the database."""
 
@@ -88,18 +87,18 @@ class StoreParts:
     model_answers: Answers
     texts: Rewritings
 
-    def _compose(self, db: Database) -> None:
+    def _compose(self, db: Database, index_of: Callable[[EventLog], SearchIndex]) -> None:
         """What a prompt needs is made at once; the rest (`_LATE`) when it is asked for: each costs its import."""
         self.database = db
         self.log: EventLog = (log := SqliteEventLog(db, lambda: self._writer))
-        self.index: SearchIndex = (index := LexicalSearch(self.folder, log, lambda: self.is_current))
+        self.index = index_of(log)
         self.projects = Projects(db)
         self.sessions = Sessions(db)
         self.accounts = Accounts(db)
         self.injections = Injections(db)
         self.memories = Memories(db)
         self.memory_search = MemorySearch(db)
-        self._log, self._lexical = log, index
+        self._log = log
 
     def __getattr__(self, name: str) -> object:
         """Only asked for what is not there yet: a part that is made late, and kept."""
@@ -125,6 +124,11 @@ class StoreParts:
         raise NotImplementedError
 
     @property
+    def server_index_bytes(self) -> int:
+        """What the words' index takes where no folder of ours holds it."""
+        return 0
+
+    @property
     def is_current(self) -> bool:
         """Whether the database is still the one that was opened."""
         raise NotImplementedError
@@ -144,21 +148,11 @@ class StoreParts:
 
     def refresh(self) -> None:
         """Lets the next search see what other processes have made searchable since."""
-        self._lexical.refresh()
+        self.index.refresh()
 
     def verify_indexes(self) -> list[str]:
-        """Reads every file of the lexical index; what is wrong with those that are not as they were written.
-
-        An index with such a file is given up: nothing is found by it until the next pass has made it anew.
-        """
-        from howcome.index.index_files import broken_files
-
-        index = self._lexical
-        broken = [name for folder in index.folders for name in broken_files(folder)]
-        if not broken:
-            return []
-        index.give_up()
-        return [f"the {index.title} is damaged ({broken[0]})"]
+        """What is wrong with the files of the indexes, if they are ours; an index with such a file is given up."""
+        raise NotImplementedError
 
     def transaction(self) -> contextlib.AbstractContextManager[None]:
         """One write transaction: everything in it, or nothing."""

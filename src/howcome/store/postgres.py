@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import ClassVar, cast
 
+from howcome.index.postgres_query import SCHEMA as SEARCHED
 from howcome.index.postgres_search import PostgresSearchIndex
-from howcome.log.event_log import Gate
+from howcome.index.postgres_writer import Connection
+from howcome.index.search_index import SearchIndex
+from howcome.log.event_log import EventLog, Gate
 from howcome.log.postgres import PostgresDatabase
 from howcome.log.postgres_driver import connect
 from howcome.log.postgres_log import PostgresBatchWriter
@@ -62,10 +66,7 @@ class PostgresStore(StoreParts):
             with db.errors():
                 is_new = migrate(db.server, create=create)
                 db.is_read_only = db.row("SHOW transaction_read_only") == ("on",)
-            self._compose(db)
-            self.index = self._searched = PostgresSearchIndex(
-                lambda: connect(dsn, SCHEMA, busy_ms, password), self.log, db.errors
-            )
+            self._compose(db, lambda log: self._index_of(log, db, lambda: connect(dsn, SCHEMA, busy_ms, password)))
             self.batches = cast("PostgresBatchWriter", self._writer)
             if is_new and gate is not None:  # an older store says nothing: its texts are to be gated again
                 with db.transaction():
@@ -75,6 +76,10 @@ class PostgresStore(StoreParts):
             raise
         self._server, db.gate = db, gate
 
+    def _index_of(self, log: EventLog, db: PostgresDatabase, connect: Callable[[], Connection]) -> SearchIndex:
+        self._searched = PostgresSearchIndex(connect, log, db.errors)
+        return self._searched
+
     @property
     def place(self) -> str:
         """The server and its database, as people are told."""
@@ -83,10 +88,19 @@ class PostgresStore(StoreParts):
     @property
     def size_bytes(self) -> int:
         """What the rows take on the server's disk, with their indexes."""
+        return self._bytes_in(SCHEMA)
+
+    @property
+    def server_index_bytes(self) -> int:
+        """What the words' index takes there."""
+        return self._bytes_in(SEARCHED)
+
+    def _bytes_in(self, schema: str) -> int:
         sql = (
-            "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relkind = 'r' AND relnamespace = "
+            "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class"
+            " WHERE relkind = 'r' AND relnamespace = to_regnamespace(?)"
         )
-        return int(self.database.rows(sql + "to_regnamespace('howcome')")[0][0])
+        return int(self.database.rows(sql, (schema,))[0][0])
 
     def describe(self) -> str:
         """The server's version, and how it keeps events."""
@@ -108,10 +122,6 @@ class PostgresStore(StoreParts):
         found = self.database.row("SELECT key FROM store_key")
         return found[0] if found else None
 
-    def refresh(self) -> None:
-        """Lets the next search see what other processes have made searchable since."""
-        self.index.refresh()
-
     def verify_indexes(self) -> list[str]:
         """Nothing: the index is in tables, which are the server's to check."""
         return []
@@ -131,6 +141,8 @@ class PostgresStore(StoreParts):
 
 class PostgresPurging(Purging):
     """Takes memories out of the server's tables; its own log and its backups are the server's."""
+
+    unseen = "the server's own log and its backups"
 
     def _renew_words(self) -> None:
         """Tables are written anew by `vacuum`."""

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import apsw
 
 from howcome.domain import events
-from howcome.index.lexical_search import LexicalSearch
+from howcome.index.search_index import SearchIndex
 from howcome.index.vector_editing import blank_vectors
 from howcome.log.database import Database
 from howcome.log.driver import GatedConnection, Kept, driver_errors
@@ -244,7 +244,7 @@ class Rewriting:
 class Rewritings:
     """Makes the texts of rows what other rules want."""
 
-    def __init__(self, db: Database, index: LexicalSearch, purging: Purging) -> None:
+    def __init__(self, db: Database, index: SearchIndex, purging: Purging) -> None:
         self._db, self._index, self._purging = db, index, purging
 
     def rewrite(

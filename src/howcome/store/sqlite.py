@@ -13,6 +13,7 @@ import time
 import apsw
 
 from howcome.errors import StoreError, StoreNewerError
+from howcome.index.lexical_search import LexicalSearch
 from howcome.log.database import Database
 from howcome.log.driver import GatedConnection, driver_errors
 from howcome.log.place import database_bytes, database_path
@@ -21,7 +22,8 @@ from howcome.store.parts import StoreParts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.log.event_log import Gate
+    from howcome.index.search_index import SearchIndex
+    from howcome.log.event_log import EventLog, Gate
 
 SCHEMA_VERSION = 22
 BUSY_TIMEOUT_MS = 5000
@@ -55,7 +57,25 @@ class SqliteStore(StoreParts):
                 self._migrate(busy_ms)  # binds nobody's texts, and a gate may need the key that it makes
         self.connection.gate = None if gate is None else gate.text
         self._files = files_of(self.path)
-        self._compose(self.database)
+        self._compose(self.database, self._index_of)
+
+    def _index_of(self, log: EventLog) -> SearchIndex:
+        self._lexical = LexicalSearch(self.folder, log, lambda: self.is_current)
+        return self._lexical
+
+    def verify_indexes(self) -> list[str]:
+        """Reads every file of the lexical index; what is wrong with those that are not as they were written.
+
+        An index with such a file is given up: nothing is found by it until the next pass has made it anew.
+        """
+        from howcome.index.index_files import broken_files
+
+        index = self._lexical
+        broken = [name for folder in index.folders for name in broken_files(folder)]
+        if not broken:
+            return []
+        index.give_up()
+        return [f"the {index.title} is damaged ({broken[0]})"]
 
     @property
     def is_current(self) -> bool:
