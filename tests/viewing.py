@@ -69,10 +69,17 @@ def _fill(folder: Path) -> None:
 
 
 def _missed(talk: Shell) -> list[Record]:
-    """A file that is looked for in the wrong place."""
-    call_id = f"toolu_{talk.number}"
-    call = talk.call("Read", call_id, file_path="/home/mara/quay/pol.py")
-    return [call, talk.result(call_id, "File does not exist there.", is_error=True)]
+    """A file that is looked for in the wrong place, and then found."""
+    told: list[Record] = []
+    for tool, values, said, is_error in (
+        ("Read", {"file_path": "/home/mara/quay/pol.py"}, "File does not exist there.", True),
+        ("Glob", {"pattern": "**/buoy*"}, "src/buoys.py", False),
+        ("Read", {"file_path": "/home/mara/quay/src/buoys.py"}, "BUOYS = 3", False),
+    ):
+        call_id = f"toolu_{talk.number}"
+        told.append(talk.call(tool, call_id, **values))
+        told.append(talk.result(call_id, said, **({"is_error": True} if is_error else {})))
+    return told
 
 
 def _exported(folder: Path) -> str:

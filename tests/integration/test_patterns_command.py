@@ -57,18 +57,20 @@ def mistaken(tmp_path: Path, store_folder: Path) -> None:
 
 @pytest.mark.usefixtures("mistaken")
 def test_each_class_has_the_fix_that_worked() -> None:
-    """Other words, a look at the file, a change of it; or none ever did. What the client says is no class."""
-    classes = {one["name"]: one for one in found()["failures"]}
+    """Other words, a look at the file. None for what a change of files solved. The client's words are no class."""
+    assert [one["fix"] for one in found()["failures"]] == ["`Read` the file first", "leave out `--every`"]
+    assert found()["without_fix"] == 2
+    classes = {one["name"]: one for one in found("--all")["failures"]}
     assert {name: (one["size"], one["sessions"], one["solved"], one["fix"]) for name, one in classes.items()} == {
         "Edit: File has not been read yet. Read it first.": (3, 3, 3, "`Read` the file first"),
         "tide: error: unexpected argument '--every' found": (3, 3, 3, "leave out `--every`"),
-        "make lint: error: 4 unused imports found in berths": (3, 3, 3, "mend the files that it names"),
-        "Skill: Unknown skill: moor": (3, 3, 0, "nothing called with `moor` worked here"),
+        "make lint: error: 4 unused imports found in berths": (3, 3, 3, None),
+        "Skill: Unknown skill: moor": (3, 3, 0, None),
     }
     lint = classes["make lint: error: 4 unused imports found in berths"]
     assert (lint["trend"], lint["calls"]) == ({"earlier_half": 2, "later_half": 1}, 6)
-    said = "Avoid “error: 4 unused imports found in berths” of `make lint`: mend the files that it names."
-    assert lint["sentence"] == said
+    tide = classes["tide: error: unexpected argument '--every' found"]
+    assert tide["sentence"] == "Avoid “error: unexpected argument '--every' found” of `tide`: leave out `--every`."
 
 
 @pytest.mark.usefixtures("mistaken")
@@ -78,3 +80,44 @@ def test_what_failed_in_one_session_only_is_no_pattern() -> None:
     said = run("patterns", "--all-projects", "--limit", "1").stdout
     assert "3 times in 3 sessions" in said
     assert run("patterns", "--all-projects", "--since", "2026-03-05").stdout.startswith("Nothing failed in two")
+
+
+EDITED = "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>"
+GONE = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+AWAY = "File does not exist."
+
+
+def field_session(number: int) -> list[Record]:
+    """One whose calls worked with other fields, or after a look at what was seen before."""
+    talk = Working(f"{number}2222222-abcd", start=number * DAY)
+    file, real = f"/srv/harbor/gauge{number}.py", f"/srv/harbor/gauges/tide{number}.py"
+    return [
+        talk.user("go on"),
+        *talk.did("Read", file_path=file),
+        *talk.edits(file, "a = 1", "b = 1", fails=EDITED),
+        *talk.edits(file, "def f():\n    a = 1", "b = 1"),
+        *talk.edits(file, "c = 3", "d = 4", fails=GONE),
+        *talk.did("Read", file_path=file),
+        *talk.edits(file, "c  = 3", "d = 4"),
+        *talk.did("Read", file_path=f"/srv/tide{number}.py", fails=AWAY),
+        *talk.did("Glob", says=real, pattern="**/tide*.py"),
+        *talk.did("Read", file_path=real),
+        *talk.did("Bash", command=f"crane --lift {number}", fails="Exit code 1\nerror: no hook on crane"),
+        *talk.did("Bash", command="git status"),
+        *talk.did("Bash", command=f"crane --lift {number}"),
+    ]
+
+
+def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Path, store_folder: Path) -> None:
+    """A longer value, the same file once more, a search; a command that ran in between by chance is none."""
+    assert store_folder
+    for number in (1, 2, 3):
+        write(tmp_path / f"{number}.jsonl", *field_session(number))
+    assert run("import", str(tmp_path)).returncode == 0
+    fixes = {one["name"].partition(": ")[2][:14]: one["fix"] for one in found("--all")["failures"]}
+    assert fixes == {
+        "Found 2 matche": "use a longer `old_string`",
+        "String to repl": "`Read` the file again first",
+        "File does not ": "search for it first",
+        "error: no hook": None,
+    }

@@ -25,11 +25,11 @@ RECOUNT = Path(__file__).resolve().parents[2] / "benchmarks" / "recount.py"
 class Working(Claude):
     """A session that calls tools, each with its result."""
 
-    def did(self, tool: str, *, fails: str = "", **values: str) -> list[Record]:
+    def did(self, tool: str, *, fails: str = "", says: str = "ok", **values: str) -> list[Record]:
         """A call with its result."""
         ident = f"toolu_{self.session}_{self.number}"
         failed = {"is_error": True} if fails else {}
-        return [self.call(tool, ident, **values), self.result(ident, fails or "ok", **failed)]
+        return [self.call(tool, ident, **values), self.result(ident, fails or says, **failed)]
 
     def edits(self, file: str, old: str, new: str, fails: str = "") -> list[Record]:
         """An edit within a file."""
@@ -139,7 +139,7 @@ def test_tokens_are_the_transcripts_and_missing_ones_are_said(worked: Path) -> N
     assert [tokens["sessions_with"], tokens["transcripts_gone"], tokens["cost_usd"]] == [0, 1, None]
     said = run("stats", "--all-projects").stdout
     assert "no transcript that is still there says any; 1 transcript gone" in said
-    assert "No experiment" in said
+    assert "no experiment" in said
 
 
 @pytest.mark.usefixtures("store_folder")

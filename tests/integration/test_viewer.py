@@ -59,7 +59,7 @@ SHOWN = {
     "injections": [QUESTION, "prompts", "said: likely enough to help", "1 used"],
     "injections?all=1": [QUESTION, "Only those that were told something"],
     "stats": ["Sessions: 1 in 26 weeks", "Figures"],
-    "patterns": ["Read: File does not exist there.", "2 times in 2 sessions"],
+    "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "search for it first"],
     "commands": ["git psuh", "then worked: git push", "failed 2 times in 2 sessions"],
     "spending": ["calls today", "None is set"],
     "health": ["events", "howcome init", "no agent is connected"],

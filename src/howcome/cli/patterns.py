@@ -23,46 +23,57 @@ from howcome.present.terminal import echo
 if TYPE_CHECKING:
     from howcome.learn.telemetry.patterns import Pattern
 
-NOTHING = "Nothing failed in two sessions in the same way here."
+NOTHING = "Nothing failed in two sessions in the same way here and was solved in a way that says how."
 
 
 @command
 @option("--limit", type=range(1, 1001), default=10, metavar="N", show_default=True, help="At most so many.")
+@option("--all", "is_all", is_flag=True, help="Also failures for which no fix was seen.")
 @option("--since", metavar="TIME", help="Only sessions that are not older than TIME.")
 @PROJECT
 @ALL_PROJECTS
 @JSON
-def patterns(limit: int, since: str | None, project: str | None, *, all_projects: bool, as_json: bool) -> None:
+def patterns(
+    limit: int, since: str | None, project: str | None, *, is_all: bool, all_projects: bool, as_json: bool
+) -> None:
     """Show what goes wrong again and again: in how many sessions, what it costs, and the fix that worked.
 
     Failures are one class when the same tool or program complains of the same. The fix is what was different when it
-    worked, in at least half of the cases that were solved. Minutes and calls count until then; a pause counts as three
+    worked, in at least half of the cases that were solved. What is solved by changing files (a failing test, a type
+    error) has no fix: its message says what to do. Minutes and calls count until it worked; a pause counts as three
     minutes at most. The last line of each is for an instructions file (CLAUDE.md, AGENTS.md). What you said in several
-    sessions comes behind.
+    sessions comes last.
 
     \b
     Examples:
       howcome patterns
       howcome patterns --since 30d --limit 3
+      howcome patterns --all
       howcome patterns --all-projects --json
     """
     check_scope(project, all_projects=all_projects)
     found: list[dict[str, Any]] = []
     said: list[dict[str, Any]] = []
+    without = 0
     with open_to_read() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         if not is_unknown(scope):
-            found = [_view(one) for one in app.telemetry.patterns(scope, option_ms(since, "--since") or 0)[:limit]]
+            every = app.telemetry.patterns(scope, option_ms(since, "--since") or 0)
+            wanted = every if is_all else [one for one in every if one.fix]
+            found, without = [_view(one) for one in wanted[:limit]], sum(not one.fix for one in every)
             said = [
                 {"text": users_words(one.text), "sessions": sessions, "id": one.id}
                 for one, sessions in app.telemetry.corrections(scope)[:limit]
             ]
     if as_json:
-        echo(json_line({"failures": found, "corrections": said}))
+        echo(json_line({"failures": found, "without_fix": without, "corrections": said}))
         return
     rows = [_row(one) for one in found]
     rows += [Row(f"You said: {one['text']}", (counted(one["sessions"], "session"), one["id"])) for one in said]
-    show_rows(rows, notes=[] if rows else [NOTHING])
+    notes = [] if rows else [NOTHING]
+    if without and not is_all:
+        notes.append(f"{counted(without, 'more failure')} came in several sessions without a fix: --all")
+    show_rows(rows, notes=notes)
 
 
 def _view(one: Pattern) -> dict[str, Any]:
@@ -71,6 +82,7 @@ def _view(one: Pattern) -> dict[str, Any]:
         "name": one.name,
         "size": len(one.failed),
         "sessions": one.sessions,
+        "drift": one.drift,
         "trend": {"earlier_half": one.trend[0], "later_half": one.trend[1]},
         "solved": len(one.solved),
         "minutes": round(minutes, 1),
@@ -84,11 +96,11 @@ def _view(one: Pattern) -> dict[str, Any]:
 
 
 def _row(view: dict[str, Any]) -> Row:
-    trend = view["trend"]
+    took = f"{view['solved']} solved, in {view['minutes']:.0f} min and {counted(view['calls'], 'call')}"
     about = (
         f"{counted(view['size'], 'time')} in {counted(view['sessions'], 'session')}",
-        f"{trend['earlier_half']} earlier, {trend['later_half']} later",
-        f"{view['solved']} solved in {view['minutes']:.0f} min, {counted(view['calls'], 'call')}",
+        view["drift"],
+        took if view["solved"] else "never solved",
         view["events"][-1],
     )
-    return Row(view["name"], about, [view["sentence"] or "No one fix was seen."])
+    return Row(view["name"], about, [view["sentence"] or "No fix was seen."])

@@ -271,6 +271,8 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
         echo(json_line({name: getattr(report, name) for name in names}))
     else:
         echo_text(_erased(report))
+        if report.unseen:
+            echo(f"not looked into: {report.unseen}")
     if report.is_gone is None or _strays(report):
         raise click.exceptions.Exit(1)
 
@@ -280,10 +282,9 @@ def _say(memory: Memory, line: str, *, as_json: bool) -> None:
 
 
 def _erased(report: PurgeReport) -> str:
-    if report.is_gone and report.unseen:
-        return f"{report.id} is erased: its words are in no table of the store (not looked into: {report.unseen})"
     if report.is_gone:
-        return f"{report.id} is erased: its words are nowhere in the store's files; only the id is kept"
+        where = "in no table of the store" if report.unseen else "nowhere in the store's files"
+        return f"{report.id} is erased: its words are {where}; only the id is kept"
     if report.is_gone is None:
         return f"{report.id} is erased, but whether anything is left of it was not verified: {report.problem}"
     lines = [f"{report.id} is erased, but the same words, or much of them, still stand in the store:"]

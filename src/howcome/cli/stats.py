@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing was called here in that time."
 COLUMNS = ("calls", "read_edit_ratio", "edits_without_read", "failures", "rework", "compactions")
-HEADS = ("calls", "reads/edit", "unread", "failed", "rework", "compactions", "output tokens")
+HEADS = ("calls", "reads/edit", "unread", "failed", "replaced", "compacted", "output tokens")
 TOOLS, SHORT = 12, 8
 
 
@@ -67,10 +67,10 @@ def stats(since: str | None, by: str | None, project: str | None, *, all_project
         show_table(_lines(facts), widths=(12,))
         if before := _rework(facts["precede_rework"]):
             echo("")
-            show_table(before, notes=[facts["caveat"]], wraps=0)
+            show_table(before, notes=[facts["caveat"]])
         if by is not None:
             echo("")
-            show_table([(by, *HEADS), *(_group(by, *pair) for pair in facts["by"].items())], wraps=0)
+            show_table([(by, *HEADS), *(_group(by, *pair) for pair in facts["by"].items())])
 
 
 def gather(app: App, scope: Scope, since_ms: int, by: str | None) -> dict[str, Any]:
@@ -137,9 +137,12 @@ def _rework(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     rows = []
     for one in found:
         low, high = one["interval"]
+        if not one["with"][1] or not one["without"][1]:  # all sessions, or none
+            continue
         parts = [f"{count} of {of}" for count, of in (one["with"], one["without"], one["sessions"])]
-        rows.append((one["before"], f"{one['difference']:+.1%} [{low:+.1%} {high:+.1%}]", *parts))
-    return [("edits replaced after", "difference", "with it", "without", "sessions"), *rows] if rows else []
+        points = [f"{100 * share:+.1f}" for share in (one["difference"], low, high)]
+        rows.append((one["before"], "{} [{} {}]".format(*points), *parts))
+    return [("sessions with", "points", "with", "without", "sessions"), *rows] if rows else []
 
 
 def _group(by: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Each block of an answer is a record that repeats the answer's usage; the last on
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def spent_in(lines: BinaryIO) -> Iterator[Spent]:
         for line in lines:
             if b'"usage"' in line or b'"totalCostUSD"' in line:
                 with suppress(RecordError):
-                    yield from _spent(decode_record(line, None))
+                    yield from _spent(decode_record(line, json.loads))  # no text of it is kept
 
 
 def _spent(record: Record) -> Iterator[Spent]:

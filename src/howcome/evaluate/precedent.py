@@ -64,7 +64,7 @@ def measure_precedent(
 
 
 def _cases(pattern: Pattern) -> list[Case]:
-    solved = [one.call for one in pattern.failed if one.fixes]
+    solved = [one.call for one in pattern.failed if one.solution is not None]
     return [
         (one, any(call.session != one.call.session and call.order_ms < one.call.order_ms for call in solved))
         for one in pattern.failed
@@ -74,8 +74,8 @@ def _cases(pattern: Pattern) -> list[Case]:
 def _figures(cases: Sequence[Case], rows: Sequence[Row]) -> dict[str, str]:
     ways = [[one for one, is_known in cases if is_known is known] for known in (True, False)]
     helped = [any(one.get("grade") == HELPS for one in row["candidates"]) for row in rows]  # type: ignore[attr-defined]
-    with_it, without = ([one.ms / 60_000 for one in way if one.fixes] for way in ways)
-    low, high = _interval([(one, known) for one, known in cases if one.fixes])
+    with_it, without = ([one.ms / 60_000 for one in way if one.solution is not None] for way in ways)
+    low, high = _interval([(one, known) for one, known in cases if one.solution is not None])
     return {
         "failures with a precedent": _shown(Share(len(ways[0]), len(cases))),
         "solved, with one": _shown(Share(len(with_it), len(ways[0]))),

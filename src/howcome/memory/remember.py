@@ -204,7 +204,7 @@ class Memories:
         """
         found = self.get(prefix)
         self._store.purging.purge(found.row, self._now_ms())
-        report = PurgeReport(found.id)
+        report = PurgeReport(found.id, self._store.purging.unseen)
         try:
             purge_from_backups(os.path.dirname(self._store.path), self._store.memories.by_row([found.row])[found.row])
             self._look_for(found.text, report)
@@ -218,7 +218,6 @@ class Memories:
             report.was_compacted = True
             report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
             return
-        report.unseen = self._store.purging.unseen
         # unused parts of pages hold old words, and so may what somebody else said
         if report.unseen or self._store.purging.files_with(text):
             self._store.purging.vacuum()

@@ -39,8 +39,8 @@ class PurgeReport:
 
     __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "unseen", "was_compacted")
 
-    def __init__(self, memory_id: str) -> None:
-        self.id, self.unseen, self.problem = memory_id, "", ""
+    def __init__(self, memory_id: str, unseen: str = "") -> None:
+        self.id, self.unseen, self.problem = memory_id, unseen, ""
         self.is_gone: bool | None = None
         self.was_compacted = False
         self.files: list[str] = []

@@ -205,7 +205,10 @@ def stats(asked: Asked) -> Context:
 def patterns(asked: Asked) -> Context:
     """What goes wrong again and again, and what the user said again and again."""
     telemetry = asked.app.telemetry
-    return {"found": telemetry.patterns(asked.scope)[:SOME], "said": telemetry.corrections(asked.scope)[:SOME]}
+    return {
+        "found": [one for one in telemetry.patterns(asked.scope) if one.fix][:SOME],
+        "said": telemetry.corrections(asked.scope)[:SOME],
+    }
 
 
 def commands(asked: Asked) -> Context:

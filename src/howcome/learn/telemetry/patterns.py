@@ -2,26 +2,30 @@
 
 A class is a program or tool with what it complained of, masked (`domain.commands`). What several tools complain of in
 the same words is the client's answer to a call (refused, cancelled), no mistake. The fix is what was different when it
-worked: other words of a command, other fields of a call, a read of the same file before, or a change of files.
+worked: other words of a command, other fields of a call, a look at the same file before, or another program. What was
+solved by changing files has none: what was wrong there is what the complaint says.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
 from howcome.domain.answering import cut
-from howcome.domain.commands import LOOKING, NOT_RUN, complaint, masked, parts_of
+from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
 from howcome.domain.events import READERS
 from howcome.learn.actions import WRITTEN, actions_of
 from howcome.learn.command_runs import failed_in, mending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from howcome.domain.stored import Scope, StoredEvent
     from howcome.learn.actions import Action
@@ -40,10 +44,12 @@ TOOLS = 3
 SAME = 0.5
 """What complaints of a tool have to share of their stems to be one (docs/evaluation.md, "Patterns")."""
 
-SURE = 3
-"""Of so many failures one has to be solved, that its fix is said."""
+SURE = 0.4
+"""Of a class's failures so many have to be solved, that its fix is said; what helped once is none."""
 
-ANOTHER = "another "
+FIRST = " first"
+NAMED = re.compile(r"\S{4,}")
+
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
 _PLACE = re.compile(r"(?:\S*[/\]]\S*\s+)+(?=\S)")
 """Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places."""
@@ -56,24 +62,24 @@ class Failed:
     Attributes:
         tool: The tool, or the program that a shell ran. `what`: the same with the words that say what it did.
         said: What it complained of; `call`: the call.
-        fixes: What was different when it worked; none: nobody saw it work. `is_same`: it was at the same file.
-        named: The value of the call that the complaint names, if it does. `ms`, `calls`: how long it took.
+        solution: What was different when it worked, None where nobody saw it work. `is_same`: it was at the same file.
+        is_again: The file had been read or changed before. `ms`, `calls`: how long it took.
     """
 
     tool: str
     what: str
     said: str
     call: StoredEvent
-    fixes: Sequence[str] = ()
-    named: str = ""
+    solution: Sequence[str] | None = None
     is_same: bool = True
+    is_again: bool = False
     ms: int = 0
     calls: int = 0
 
 
 @dataclass
 class Pattern:
-    """A class of failures, in the order of time; `trend`: sessions with it in the earlier and later half of all."""
+    """A class of failures, in the order of time; `trend`: sessions with it in the earlier and the later half of all."""
 
     failed: list[Failed]
     trend: tuple[int, int] = (0, 0)
@@ -90,25 +96,28 @@ class Pattern:
         return len({one.call.session for one in self.failed})
 
     @property
+    def drift(self) -> str:
+        """The trend in words."""
+        before, since = self.trend
+        return "as often as before" if before == since else f"{'more' if since > before else 'less'} often of late"
+
+    @property
     def solved(self) -> list[Failed]:
         """Those that were solved; where most were at the same file, what was done at another is no solution."""
-        found = [one for one in self.failed if one.fixes]
+        found = [one for one in self.failed if one.solution is not None]
         same = [one for one in found if one.is_same]
         return same if 2 * len(same) >= len(found) else found
 
     @property
     def fix(self) -> str:
-        """What was different in most that were solved, where those are most; "" where nothing is sure."""
-        solved, named = self.solved, Counter(one.named for one in self.failed if one.named).most_common(1)
-        if not solved and named and named[0][1] > 1:
-            return f"nothing called with `{named[0][0]}` worked here"
-        if SURE * len(solved) < len(self.failed):
+        """What was different in most that were solved, where those are many; "" where nothing is sure."""
+        solved = self.solved
+        if len(solved) < SURE * len(self.failed):
             return ""
-        often = Counter(fix for one in solved for fix in one.fixes).most_common()
-        most = [fix for fix, count in often if 2 * count >= len(solved)]
-        others = " and ".join(fix for fix in most if fix.startswith(ANOTHER))
-        steps = [fix for fix in most if not fix.startswith(ANOTHER)]
-        return ", then ".join(steps + [f"call it with {others}"] * bool(others))
+        often = Counter(step for one in solved for step in one.solution or ()).most_common()
+        said = ", then ".join(step for step, count in often if 2 * count >= len(solved) and count > 1)
+        is_again = 2 * sum(one.is_again for one in solved) > len(solved)
+        return said.replace(FIRST, f" again{FIRST}") if is_again else said
 
     @property
     def cost(self) -> tuple[float, int, float]:
@@ -124,7 +133,7 @@ class Pattern:
 
 
 def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> list[Pattern]:
-    """The classes of failures that came in so many sessions or more, those of most sessions first."""
+    """The classes of failures that came in so many sessions or more: those with a fix first, of these the commonest."""
     sessions = sorted(store.sessions.recent(scope, -1, since_ms=since_ms), key=lambda one: one.first_ms)
     order = {one.name: at for at, one in enumerate(sessions)}
     every: list[tuple[str, Failed]] = []
@@ -149,7 +158,7 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
         late = [2 * order[name] >= len(order) for name in {one.call.session for one in pattern.failed}]
         pattern.trend = late.count(False), late.count(True)
     found = [one for one in found if one.sessions >= least]
-    return sorted(found, key=lambda one: (-one.sessions, -len(one.failed), one.name))
+    return sorted(found, key=lambda one: (not one.fix, -one.sessions, -len(one.failed), one.name))
 
 
 def _are_alike(one: set[str], other: set[str]) -> bool:
@@ -167,10 +176,13 @@ def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:
                 later = actions[place + 1 : place + 1 + MOST_LATER]
-                fixes, calls, is_same = (_other_words if action.is_shell else _other_call)(action, later)
-                named = (value for value in action.input.values() if isinstance(value, str) and value and value in said)
+                if action.is_shell:
+                    solution, calls, is_same = _other_words(action, later)
+                else:
+                    solution, calls, is_same = _other_call(action, later)
                 took = _active_ms([action, *later[:calls]])
-                yield key, Failed(tool, what, said, action.call, fixes, next(named, ""), is_same, took, calls)
+                is_again = any(map(partial(_is_at, action), actions[:place]))
+                yield key, Failed(tool, what, said, action.call, solution, is_same, is_again, took, calls)
 
 
 def _complaint(action: Action) -> tuple[str, str, str]:
@@ -185,8 +197,8 @@ def _complaint(action: Action) -> tuple[str, str, str]:
     return failed.part.program, " ".join(failed.part.name), said
 
 
-Solved = tuple[list[str], int, bool]
-UNSOLVED: Solved = ([], 0, True)
+Solved = tuple[list[str] | None, int, bool]
+UNSOLVED: Solved = (None, 0, True)
 
 
 def _other_words(action: Action, later: Sequence[Action]) -> Solved:
@@ -203,11 +215,17 @@ def _other_words(action: Action, later: Sequence[Action]) -> Solved:
     for calls, other in enumerate(later, 1):
         ran = parts_of(other.command) if other.is_shell and other.has_succeeded else ()
         if failed is not None and any(part.words == failed.part.words for part in ran):
-            return [*(between[-1:] or ["run it again"])], calls, True
+            return between[-1:], calls, True
         if other.is_edit and other.has_succeeded:
-            between.append("mend the files that it names")
-        between += [f"run `{' '.join(part.name)}`" for part in ran if part.program not in LOOKING]
+            between.clear()
+        between += [f"run `{' '.join(part.name)}`" for part in ran if failed and part.program == failed.part.program]
     return UNSOLVED
+
+
+def _is_at(action: Action, other: Action) -> bool:
+    """Whether another call has read or changed the same file."""
+    has_touched = other.has_succeeded and (other.is_edit or other.tool in READERS)
+    return has_touched and bool(action.call.file) and other.call.file == action.call.file
 
 
 def _other_call(action: Action, later: Sequence[Action]) -> Solved:
@@ -218,14 +236,32 @@ def _other_call(action: Action, later: Sequence[Action]) -> Solved:
     alike = [pair for pair in again if any(value in values for value in pair[1].input.values())]
     for calls, other in (same or alike or again)[:1]:
         before = [one for one in later[: calls - 1] if one.has_succeeded and one.tool != action.tool]
-        read = (one for one in before if one.tool in READERS and file and one.call.file == file)
-        looked = (one for one in before if not (one.tool in READERS or one.is_edit or one.is_shell))
-        first = [f"`{one.call.tool}` the file first" for one in read][:1]
-        first += dict.fromkeys(f"`{one.call.tool}` first" for one in looked)
-        names = [name for name in {**action.input, **other.input} if name not in WRITTEN]
-        changed = [f"{ANOTHER}`{name}`" for name in names if action.input.get(name) != other.input.get(name)]
-        return [*first, *changed] or ["call it again"], calls, bool(same)
+        read = (one for one in before if one.tool in READERS and _is_at(action, one))
+        new = [value for value in other.input.values() if isinstance(value, str) and value not in values]
+        names = [os.path.basename(value) for value in new if NAMED.fullmatch(value)]
+        told = (one for one in before if not one.is_edit and any(name and name in one.output for name in names))
+        first = [f"`{one.call.tool}` the file{FIRST}" for one in read][:1]
+        first = first or [f"search for it{FIRST}" for _ in told][:1]
+        return [*first, *_changed(action.input, other.input)], calls, bool(same)
     return UNSOLVED
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """How the fields of a call changed, as far as that says something to somebody with other values."""
+    said = []
+    for name in {**before, **after}:
+        old, new = before.get(name), after.get(name)
+        if name in WRITTEN or old == new:
+            continue
+        if old is None or new is None:
+            said.append(f"{'add' if old is None else 'leave out'} `{name}`")
+        elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"\S{1,40}", new)):
+            said.append(f"set `{name}` to {json.dumps(new, ensure_ascii=False)}")
+        elif isinstance(old, str) and isinstance(new, str) and (old in new or new in old):
+            said.append(f"use a {'longer' if old in new else 'shorter'} `{name}`")
+        elif isinstance(old, int) and isinstance(new, int):
+            said.append(f"use a {'larger' if old < new else 'smaller'} `{name}`")
+    return said
 
 
 def _active_ms(actions: Iterable[Action]) -> int:
