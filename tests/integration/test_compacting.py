@@ -72,6 +72,7 @@ def searched(home: Path) -> dict[int, str]:
 def test_old_tool_traffic_is_shortened_and_nothing_else(home: Path) -> None:
     """Two texts: not what was said, not what a memory cites, not what is new; each is found and listed as before."""
     before, found = texts(home), searched(home)
+    assert run("compact", "--dry-run").stdout.startswith("nothing would be shortened: no age is given")
     assert ask("compact", "--older-than", "30", "--dry-run")["texts"] == 2
     assert run("compact", "--older-than", "30", data=b"n\n").returncode == 1
     assert texts(home) == before

@@ -77,7 +77,13 @@ def test_a_dry_run_shows_it_and_changes_nothing_and_undo_takes_it_back(
     monkeypatch.setenv("HOWCOME_DISTILLER", "off")
     before = states(home)
     shown = run("consolidate", "--dry-run").stdout.splitlines()
-    assert [line[:12] for line in shown] == [f"- {SHORT}"[:12], f"+ {FULL}"[:12], f"z {OLD}"[:12], "Would be: 1 "]
+    assert [line[:12] for line in shown] == [
+        f"- {SHORT}"[:12],
+        f"+ {FULL}"[:12],
+        f"z {OLD}"[:12],
+        "(z: falls as",
+        "Would be: 1 ",
+    ]
     assert states(home) == before
     report = ask("consolidate")
     assert [step["what"] for step in report["steps"]] == ["merged", "asleep"]

@@ -15,6 +15,7 @@ from tests.viewing import CWD, DECIDED, KEPT, OUTSIDE, QUESTION, Browser, fill, 
 from howcome.app import open_app
 from howcome.settings import read_settings
 from howcome.web.pages import PAGES
+from howcome.web.viewer import labels_of
 
 FIRST = [name for name, page in PAGES.items() if page.title]
 
@@ -55,10 +56,11 @@ SHOWN = {
     "search?q=TidePoller&why=1": ["“TidePoller”", "here, weight"],
     "search?q=xyzzyplugh": ["Nothing found"],
     "memories": ["Decision", *KEPT, OUTSIDE, "from outside"],
+    "memories?by=topic": ["poller retries", *KEPT],
     "review": ["They name different numbers.", *KEPT, OUTSIDE, "Accept", "Refuse", "Wrong, never again", "Both hold"],
     "injections": [QUESTION, "prompts", "said: likely enough to help", "1 used"],
     "injections?all=1": [QUESTION, "Only those that were told something"],
-    "stats": ["Sessions: 1 in 26 weeks", "Figures"],
+    "stats": ["reads for each edit", "Failed calls:", "Figures"],
     "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "search for it first"],
     "commands": ["git psuh", "then worked: git push", "failed 2 times in 2 sessions"],
     "spending": ["calls today", "None is set"],
@@ -225,3 +227,9 @@ def test_what_cannot_be_done_is_said(name: str, fields: dict[str, str], status: 
     assert "Back to today" in browser.do(
         name, status, **({"id": id_of(KEPT[0])} if name == "correct" else {}), **fields
     )
+
+
+def test_projects_of_one_name_are_told_apart() -> None:
+    """By as many of their last folders as it takes."""
+    roots = ["/home/mara/quay", "/srv/cli", "/home/mara/work/cli", "/home/mara/cli"]
+    assert list(labels_of(roots).values()) == ["quay", "srv/cli", "work/cli", "mara/cli"]

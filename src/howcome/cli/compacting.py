@@ -51,6 +51,8 @@ def compact(days: int | None, *, dry_run: bool, yes: bool, as_json: bool) -> Non
     if days:
         done = "would be shortened" if dry_run else "shortened"
         echo(f"{counted(count, 'text')} of tool traffic older than {counted(days, 'day')} {done}: {saved / 1e6:.1f} MB")
+    elif dry_run:
+        echo("nothing would be shortened: no age is given (--older-than DAYS, or the setting tool_text_days)")
     if not dry_run:
         echo(f"the database: {report['before_bytes'] / 1e6:.1f} MB before, {report['after_bytes'] / 1e6:.1f} MB after")
 

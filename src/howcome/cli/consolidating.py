@@ -68,6 +68,7 @@ def _lines(steps: Sequence[Step], *, is_undone: bool, is_dry_run: bool) -> list[
     lines += [f"z … {len(sleeping) - SHOWN} more"] if len(sleeping) > SHOWN else []
     counts = {name: sum(one.what == name for one in steps) for name in _COUNTED}
     told = ", ".join(f"{count} {_COUNTED[name]}" for name, count in counts.items() if count)
+    lines += ["(z: falls asleep: searches find it, no prompt is told it)"] if sleeping and not is_undone else []
     begin = "Taken back: " if is_undone else "Would be: " if is_dry_run else ""
     after = "" if is_undone or is_dry_run else "; `howcome consolidate undo` takes it back"
     return [*lines, f"{begin}{told}{after}"]

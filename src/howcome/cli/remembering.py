@@ -115,7 +115,7 @@ def remember(
         about = {"is_new": is_new, "redacted": redacted, "has_history": has_history}
         echo(json_line({**about, **memory_view(memory)}))
         return
-    notes = _beside(memory, said) if is_new else []
+    notes = _beside(memory) if is_new else []
     if project is not None or also:
         notes.append(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}")
     notes += [_redacted(redacted)] if redacted else []
@@ -134,10 +134,9 @@ def _known(memory: Memory, given: str) -> str:
     return f"known already: {memory.id}" + ("" if is_equal else f"  {squeeze(memory.text, 220)}")
 
 
-def _beside(memory: Memory, said: str) -> list[str]:
-    """What was made of the words, and what keeping them did to other memories."""
-    lines = [] if words.taken_out(said, memory.text) or said.strip() == memory.text else [f"kept as: {memory.text}"]
-    lines += [f"it supersedes {memory.supersedes_id}"] if memory.supersedes_id else []
+def _beside(memory: Memory) -> list[str]:
+    """What keeping a memory did to others."""
+    lines = [f"it supersedes {memory.supersedes_id}"] if memory.supersedes_id else []
     both = f"it contradicts {', '.join(memory.contradicts)}: `howcome memories --review` settles it"
     return lines + ([both] if memory.contradicts else [])
 

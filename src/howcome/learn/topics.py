@@ -15,6 +15,10 @@ LEAST, RARE = 3, 20
 """So many memories that share a phrase are a topic. A word that one memory in so many has at most tells a topic."""
 
 REST = ""
+_QUOTED = re.compile("“([^“”]{8,})”")
+_LABEL = re.compile(r"^[^:“”\n]{1,40}: ")
+"""What was said in a memory: the words around it, or before its colon, are a source's own, the same in each."""
+
 _WORD = re.compile(r"[^\W\d_][\w.-]*[^\W_]")
 _APART = re.compile(r"[^\w\s./-]+|[.:](?=\s)|\s-+\s|\n")
 
@@ -26,7 +30,7 @@ def topics(texts: Sequence[str]) -> list[tuple[str, list[int]]]:
     many they would take, how rare they are, and how seldom the rarer one stands without the other. What has only one of
     the two joins them if that is rare.
     """
-    told = [(users_words(text) or text).casefold() for text in texts]
+    told = [_said(text).casefold() for text in texts]
     phrases, words = [_phrases(text) for text in told], [set(_WORD.findall(text)) for text in told]
     alone = Counter(word for some in words for word in some)
     counts = Counter(phrase for some in phrases for phrase in some)
@@ -50,6 +54,10 @@ def topics(texts: Sequence[str]) -> list[tuple[str, list[int]]]:
             left.remove(place)
     found.sort(key=lambda topic: -len(topic[1]))
     return [*found, (REST, sorted(left))] if left else found
+
+
+def _said(text: str) -> str:
+    return users_words(text) or " . ".join(_QUOTED.findall(text)) or _LABEL.sub("", text)
 
 
 def _phrases(text: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from howcome.domain.stored import Scope
 from howcome.domain.text import STOP_WORDS
 from howcome.domain.verdicts import KEPT_DAYS, PastVerdict
 from howcome.errors import NotFoundError, ProviderError
+from howcome.present import statistics
 from howcome.present.nothing_found import nothing_found
 from howcome.present.spent import gather
 from howcome.present.unsaid import without_secrets
@@ -33,7 +34,9 @@ Context = dict[str, Any]
 MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
 ROWS, BOOK, SHORT, WEEKS, HITS, SOME = 50, 300, 6, 26, 10, 20
 OPEN_PROJECTS = 3
-_WEEK = timedelta(days=7)
+PLOTTED = {
+    "calls": "Calls", "failures": "Failed calls", "rework": "Edits replaced later", "compactions": "Compactions",
+}  # fmt: skip
 
 
 class Asked:
@@ -67,7 +70,7 @@ def today(asked: Asked) -> Context:
     sessions = app.events.recent_sessions(scope, SHORT)
     learnt = app.memories.learnt_since(scope, since_ms)
     roots = dict.fromkeys(one.project for one in sessions)
-    ends = [one for root in [*roots][:OPEN_PROJECTS] for one in app.search.briefing(root).open_ends()]
+    ends = [one for root in [*roots][:OPEN_PROJECTS] for one in app.search.briefing(root).open_ends() if one.memory]
     return {
         "sessions": sessions, "said": _said(app, [one for one in told if one.lines][:SHORT]),
         "asked": len(told), "lines": sum(one.lines for one in told),
@@ -133,14 +136,21 @@ def search(asked: Asked) -> Context:
 
 
 def memories(asked: Asked) -> Context:
-    """Memories as a book: a chapter for each type."""
+    """Memories as a book: a chapter for each type, or for each topic."""
     kind, is_whole = asked.text("type"), bool(asked.text("all"))
     wanted = MemoryFilter(type=kind if kind in TYPES else None, with_forgotten=is_whole, with_superseded=is_whole)
     found = asked.app.memories.select(asked.scope, wanted, BOOK + 1)
-    rows = _marked(asked.app, found[:BOOK])
-    rows.sort(key=lambda row: (TYPES.index(row["type"]), not row["pinned"]))
-    chapters = [(name, list(of)) for name, of in groupby(rows, key=lambda row: row["type"])]
-    return {"chapters": chapters, "type": kind, "types": TYPES, "all": is_whole, "has_more": len(found) > BOOK}
+    by, shown = asked.text("by"), found[:BOOK]
+    if by:
+        topics = asked.app.memories.topics(shown)
+        chapters = [(name or "of no topic", _marked(asked.app, some)) for name, some in topics]
+    else:
+        rows = _marked(asked.app, shown)
+        rows.sort(key=lambda row: (TYPES.index(row["type"]), not row["pinned"]))
+        chapters = [(name, list(of)) for name, of in groupby(rows, key=lambda row: row["type"])]
+    return {
+        "chapters": chapters, "type": kind, "types": TYPES, "all": is_whole, "by": by, "has_more": len(found) > BOOK,
+    }  # fmt: skip
 
 
 def memory(asked: Asked) -> Context:
@@ -176,30 +186,19 @@ def injections(asked: Asked) -> Context:
 
 
 def stats(asked: Asked) -> Context:
-    """Counts of each week: sessions, events, what was learnt, what was said."""
-    today = datetime.now(UTC).astimezone().date()
-    monday = today - timedelta(days=today.weekday())
-    weeks = [monday - _WEEK * back for back in range(WEEKS - 1, -1, -1)]
-    since_ms = int(datetime.combine(weeks[0], datetime.min.time()).astimezone().timestamp() * 1000)
-    app, scope = asked.app, asked.scope
-    told = app.events.recent_sessions(scope, 20_000, since_ms=since_ms)
-    kept = app.memories.select(scope, MemoryFilter(with_forgotten=True, with_superseded=True), 20_000)
-    counted = {
-        "Sessions": [(one.last_ms, 1) for one in told],
-        "Events, by the last day of their session": [(one.last_ms, one.count) for one in told],
-        "Memories, by the day on which they were said first": [(one.created_ms, 1) for one in kept],
-        "Lines said to sessions (kept for 30 days)": [
-            (one.asked_ms, one.lines) for one in app.search.verdicts(scope=scope)
-        ],
-    }
-    plots = []
-    for name, rows in counted.items():
-        sums: Counter[Any] = Counter()
-        for moment_ms, count in rows:
-            day = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone().date()
-            sums[day - timedelta(days=day.weekday())] += count
-        plots.append((name, [(week, sums[week]) for week in weeks]))
-    return {"plots": plots, "is_empty": not told}
+    """What sessions did, as `howcome stats` says it, and by week."""
+    facts = statistics.gather(asked.app, asked.scope, 0, "week", is_told=False)
+    weeks = sorted(facts["by"].items())[-WEEKS:]
+    plots = [(title, [(week, _count(values[name])) for week, values in weeks]) for name, title in PLOTTED.items()]
+    rows = statistics.rework_rows(facts["precede_rework"])
+    return {
+        "lines": statistics.lines_of(facts), "rework": rows, "caveat": facts["caveat"],
+        "plots": plots if weeks else [],
+    }  # fmt: skip
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - a measure: a number, or what it is made of
+    return int(value["count"] if isinstance(value, dict) else value)
 
 
 def patterns(asked: Asked) -> Context:
@@ -213,7 +212,8 @@ def patterns(asked: Asked) -> Context:
 
 def commands(asked: Asked) -> Context:
     """The commands that failed, and what then worked."""
-    return {"rows": asked.app.search.failing(asked.scope, 2 * ROWS)}
+    rows = asked.app.search.failing(asked.scope, 2 * ROWS)
+    return {"rows": sorted(rows, key=lambda row: -(row.call.ts_ms or row.call.order_ms))}
 
 
 def spending(asked: Asked) -> Context:
@@ -256,7 +256,7 @@ PAGES = {
     "review": Page("Review", "r", review),
     "injections": Page("Injections", "i", injections),
     "patterns": Page("Patterns", "w", patterns),
-    "stats": Page("Counts", "c", stats),
+    "stats": Page("Statistics", "c", stats),
     "commands": Page("Commands", "x", commands),
     "spending": Page("Spending", "p", spending),
     "health": Page("Health", "h", health),

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -56,7 +57,8 @@ class Viewer:
         self._changes: list[Change | None] = []
         self._news: list[tuple[str, int]] = []
         self.looked_s = time.monotonic()
-        self._templates = _templates(keys)
+        self._labels: dict[str, str] = {}
+        self._templates = _templates(keys, self._labels)
         routes = [Route(f"{keys.root}/{name}", self._page, methods=["GET"]) for name in ("", *PAGES)]
         routes += [Route(f"{keys.root}/{name}", self._asset, methods=["GET"]) for name in ASSETS]
         routes.append(Route(keys.root + "/do/{name}", self._post, methods=["POST"]))
@@ -98,6 +100,7 @@ class Viewer:
         """What every page has: the projects to choose from, and what has just been changed."""
         news, self._news = self._news, []
         roots = sorted(asked.app.projects.roots(), key=lambda one: one[1].rpartition("/")[2].casefold())
+        self._labels.update(labels_of([root for _, root in roots]))
         return {"projects": roots, "project": asked.scope.project_id or "", "news": news}
 
     def _shown(self, request: Request, name: str, values: Mapping[str, Any], status: int = 200) -> Response:
@@ -158,19 +161,28 @@ def _last(request: Request) -> str:
     return str(request.url.path).rpartition("/")[2]
 
 
-def _templates(keys: Keys) -> Environment:
+def _templates(keys: Keys, labels: Mapping[str, str]) -> Environment:
     """Templates: everything is escaped, and nothing that is shown moves a cursor or turns words round."""
     made = Environment(
         loader=FileSystemLoader(os.path.join(FOLDER, "templates")), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_seen, auto_reload=False,
     )  # fmt: skip
     made.filters |= {
-        "counted": counted, "who": kind_of, "name": lambda root: str(root).rstrip("/").rpartition("/")[2] or root,
+        "counted": counted, "who": kind_of,
+        "name": lambda root: labels.get(root) or str(root).rpartition("/")[2] or root,
         "at": lambda ms: local_time(ms, now_ms()), "when": lambda time: day(time, now_ms()),
         "marked": _marked, "title_of": lambda prompt: squeeze(title_of(prompt), TITLE_CHARS),
     }  # fmt: skip
     made.globals |= {"root": keys.root, "form_key": keys.form, "pages": PAGES, "rules": RULES}
     return made
+
+
+def labels_of(roots: Iterable[str]) -> dict[str, str]:
+    """Each project by as many of its last folders as tell it from the others."""
+    tails = {root: ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)]
+             for root in roots if (parts := root.strip("/").split("/"))}  # fmt: skip
+    times = Counter(tail for some in tails.values() for tail in some)
+    return {root: next((tail for tail in some if times[tail] == 1), root) for root, some in tails.items()}
 
 
 def _seen(value: object) -> object:

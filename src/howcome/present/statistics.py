@@ -1,0 +1,117 @@
+"""What sessions did, as figures: for `howcome stats` and for a page of the viewer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from howcome.learn.telemetry.measures import CAVEAT, MEASURES, precede_rework, tools_of, values_of
+from howcome.learn.telemetry.spending import Spending
+from howcome.present.render import counted, iso_time
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Sequence
+
+    from howcome.app import App
+    from howcome.domain.stored import Scope
+
+COLUMNS = ("calls", "read_edit_ratio", "edits_without_read", "failures", "rework", "compactions")
+HEADS = ("calls", "reads/edit", "unread", "failed", "replaced", "compacted", "output tokens")
+TOOLS, SHORT = 12, 8
+
+
+def gather(app: App, scope: Scope, since_ms: int, by: str | None, *, is_told: bool = True) -> dict[str, Any]:
+    """Everything that is counted, as JSON values; what transcripts tell of tokens (seconds) unless `is_told` is off."""
+    found = app.telemetry.counts(scope, since_ms, by)
+    took = app.telemetry.spent(scope, since_ms, by) if is_told else Spending()
+    tokens = {
+        **took.every,
+        "sessions_with": len(took.told),
+        "sessions_without": took.sessions - len(took.told),
+        "transcripts_gone": took.gone,
+        "cost_usd": round(sum(took.cost_usd.values()), 4) if took.cost_usd else None,
+        "sessions_with_cost": len(took.cost_usd),
+    }
+    groups = {
+        name: {**values_of(counts), "tokens": dict(took.groups.get(name, {}))}
+        for name, counts in sorted(found.groups.items(), key=lambda pair: _order(by, *pair), reverse=True)
+    }
+    return {
+        "since": iso_time(since_ms) if since_ms else None,
+        "sessions": len(found.sessions),
+        "measures": values_of(found.every),
+        "tools": tools_of(found.every),
+        "tokens": tokens if is_told else None,
+        "precede_rework": precede_rework(found.sessions.values()),
+        "caveat": CAVEAT,
+        **({"by": groups} if by is not None else {}),
+    }
+
+
+def _order(by: str | None, name: str, counts: Counter[str]) -> tuple[int, str]:
+    """Weeks by their time, anything else by how much was called there."""
+    return (0 if by == "week" else counts["calls"]), name
+
+
+def lines_of(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a person sees: names with their figures."""
+    lines = [("sessions", str(facts["sessions"]))]
+    lines += [(one.title, _shown(facts["measures"][one.name])) for one in MEASURES]
+    tools = list(facts["tools"].items())
+    more = f", and {counted(len(tools) - TOOLS, 'other')}" if len(tools) > TOOLS else ""
+    lines.append(("tools", ", ".join(f"{name} {count}" for name, count in tools[:TOOLS]) + more))
+    return lines + (_cost(facts["tokens"]) if facts["tokens"] is not None else [])
+
+
+def _cost(tokens: dict[str, Any]) -> list[tuple[str, str]]:
+    said = counted(tokens["sessions_with"], "session")
+    silent = [f"{counted(tokens['sessions_without'], 'session')} without"] if tokens["sessions_without"] else []
+    gone = [f"{counted(tokens['transcripts_gone'], 'transcript')} gone"] if tokens["transcripts_gone"] else []
+    if not tokens["sessions_with"]:
+        return [("tokens", "; ".join(["no transcript that is still there says any", *gone]))]
+    kinds = ", ".join(f"{tokens[name]:,} {name.replace('_', ' ')}" for name in tokens if name in _KINDS)
+    cost, of_cost = tokens["cost_usd"], counted(tokens["sessions_with_cost"], "session")
+    return [
+        ("tokens", "; ".join([f"{kinds}, in {tokens['requests']:,} requests of {said}", *silent, *gone])),
+        ("cost", f"${cost:,.2f}, said by {of_cost}" if cost is not None else "no transcript says it"),
+    ]
+
+
+_KINDS = ("input", "output", "cache_read", "cache_written")
+
+
+def rework_rows(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """What came before rework, a row each."""
+    rows = []
+    for one in found:
+        low, high = one["interval"]
+        if not one["with"][1] or not one["without"][1]:  # all sessions, or none
+            continue
+        parts = [f"{count} of {of}" for count, of in (one["with"], one["without"], one["sessions"])]
+        points = [f"{100 * share:+.1f}" for share in (one["difference"], low, high)]
+        rows.append((one["before"], "{} [{} {}]".format(*points), *parts))
+    return [("sessions with", "points", "with", "without", "sessions"), *rows] if rows else []
+
+
+def group_row(by: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
+    """A group's figures, under HEADS."""
+    shown = name[:SHORT] if by == "session" else name
+    return (shown, *(_brief(values[column]) for column in COLUMNS), f"{values['tokens'].get('output', 0):,}")
+
+
+def _brief(value: object) -> str:
+    """A measure in a column: its value alone."""
+    if isinstance(value, dict):
+        value = value if value["value"] is None else (f"{value['value']:.1%}" if "low" in value else value["value"])
+    return "-" if isinstance(value, dict) else str(value)
+
+
+def _shown(value: object) -> str:
+    """A measure with what it is made of."""
+    if not isinstance(value, dict):
+        return str(value)
+    if value["value"] is None:
+        return "-"
+    if "low" not in value:
+        return f"{value['value']:.2f} ({value['count']} to {value['of']})"
+    return f"{value['value']:.1%} [{value['low']:.1%} {value['high']:.1%}] ({value['count']} of {value['of']})"
