@@ -117,3 +117,10 @@ def test_a_shortened_result_has_the_same_search_text(text: str, tool: str | None
     kept = events.searchable(events.TOOL_RESULT, tool, file, text)
     assert events.searchable(events.TOOL_RESULT, tool, file, short) == kept
     assert shortened(short, is_call=False) == short
+
+
+@pytest.mark.parametrize("said", ["{ make && make test; } 2>&1", '{"a": 1} {"b": 2}', '{"a": ' * 5000])
+def test_a_call_that_only_looks_like_an_object_is_shortened_as_a_text(said: str) -> None:
+    """What other programs observed need not be JSON, and must not end the rest."""
+    text = said + " " + LONG
+    assert len(shortened(text, is_call=True)) < len(text)

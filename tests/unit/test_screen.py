@@ -108,3 +108,8 @@ def _shown(pager: str, count: int) -> bytes:
     assert started.wait(10) == 0
     os.close(leader)
     return shown
+
+
+def test_wide_letters_have_their_room_and_the_end_is_reached() -> None:
+    """A letter of East Asia takes two places, also where a line has one."""
+    assert rendered([Row("日本語", ())], (), width=1, is_colored=False).split() == ["日", "本", "語"]

@@ -75,22 +75,28 @@ class Searching:
         return self.judged(prompt, cwd=cwd, session=session, recent=recent, then_ms=then_ms).said
 
     def judged(
-        self, prompt: str, *, cwd: str, session: str, recent: Callable[[], str], then_ms: int | None = None
+        self,
+        prompt: str,
+        *,
+        cwd: str,
+        session: str,
+        recent: Callable[[], str],
+        then_ms: int | None = None,
+        is_held: Callable[[str], bool] = lambda _: False,
     ) -> Verdict:
         """What earlier sessions of this project, and memories, say about a prompt, and what held the rest back.
 
         `then_ms`: as it was at that moment (UTC milliseconds), by what had been said before it; None: now.
+        `is_held`: whether the agent reads a memory's text by itself.
         """
-        from howcome.recall.prompt import pushed, recall
+        from howcome.recall.prompt import Asking, pushed, recall
 
         is_loaded = self._models.embedder is not None  # a prompt does not wait until one is
         return recall(
             self._store,
             self._settings,
-            prompt,
+            Asking(prompt, session, recent, is_held),
             wanted=pushed(self._store, self._projects.scope_of(cwd), session, then_ms),
-            session=session,
-            recent=recent,
             now_ms=now_ms() if then_ms is None else then_ms,
             vectors=self._models.vectors if is_loaded else None,
         )

@@ -8,7 +8,6 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.asking import confirm
-from howcome.log.place import database_path
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
@@ -37,14 +36,20 @@ def compact(days: int | None, *, dry_run: bool, yes: bool, as_json: bool) -> Non
     days = days or settings.tool_text_days
     with open_app(settings, create=False) as app:
         count, saved = app.ingest.shorten(days, is_trial=True) if days else (0, 0)
-        report = {"days": days, "texts": count, "saved_bytes": saved, "is_dry_run": dry_run, "before_bytes": _size()}
+        report = {
+            "days": days,
+            "texts": count,
+            "saved_bytes": saved,
+            "is_dry_run": dry_run,
+            "before_bytes": app.health.place()[2][0],
+        }
         if not dry_run:
             if count:
                 what = counted(count, "whole text") + f" of tool traffic older than {counted(days, 'day')}"
                 confirm(f"Drop {what} ({saved / 1e6:.1f} MB), with no way back", yes=yes, err=as_json)
                 app.ingest.shorten(days)
             app.ingest.vacuum()
-            report["after_bytes"] = _size()
+            report["after_bytes"] = app.health.place()[2][0]
     if as_json:
         echo(json_line(report))
         return
@@ -55,8 +60,3 @@ def compact(days: int | None, *, dry_run: bool, yes: bool, as_json: bool) -> Non
         echo("nothing would be shortened: no age is given (--older-than DAYS, or the setting tool_text_days)")
     if not dry_run:
         echo(f"the database: {report['before_bytes'] / 1e6:.1f} MB before, {report['after_bytes'] / 1e6:.1f} MB after")
-
-
-def _size() -> int:
-    path = database_path(read_settings(os.environ).home)
-    return sum(os.path.getsize(file) for file in (path, f"{path}-wal") if os.path.exists(file))

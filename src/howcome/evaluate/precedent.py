@@ -64,9 +64,9 @@ def measure_precedent(
 
 
 def _cases(pattern: Pattern) -> list[Case]:
-    solved = [one.call for one in pattern.failed if one.solution is not None]
+    solved = [(one.call.session, one.call.order_ms + one.ms) for one in pattern.failed if one.solution is not None]
     return [
-        (one, any(call.session != one.call.session and call.order_ms < one.call.order_ms for call in solved))
+        (one, any(session != one.call.session and then_ms < one.call.order_ms for session, then_ms in solved))
         for one in pattern.failed
     ]
 

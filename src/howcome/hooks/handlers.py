@@ -148,10 +148,10 @@ def recall(asked: Asked) -> Reply:
         return Reply()
     if len(prompt) < MIN_PROMPT_CHARS or prompt.startswith(("<task-notification>", "<command-")) or is_command(prompt):
         return Reply()
-    from howcome.app import open_for_recall
+    from howcome.app import now_ms, open_for_recall
     from howcome.clients.registry import is_clients
     from howcome.hooks.context import render_bites, render_context
-    from howcome.hooks.held import unheld
+    from howcome.hooks.held import held
 
     settings, embedder = asked.settings, asked.embedder
     app = open_for_recall(settings, asked.deadline, None if embedder is None else embedder.for_prompts(settings))
@@ -163,10 +163,10 @@ def recall(asked: Asked) -> Reply:
         is_read = history is not None and is_clients(path, settings.transcript_folders, asked.client.name)
         return history.recent_text(path) if history and is_read else ""
 
-    verdict = app.search.judged(prompt, cwd=asked.text("cwd"), session=session, recent=recent)
-    found, now_ms = unheld(asked.client, asked.payload, verdict), time.time_ns() // 1_000_000
-    is_brief = settings.inject == BITES
-    context, said = render_bites(found, now_ms) if is_brief else render_context(found, settings.recall_chars)
+    known = held(asked.client, asked.payload)
+    verdict = app.search.judged(prompt, cwd=asked.text("cwd"), session=session, recent=recent, is_held=known)
+    found, is_brief = verdict.said, settings.inject == BITES
+    context, said = render_bites(found, now_ms()) if is_brief else render_context(found, settings.recall_chars)
     return Reply(context if said else "", app, session, said, verdict=verdict)
 
 

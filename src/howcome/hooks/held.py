@@ -8,7 +8,6 @@ from functools import cache
 
 from howcome.clients.hook import text_of
 from howcome.clients.projects import project_root
-from howcome.domain import verdicts
 from howcome.domain.graduation import is_held
 from howcome.domain.patterns import late
 
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 
     from howcome.clients.base import Client
     from howcome.clients.hook import Payload
-    from howcome.domain.stored import Reminder
-    from howcome.domain.verdicts import Verdict
 
-MAX_BYTES = 128 << 10
+MAX_BYTES, MAX_IMPORTED = 128 << 10, 20
+"""Of each file, and how many that others name: a list of many would cost a prompt its time."""
+
 INDEX = "MEMORY.md"
 """The client's own list of its memory files, beside the transcripts."""
 
@@ -34,17 +33,6 @@ def held(client: Client, payload: Payload) -> Callable[[str], bool]:
     return lambda text: is_held(text, files())
 
 
-def unheld(client: Client, payload: Payload, verdict: Verdict) -> list[Reminder]:
-    """What a verdict says but for that; the verdict knows why."""
-    is_known, said = held(client, payload), []
-    for one in verdict.said:
-        if one.memory is not None and is_known(one.memory.text):
-            verdict.hold(-one.memory.row, verdicts.HELD)
-        else:
-            said.append(one)
-    return said
-
-
 def _files(client: Client, payload: Payload) -> str:
     """What these files say, in one line; one imported by another is read once."""
     history, root = client.history, project_root(text_of(payload, "cwd"))
@@ -55,13 +43,17 @@ def _files(client: Client, payload: Payload) -> str:
     if transcript and slash:
         paths.append(os.path.join(os.path.dirname(transcript), own, INDEX))
     texts = [_read(path) for path in paths]
-    texts += [_read(os.path.join(root, name)) for text in texts for name in _IMPORT.findall(text)]
+    named = dict.fromkeys(name for text in texts for name in _IMPORT.findall(text))
+    texts += [_read(os.path.join(root, name)) for name in list(named)[:MAX_IMPORTED]]
     return " ".join(" ".join(texts).split())
 
 
 def _read(path: str) -> str:
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as stream:
-            return stream.read(MAX_BYTES).decode("utf-8", "replace")
+    with suppress(OSError), open(path, "rb", opener=_without_waiting) as stream:
+        return stream.read(MAX_BYTES).decode("utf-8", "replace")
     return ""
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file; a pipe that nobody writes to is no reason to wait."""
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -40,13 +40,14 @@ def topics(texts: Sequence[str]) -> list[tuple[str, list[int]]]:
         if count >= LEAST
     }
     left, found = set(range(len(texts))), list[tuple[str, list[int]]]()
+    share = Counter(phrase for some in phrases for phrase in some if phrase in worth)
     while left:
-        share = Counter(phrase for place in left for phrase in phrases[place] if phrase in worth)
         best = min(share, key=lambda phrase: (-share[phrase] * worth[phrase], phrase), default="")
         if share[best] < LEAST:
             break
         found.append((best, sorted(place for place in left if best in phrases[place])))
         left.difference_update(found[-1][1])
+        share.subtract(phrase for place in found[-1][1] for phrase in phrases[place] if phrase in worth)
     named = {word: taken for name, taken in found for word in name.split() if alone[word] * RARE <= len(texts)}
     for place in sorted(left):
         if near := min(words[place] & named.keys(), key=lambda word: (alone[word], word), default=""):

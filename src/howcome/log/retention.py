@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import zstandard
@@ -60,7 +61,8 @@ class Retention:
 def shortened(text: str, *, is_call: bool) -> str:
     """What is left of a text: what its search text is made from."""
     if is_call and text.startswith("{"):
-        return json.dumps(_cut(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+        with suppress(ValueError, RecursionError):  # what was observed may look like JSON and be a command
+            return json.dumps(_cut(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
     return events.head_and_tail(text)
 
 

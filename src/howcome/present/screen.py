@@ -98,6 +98,7 @@ def show_table(
             echo(note, err=err)
         return
     page = _Page(screen_size()[0], is_colored=_is_colored())
+    wide = [max(least[at] - GAP, *(_cells(row[at]) for row in rows)) for at in range(count)]
     if count:
         page.table(rows, wide, styles or {}, wraps % count)
     for note in notes:
@@ -184,7 +185,7 @@ def _end(line: str, start: int, width: int) -> int:
     for at in range(start, len(line)):
         width -= _cells(line[at])
         if width < 0:
-            return at
+            return max(at, start + 1)  # a letter that is wider than the line has one of its own
     return len(line)
 
 

@@ -50,34 +50,39 @@ WITH_NEAR = 400
 """Rows looked at when turns by meaning are among them: they must not push out what the words are sure of."""
 
 
+class Asking:
+    """A prompt, its session (the client's id), what was last said there, and whether the agent reads a text itself."""
+
+    __slots__ = ("is_held", "prompt", "recent", "session")
+
+    def __init__(
+        self, prompt: str, session: str, recent: Callable[[], str], is_held: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        self.prompt, self.session, self.recent, self.is_held = prompt, session, recent, is_held
+
+
 def recall(
-    store: Store,
-    settings: Settings,
-    prompt: str,
-    *,
-    wanted: Filter,
-    session: str,
-    recent: Callable[[], str],
-    now_ms: int,
-    vectors: Vectors | None = None,
+    store: Store, settings: Settings, asking: Asking, *, wanted: Filter, now_ms: int, vectors: Vectors | None = None
 ) -> Verdict:
     """The reminders worth giving with a prompt, best first, with what was looked at and which rule held the rest back.
 
     Words decide whether a row is worth it; `vectors` only help to order what is. Without them, or when they fail, it
     is what the words alone say. A question about the past is asked by what it is about.
     """
-    verdict = Verdict(wanted.scope.project_id, fingerprint(store, prompt))
+    session = asking.session
+    verdict = Verdict(wanted.scope.project_id, fingerprint(store, asking.prompt))
     if settings.inject == OFF:
         return verdict.held(verdicts.OFF)
-    prompt = clean_text(prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
+    prompt = clean_text(asking.prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
-    situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=recent)
+    situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=asking.recent)
     if asked is not None:  # words that nobody here ever said are the question's own: they tell of no answer
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
     if asked is None and settings.inject == BITES and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
         return verdict.held(verdicts.CHORE)
     if asked == "" and settings.inject == BITES:
-        verdict.said = fitting(_open_ends(store, wanted, session, now_ms)[: settings.recall_limit], now_ms)
+        ends = _open_ends(store, wanted, asking, now_ms)
+        verdict.said = fitting(ends[: settings.recall_limit], now_ms)
         return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     kept = _memories(store, situation, vectors, now_ms)
@@ -94,6 +99,7 @@ def recall(
     for item in kept:
         is_new = item in found.kept and item.memory.row not in found.told
         verdict.hold(-item.memory.row, verdicts.UNLIKELY if is_new else verdicts.TOLD)
+    _leave_out_held(found, verdict, asking.is_held)
     if settings.inject == CONTEXT:
         verdict.said = _in_context(store, settings, found, session)
     else:
@@ -230,8 +236,12 @@ def _instead(
     store: Store, found: _Found, said: Sequence[Reminder], newer: Memory, chance: float, session: str
 ) -> Reminder | str:
     """What took the place of what an exchange taught; else the rule that holds it back: it was said, or may not be."""
+    from howcome.recall.standing import GONE, standing
+
     is_known = newer.row in found.told or any(one.memory and newer.row in one.rows for one in said)
-    return verdicts.TOLD if is_known or not _is_pushed(store, newer, session) else _bite(newer, chance)
+    if is_known or not _is_pushed(store, newer, session):
+        return verdicts.TOLD
+    return verdicts.GONE if standing(store, newer) == GONE else _bite(newer, chance)
 
 
 def _bite(memory: Memory, score: float) -> Reminder:
@@ -263,12 +273,22 @@ def _is_sure(item: RankedMemory) -> bool:
     return item.memory.source == HAND or item.strength >= SURE_MEMORY
 
 
-def _open_ends(store: Store, wanted: Filter, session: str, now_ms: int) -> list[Reminder]:
+def _leave_out_held(found: _Found, verdict: Verdict, is_held: Callable[[str], bool]) -> None:
+    """Takes no account of memories that the agent reads by itself: they take nothing else's place."""
+    held = [item for item in found.kept if item.memory.row not in found.told and is_held(item.memory.text)]
+    found.kept = [item for item in found.kept if item not in held]
+    for item in held:
+        verdict.hold(-item.memory.row, verdicts.HELD)
+
+
+def _open_ends(store: Store, wanted: Filter, asking: Asking, now_ms: int) -> list[Reminder]:
     """What is open and how the last session ended, for who asks for nothing else."""
     from howcome.recall.briefing import Briefing
 
-    known, told = store.injections.events_known(session), store.injections.memories_known(session)
+    known = store.injections.events_known(asking.session)
+    told = store.injections.memories_known(asking.session)
     found = Briefing(store, wanted.scope, now_ms, wanted.before_ms).open_ends()
+    found = [one for one in found if one.memory is None or not asking.is_held(one.memory.text)]
     return [one for one in found if not (told if one.memory is not None else known).intersection(one.rows)]
 
 

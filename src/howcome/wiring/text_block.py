@@ -14,8 +14,9 @@ BEGIN = f"<!-- {MARK}: begin. Written by `howcome graduate`, which also keeps it
 END = f"<!-- {MARK}: end -->"
 HEAD = "## Settled in earlier sessions"
 ENTRY = Entry(BLOCK, (MARK,), "")
-_CORE = rf"<!-- {MARK}: begin\b[^\n]*\n.*?{re.escape(END)}"
-_BLOCK = re.compile(rf"(?:\r\n)?{_CORE}\r\n|\n?{_CORE}\n?", re.DOTALL)
+_CORE = rf"^<!-- {MARK}: begin\b[^\n]*-->\r?\n(?:(?!<!-- {MARK}: begin\b).)*?^{re.escape(END)}"
+_BLOCK = re.compile(rf"(?:\r\n)?{_CORE}\r\n|\n?{_CORE}\n?", re.DOTALL | re.MULTILINE)
+"""Marks are whole lines, and no second one begins between them: a mark that is quoted, or alone, bounds nothing."""
 
 
 def block(lines: Sequence[str]) -> str:

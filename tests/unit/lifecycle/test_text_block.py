@@ -41,6 +41,18 @@ def test_what_stands_around_it_stays() -> None:
     assert refreshed.startswith(f"# Rules\n{BEGIN}\n")
 
 
+def test_a_mark_that_is_quoted_or_alone_bounds_nothing() -> None:
+    """What its user wrote behind such a mark stays, however often the block is refreshed."""
+    for before in (
+        f"Our marker is `{BEGIN}`.\nNever deploy on Fridays.\n",
+        f"{BEGIN}\n- cut\nNever deploy on Fridays.\n",
+    ):
+        once = merged(before, "One thing that holds.")
+        twice = merged(once, "Another thing that holds.")
+        assert twice.startswith(before)
+        assert (twice.count("- Another"), "- One" in twice, stripped(twice)) == (1, False, before)
+
+
 @pytest.mark.parametrize("text", ["It ends --> here", f"It says {END}", f"It says {BEGIN}"])
 def test_no_memory_ends_the_block(text: str) -> None:
     """What looks like a mark in a memory is none."""
