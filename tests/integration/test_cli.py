@@ -31,7 +31,7 @@ IMPORT_KEYS = {
 }
 ROW_KEYS = {
     "id", "kind", "session_id", "project", "branch", "ts", "type", "tool", "file", "origin", "tokens", "score", "tiers",
-    "summary", "excerpt", "prompt", "memories", "later",
+    "summary", "excerpt", "prompt", "memories", "later", "unmerged",
 }  # fmt: skip
 
 

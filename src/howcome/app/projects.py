@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+
 from howcome.app.clock import now_ms
 from howcome.domain.stored import Scope
 
@@ -24,7 +27,7 @@ class Projects:
             return Scope.project(self._store.projects.of_path(folder))
         from howcome.retrieve.projects import project_of
 
-        return Scope.project(project_of(self._store, folder))
+        return Scope(project_of(self._store, folder), folder=folder)
 
     def root_of(self, folder: str) -> str:
         """The root of the project that a folder belongs to; what is kept there is found by `scope_of` it."""
@@ -56,12 +59,31 @@ class Projects:
         from howcome.ingest.identity import meet_folder
 
         meet_folder(self._store, Places(self._settings.exclude), folder, now_ms, limit_s)
+        if self.scope_of(folder).project_id is not None:
+            self.meet_branches(folder, is_asked=False)  # the worker does
 
     def look(self, limit_s: float) -> None:
-        """Asks git about projects that nobody looked at yet; see `ingest.identity.Identities.refresh`."""
+        """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD has moved.
+
+        See `ingest.identity.Identities.refresh` and `clients.branches`.
+        """
+        from howcome.clients.branches import Branches
         from howcome.ingest.identity import Identities
 
+        end_s = time.monotonic() + limit_s
         Identities(self._store, now_ms).refresh(limit_s)
+        for top in Branches(self._store.folder, "").met():
+            if time.monotonic() < end_s:
+                self.meet_branches(top)
+
+    def meet_branches(self, folder: str, *, is_asked: bool = True) -> None:
+        """Asks git which branches are not merged where a folder is; see `clients.branches.Branches.meet`."""
+        from howcome.clients.branches import Branches
+
+        gate = self._store.gate
+        with suppress(OSError):  # it cannot be kept: less is known then
+            may_keep = lambda name: gate is None or gate.text(name) == name  # noqa: E731
+            Branches(self._store.folder, folder).meet(may_keep, is_asked=is_asked)
 
     def doubts(self) -> list[Doubt]:
         """The pairs of projects that may be one, and about which nobody has decided."""

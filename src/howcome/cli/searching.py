@@ -32,6 +32,7 @@ from howcome.present.views import (
     hit_view,
     kind_of,
 )
+from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
 INDEX_WAIT_S = 1.0
@@ -175,6 +176,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
         marks += ["[resolved]"] if memory.status == RESOLVED else []
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []
         marks += [memory.cited] if memory.evidence else []
+    marks += [f"[{on_branch(item.unmerged)}]"] if item.unmerged else []
     where = [view["project"] or "everywhere"] if is_everywhere else []
     about = (day(view["ts"], now_ms()), kind_of(view), *marks, *where, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []

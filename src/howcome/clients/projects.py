@@ -137,17 +137,25 @@ def own_settings(root: str) -> Mapping[str, object] | None:
         return None
 
 
-def branch_of(cwd: str) -> str:
-    """The branch that a folder's repository is on; "" outside of one, and where no branch is checked out."""
-    if not os.path.isabs(cwd):
-        return ""
-    folder = top_of(os.path.abspath(cwd))
-    if folder is None:
-        return ""
-    git = os.path.join(folder, ".git")
+def git_folders(folder: str) -> tuple[str, str, str] | None:
+    """The top of the working copy that a folder is in, its git folder, and the one that all of its worktrees share."""
+    top = top_of(os.path.abspath(folder)) if os.path.isabs(folder) else None
+    if top is None:
+        return None
+    git = os.path.join(top, ".git")
     try:
         if not os.path.isdir(git):
-            git = os.path.join(folder, _first_line(git).removeprefix("gitdir:").strip())
-        return _first_line(os.path.join(git, "HEAD")).partition("refs/heads/")[2]
+            git = os.path.join(top, _first_line(git).removeprefix("gitdir:").strip())
+        shared = os.path.join(git, "commondir")
+        return top, git, os.path.join(git, _first_line(shared)) if os.path.exists(shared) else git
+    except OSError:
+        return None
+
+
+def branch_of(cwd: str) -> str:
+    """The branch that a folder's repository is on; "" outside of one, and where no branch is checked out."""
+    folders = git_folders(cwd)
+    try:
+        return _first_line(os.path.join(folders[1], "HEAD")).partition("refs/heads/")[2] if folders else ""
     except OSError:
         return ""

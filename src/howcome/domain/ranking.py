@@ -62,6 +62,11 @@ RESOLVED_WEIGHT = 0.1
 """What is resolved gives way to what is open and answers about as well, not to what answers worse. No set here has
 resolved memories; prompts are never told of one."""
 
+UNMERGED_WEIGHT = 0.1
+"""What was said on a branch that is not merged gives way to what answers about as well and holds here. Were every
+branch of the Go project counted so by mistake, any@5 would be .660 (.663 without), and .642 at a weight of .3
+(docs/evaluation.md, "Branches")."""
+
 ACCESS_WEIGHT = 0.0
 MANY_READS = 20
 """Reads beyond these count no more. The weight is off: with half of LoCoMo's questions asked before, at .1, MRR of the

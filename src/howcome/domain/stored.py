@@ -23,13 +23,15 @@ class Scope:
     """Whose events a question may see: one project's, or (when asked for explicitly) every project's.
 
     `here` is the project in which everything is asked for, where that is known: of what answers as well its own counts
-    more.
+    more. `folder` is where somebody asks for that project; '' where nobody stands in it.
     """
 
-    __slots__ = ("here", "is_everything", "project_id")
+    __slots__ = ("folder", "here", "is_everything", "project_id")
 
-    def __init__(self, project_id: int | None, *, is_everything: bool = False, here: int | None = None) -> None:
-        self.project_id = project_id
+    def __init__(
+        self, project_id: int | None, *, is_everything: bool = False, here: int | None = None, folder: str = ""
+    ) -> None:
+        self.project_id, self.folder = project_id, folder
         self.is_everything = is_everything
         self.here = here
 
@@ -163,12 +165,12 @@ class Found:
     `strength` and `adjustments` (what the fused score was multiplied with, by name) say how the score came about;
     `explanation` is there where one was asked for (`Question.explained`). A row that stands for an exchange has that
     exchange's prompt (row and beginning of its words), the ids of the memories that were learnt from it, and what a
-    later memory says otherwise (`later`).
+    later memory says otherwise (`later`). `unmerged` is the branch of what was said on one that is not merged.
     """
 
     __slots__ = (
         "adjustments", "event", "exchange", "explanation", "later", "memories", "memory", "passage", "prompt", "score",
-        "strength", "tiers",
+        "strength", "tiers", "unmerged",
     )  # fmt: skip
 
     def __init__(
@@ -183,7 +185,7 @@ class Found:
         adjustments: Mapping[str, float] | None = None,
     ) -> None:
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
-        self.exchange, self.prompt, self.later = 0, "", ""
+        self.exchange, self.prompt, self.later, self.unmerged = 0, "", "", ""
         self.memories: list[str] = []
         self.strength, self.adjustments = strength, adjustments or {}
         self.explanation: Explanation | None = None
@@ -286,10 +288,11 @@ class Filter:
 class Reminder:
     """What is worth saying again: its score (0 to 1), and the passages to quote as (origin, text), in their order.
 
-    An event with the rows of what is quoted, or a memory (then there is no event, and `rows` is its row).
+    An event with the rows of what is quoted, or a memory (then there is no event, and `rows` is its row). `unmerged` as
+    of `Found`.
     """
 
-    __slots__ = ("event", "memory", "passages", "rows", "score")
+    __slots__ = ("event", "memory", "passages", "rows", "score", "unmerged")
 
     def __init__(
         self,
@@ -300,6 +303,7 @@ class Reminder:
         memory: Memory | None = None,
     ) -> None:
         self.event, self.score, self.passages, self.rows, self.memory = event, score, passages, rows, memory
+        self.unmerged = ""
 
     @property
     def source(self) -> StoredEvent | Memory:

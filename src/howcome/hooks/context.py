@@ -21,6 +21,7 @@ from howcome.present.render import (
     said,
 )
 from howcome.recall.bites import SHORT_ID_CHARS, bite_lines
+from howcome.retrieve.branches import told as on_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,10 +112,11 @@ def _entry(view: View) -> Rendered:
     if view.get("kind") == "memory":
         from howcome.present.views import contradiction_of, source_of
 
+        against = contradiction_of(view), on_branch(view["unmerged"])
         by_hand = view["source"] == HAND
         kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, {source_of(view)} {view['cited']}".rstrip()
-        head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, contradiction_of(view))))
+        head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, *against)))
         return entry(head, view["passages"][0][1], mark="\n")
-    place = f", branch {view['branch']}" if view["branch"] else ""
+    place = f", branch {view['branch']}{', not merged' * bool(view['unmerged'])}" if view["branch"] else ""
     head = entry(f"[{view['id']}] {day}{place}", mark="\n")
     return joined([head, *(said(_WHO.get(origin, origin), text) for origin, text in view["passages"])])

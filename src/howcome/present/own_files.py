@@ -25,6 +25,7 @@ _PART = rf"{PART}|\.part"
 """What a kill may leave of a file; without a number: of an earlier version's."""
 
 _ALL: dict[str, Names] = {"(?s:.*)": None}
+_BRANCHES = rf"branches\.json({_PART})?"
 _STORE: dict[str, Names] = {
     FILES: None,
     r"index(-damaged-\d+)?": {r"(lexical|memories)-\d+(-damaged-\d+)?|vectors-\d+-.+": _ALL},
@@ -54,7 +55,8 @@ OWN: Mapping[str, Names] = {
     r"(hook-errors|prompts)\.log(\.old)?|kept-memories|worker\.(lock|sock)|distil\.lock": None,
     rf"(author-key|shared\.json)({_PART})?": None,
     "sync": {rf"(key|remote|state\.json)({_PART})?|lock": None, "git": _ALL},
-    "servers": {"[0-9a-f]{12}": {name: inner for name, inner in _STORE.items() if inner}},
+    _BRANCHES: None,
+    "servers": {"[0-9a-f]{12}": {name: inner for name, inner in _STORE.items() if inner} | {_BRANCHES: None}},
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
     "models": _MODELS,

@@ -17,6 +17,7 @@ from howcome.domain.events import (
 from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
+from howcome.retrieve.branches import told as on_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def hit_view(item: Found) -> View:
     else:
         of = {"kind": "event", "id": item.id, "ts": None, "type": None, "session_id": None, "project": None}
     tiers = {name: round(score, 4) for name, score in item.tiers.items()}
-    view = of | {"score": round(item.score, 4), "tiers": tiers, "excerpt": item.passage}
+    view = of | {"unmerged": item.unmerged, "score": round(item.score, 4), "tiers": tiers, "excerpt": item.passage}
     return view | {"explain": explanation_view(item.explanation)} if item.explanation else view
 
 
@@ -175,7 +176,7 @@ def reminder_view(reminder: Reminder) -> View:
         of = {"kind": "event", **event_view(reminder.event)}
     else:
         raise ValueError("a reminder is of an event or of a memory")
-    return of | {"passages": reminder.passages}
+    return of | {"unmerged": reminder.unmerged, "passages": reminder.passages}
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------
@@ -253,6 +254,7 @@ def hit_head(view: View, running: str, *, with_project: bool) -> str:
     else:
         about = " (this session)" if view["session_id"] == running else ""
         about += f" [{view['later'].partition(':')[0]}]" if view.get("later") else ""
+    about += f" [{on_branch(view['unmerged'])}]" if view["unmerged"] else ""
     score = f"{view['score']:.2f}".removeprefix("0")
     day, cost = (view["ts"] or "undated")[:_DAY], view.get("tokens", 0)
     return f"{view['id']} {day} {score} {kind_of(view)}{about}{where} ~{cost} tok: "

@@ -13,6 +13,7 @@ from howcome.domain.stored import Reminder
 from howcome.domain.text import coined_names, entities
 from howcome.domain.times import iso_day
 from howcome.recall.gate import POINTING_TERMS
+from howcome.retrieve.branches import told as on_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
         when = f"{day} {minutes // 60:02}:{minutes % 60:02}" if day == today or days.count(day) > 1 else day
         (origin, text), *_ = reminder.passages
         who = _WHO.get(origin, "") if reminder.memory is None else _contradicted(reminder.memory)
+        who = f"({on_branch(reminder.unmerged)}) {who}" if reminder.unmerged else who
         head = f"[{reminder.source.id[:SHORT_ID_CHARS]}] {when} {who}"
         lines.append((head, cut(text, MAX_BITE_CHARS - len(head))))
     return lines

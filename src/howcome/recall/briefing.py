@@ -21,6 +21,8 @@ from howcome.domain.times import iso_day
 from howcome.recall.bites import by_weight, of_memory, with_later
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
+from howcome.retrieve.branches import Unmerged
+from howcome.retrieve.branches import told as on_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,15 +101,15 @@ class Briefing:
 
     def lines(self, branch: str, limit_tokens: int) -> list[Line]:
         """The lines of the briefing, heads among them (of nothing), within a limit; none where nothing holds."""
-        return _within(limit_tokens, chain(self._holding(), self._of_branch(branch)))
+        return self._within(limit_tokens, chain(self._holding(), self._of_branch(branch)))
 
     def holding(self, limit_tokens: int) -> list[Line]:
         """The lines that hold whoever asks and on any branch."""
-        return _within(limit_tokens, self._holding())
+        return self._within(limit_tokens, self._holding())
 
     def since(self, session: str, limit_tokens: int) -> list[Line]:
         """What other sessions did since a session (the client's id) was asked last, and it was not told yet."""
-        return _within(limit_tokens, [("since", self._since(session))])
+        return self._within(limit_tokens, [("since", self._since(session))])
 
     def open_ends(self) -> list[Reminder]:
         """What is open, and how the last sessions ended: what is answered where nothing but that is asked."""
@@ -125,6 +127,11 @@ class Briefing:
     def _recent(self) -> list[SessionSummary]:
         is_known = self._scope.project_id is not None
         return self._store.sessions.recent(self._scope, SESSIONS, before_ms=self._before_ms) if is_known else []
+
+    def _within(self, limit_tokens: int, sections: Iterable[Section]) -> list[Line]:
+        """As `_within`; in each section what was said on branches that are not merged says so, and stands last."""
+        unmerged = Unmerged(self._store, self._scope, self._before_ms)
+        return _within(limit_tokens, ((name, _marked(lines, unmerged)) for name, lines in sections))
 
     def _holding(self) -> Iterator[Section]:
         yield "rules", _lines(self._rules, users_words)
@@ -272,6 +279,12 @@ def _within(limit_tokens: int, sections: Iterable[Section]) -> list[Line]:
             said.append(line)
             room -= cost
     return said
+
+
+def _marked(lines: list[Line], unmerged: Unmerged) -> list[Line]:
+    unmerged.mark([one for _, one in lines if one is not None])
+    told = [(f"{text} ({on_branch(one.unmerged)})" if one and one.unmerged else text, one) for text, one in lines]
+    return sorted(told, key=lambda line: bool(line[1] and line[1].unmerged))
 
 
 def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> list[Line]:

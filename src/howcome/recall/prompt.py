@@ -23,6 +23,7 @@ from howcome.recall.gate import (
     worth_saying,
 )
 from howcome.recall.rules import Before
+from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
@@ -81,7 +82,7 @@ def recall(
     if asked is None and settings.inject == BITES and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
         return verdict.held(verdicts.CHORE)
     if asked == "" and settings.inject == BITES:
-        ends = _open_ends(store, wanted, asking, now_ms)
+        ends = Unmerged(store, wanted.scope, wanted.then_ms).mark(_open_ends(store, wanted, asking, now_ms))
         verdict.said = fitting(ends[: settings.recall_limit], now_ms)
         return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
@@ -93,6 +94,7 @@ def recall(
     awake = [item for item in kept if asked is not None or not item.memory.is_asleep]
     kept = _latest([item for item in awake if item.strength >= threshold and _is_pushed(store, item.memory, session)])
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
+    found.unmerged = Unmerged(store, wanted.scope, wanted.then_ms)
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
     found.told = store.injections.memories_known(session)
@@ -130,9 +132,11 @@ class _Found:
         ranked: Rows, best first; `kept`: memories that may be said.
         known: Events that the session knows; `told`: memories.
         cited: By memory, the events that it is from.
+        unmerged: Tells what was said on branches that are not merged.
     """
 
-    __slots__ = ("cited", "kept", "known", "ranked", "situation", "told")
+    __slots__ = ("cited", "kept", "known", "ranked", "situation", "told", "unmerged")
+    unmerged: Unmerged
 
     def __init__(
         self, ranked: Sequence[Ranked], kept: list[RankedMemory], situation: Situation, known: set[int]
@@ -165,7 +169,7 @@ def _in_context(store: Store, settings: Settings, found: _Found, session: str) -
     rest = [pair for pair in said if answered.isdisjoint(pair[1].rows)]
     both = told + rest  # what a memory says, or has said, is not said again by the exchange that it is from
     both.sort(key=lambda pair: -pair[0])
-    return [reminder for _, reminder in both][: settings.recall_limit]
+    return found.unmerged.mark([reminder for _, reminder in both])[: settings.recall_limit]
 
 
 def _in_bites(
@@ -174,13 +178,13 @@ def _in_bites(
     """A sentence each, or nothing: memories that are sure, then exchanges that are likely to help, the newest first."""
     is_asked, terms = before.is_asked, len(found.situation.terms)
     threshold = settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
-    ranked = _asked_once(store, found.ranked)
+    ranked = _asked_once(store, found.ranked, found.unmerged)
     for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
         verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
-    weighed = worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked)
+    weighed = found.unmerged.last(worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked))
     most = min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit
     kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
-    kept = kept[:most]
+    kept = found.unmerged.mark(kept)[:most]
     rule = before.holds_prompt() if weighed or kept else ""
     if rule:
         for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
@@ -210,7 +214,7 @@ def _in_bites(
         verdict.gave(item.candidate.row, bite)
         answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
         said.append(bite)
-    return fitting(sorted(said, key=lambda reminder: -reminder.said_ms), now_ms)
+    return fitting(sorted(found.unmerged.mark(said), key=lambda reminder: -reminder.said_ms), now_ms)
 
 
 def _fit(
@@ -248,12 +252,16 @@ def _bite(memory: Memory, score: float) -> Reminder:
     return Reminder(None, score, [(memory.type, with_later(memory, of_memory(memory.text)))], [memory.row], memory)
 
 
-def _asked_once(store: Store, ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Rows without those of exchanges that ask what a better one asks: what is asked often leaves room for others."""
+def _asked_once(store: Store, ranked: Sequence[Ranked], unmerged: Unmerged) -> list[Ranked]:
+    """Rows without those of exchanges that ask what a better one asks: what is asked often leaves room for others.
+
+    One on a branch that is not merged is the worse one.
+    """
     openings = dict.fromkeys(item.candidate.exchange for item in ranked)
-    asked = {row: _letters(event.excerpt) for row, event in store.log.events(list(openings)[:ASKED_OF]).items()}
+    events_asked = store.log.events(list(openings)[:ASKED_OF])
+    asked = {row: _letters(event.excerpt) for row, event in events_asked.items()}
     first: dict[str, int] = {}
-    for row in openings:
+    for row in sorted(openings, key=lambda row: bool(unmerged.of(events_asked.get(row)))):
         first.setdefault(asked.get(row) or f"{row}", row)
     kept = set(first.values())
     return [item for item in ranked if item.candidate.exchange in kept]

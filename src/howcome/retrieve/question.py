@@ -6,9 +6,11 @@ from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
 from howcome.domain.answering import share_of
 from howcome.domain.query import phrases_in, plain_words
+from howcome.domain.ranking import UNMERGED_WEIGHT
 from howcome.domain.stored import Filter, Found
 from howcome.domain.text import best_passage
 from howcome.errors import UsageError
+from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.exchanges import ROW_CHARS, WIDE_ROWS, Exchanges
 from howcome.retrieve.memories import (
     DISTILLED_WORTH,
@@ -143,6 +145,7 @@ def answer(
         taught = {item.memory.id: set(_taught_by(store, item)) for item in kept} if found else {}
         found = _lifted(found, kept, taught)[:limit]
         found = _memories(store, situation, limit, kept, found, taught) + found  # first where both score the same
+    _mark_unmerged(store, question.scope, found)
     is_judged = not (question.by_row or question.by_session or required)  # who ranks sessions wants them ranked
     if is_judged and not is_answered(store, situation, found, vectors, now_ms):
         return []
@@ -279,6 +282,15 @@ def _later_first(store: Store, found: list[Found], then_ms: int | None) -> None:
         if newer is not None and found.index(newer) > found.index(item):
             found.remove(newer)
             found.insert(found.index(item), newer)
+
+
+def _mark_unmerged(store: Store, scope: Scope, found: Sequence[Found]) -> None:
+    """Lets answers say that they are of a branch which is not merged, and counts them less."""
+    unmerged, factor = Unmerged(store, scope), 1 / (1 + UNMERGED_WEIGHT)
+    for item in found:
+        item.unmerged = unmerged.of(item.event, item.memory)
+        if item.unmerged:
+            item.score, item.adjustments = item.score * factor, {**item.adjustments, "branch": factor}
 
 
 def _taught_by(store: Store, item: RankedMemory) -> Iterator[int]:

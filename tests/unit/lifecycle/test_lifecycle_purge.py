@@ -27,7 +27,8 @@ from howcome.wiring.purge import plan_purge, purge, what_is_kept
 from howcome.worker.thread import take_lock
 
 OURS = {
-    "servers/0123456789ab/index/vectors-1-model/codes": b"v",
+    "servers/0123456789ab/index/vectors-1-model/codes": b"v", "servers/0123456789ab/branches.json": b"{}",
+    "branches.json": b"{}", "branches.json.12-0123abcd.part": b"{",
     "howcome.db": b"words", "howcome.db-wal": b"w", "howcome.db-shm": b"s", "howcome.db-journal": b"j",
     "hook-errors.log": b"l", "hook-errors.log.old": b"l", "prompts.log": b"l", "worker.lock": b"{}", "worker.sock": b"",
     "config.toml": b"recall_limit = 2\n",
