@@ -47,11 +47,19 @@ def decided(quay: Dated, branch: str, times: str, minutes: int, prompt: str) -> 
 
 
 def rows(quay: Dated, *options: str) -> list[tuple[str, str]]:
-    """What a search in the repository answers: how often to try, and the branch that is not merged."""
+    """What a search in the repository answers, once the worker asked git: how often to try, and the branch."""
+    look(quay)
     done = run("search", ASKED, "--json", *options, folder=quay.folder)
     assert done.returncode == 0, done.stderr
     told = [(one["excerpt"], one["unmerged"]) for one in json.loads(done.stdout)["results"]]
     return [(word, branch) for text, branch in told for word in ("two", "five", "seven") if word in text]
+
+
+def look(quay: Dated) -> None:
+    """A session begins, and the worker has time."""
+    with open_app(read_settings(os.environ)) as app:
+        app.projects.meet(str(quay.folder), 1.0)
+        app.projects.look(20.0)
 
 
 def bites(quay: Dated, session: str) -> str:
@@ -81,7 +89,7 @@ def test_elsewhere_nothing_is_said_of_it(quay: Dated) -> None:
 
 
 def test_a_prompt_is_told_once_git_was_asked(quay: Dated) -> None:
-    """The hook starts no git: before a search or the worker has, and when HEAD has moved since, it says nothing."""
+    """The hook starts no git: before the worker has, and when HEAD has moved since, it says nothing."""
     assert MARK not in bites(quay, "first")
     assert rows(quay)
     said = bites(quay, "second")
@@ -124,9 +132,7 @@ def test_a_briefing_says_it_of_a_memory(quay: Dated) -> None:
     remember(quay, SUNDAYS)
     remember(quay, SEVEN, seven)
     assert MARK not in "".join(briefing(quay))
-    with open_app(read_settings(os.environ)) as app:
-        app.projects.meet(str(quay.folder), 1.0)
-        app.projects.look(20.0)
+    look(quay)
     assert briefing(quay)[1].endswith(SUNDAYS)
     assert briefing(quay)[2].endswith(f"{SEVEN} ({MARK})")
     quay.commit("crane.txt")

@@ -40,8 +40,6 @@ class Searching:
         from howcome.retrieve.question import answer
         from howcome.retrieve.ranking import chosen_ranking
 
-        if question.scope.folder and not self._store.is_read_only:
-            self._projects.meet_branches(question.scope.folder)
         models, ranking = self._models, self._ranking or chosen_ranking(self._settings)
         found = answer(
             self._store,
