@@ -134,12 +134,13 @@ def test_what_is_said_is_measured_by_the_grades_of_readers(tmp_path: Path, monke
     """A line of the helping exchange that holds the words helps; the chore is met with silence."""
     monkeypatch.setenv("HOWCOME_BRIEFING_TOKENS", "0")  # what it says is not said again
     judged(tmp_path / "data" / "one")
-    done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--sheet", str(tmp_path / "sheet.jsonl"))
+    done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--sheet", str(tmp_path / "sheets" / "sheet.jsonl"))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["speak"]["one"]
     assert found["spoke_of"] == [1, 2]
     assert (found["helps"], found["coverage"], found["noise"], found["chores"]) == (1.0, 1.0, 0.0, 0.0)
-    [row] = [json.loads(line) for line in (tmp_path / "sheet.jsonl").read_text().splitlines()]
+    lines = (tmp_path / "sheets" / "sheet.jsonl").read_text().splitlines()
+    [row] = [json.loads(line) for line in lines]
     assert "five times" in row["line"]
     (tmp_path / "grades.jsonl").write_text(json.dumps({"id": row["id"], "grade": 0}) + "\n")
     done = run("eval", "--speak", "--json", str(tmp_path / "data"), "--grades", str(tmp_path / "grades.jsonl"))

@@ -191,6 +191,7 @@ class SpeakReport:
         wants = [want for spoken in self.sets.values() for one in spoken.asked for want in one.wants]
         near = {key: (want, line) for want in wants for key, line in want.near}
         rows += [{"id": key, "wanted": want.text, "line": line} for key, (want, line) in near.items()]
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         return len(rows)
 
