@@ -89,10 +89,13 @@ def test_some_failures_are_nobodys(line: str, output: str) -> None:
         ("tide drop gauge", "rm gauge"),
         ("./gauge.sh", "cat ./gauge.sh"),
         ("./gauge.sh", "rm ./gauge.sh"),
+        ("git push origin tide", "git push origin tide --no-verify"),
+        ("git tag v1", "HUSKY=0 git tag v1"),
+        ("git merge tide", "git -c core.hooksPath=/dev/null merge tide"),
     ],
 )
 def test_another_command_is_no_mending(failed: str, later: str) -> None:
-    """What does something else by name, shares too little, or merely looks."""
+    """What does something else by name, shares too little, merely looks, or leaves a check out."""
     assert mended_by(parts_of(failed)[-1], (), parts_of(later)) is None
 
 

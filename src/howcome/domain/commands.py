@@ -35,6 +35,12 @@ HANDLING = frozenset((
 HOOKED = ("git commit", "git push")
 """What hooks of a repository may refuse: it is not the command that is wrong then."""
 
+_UNCHECKED = re.compile(
+    r"--no-verify|--no-gpg-sign|--no-check|--insecure|--skip-(?:checks?|hooks?|tests?)"
+    r"|(?:HUSKY|LEFTHOOK)=0|SKIP=.*|core\.hooksPath=.*"
+)
+"""Options and settings of git, its hooks and package managers that leave a check out."""
+
 SETTINGS = frozenset(("cd", "pushd", "export", "source", ".", "set", "unset"))
 """Commands that change only how those after them run."""
 
@@ -251,13 +257,18 @@ def _number(text: str) -> int:
     return crc32(data) << 31 ^ crc32(data[::-1])
 
 
+def is_unchecked(words: Sequence[str]) -> bool:
+    """Whether a command leaves out a check: that it then works mends nothing."""
+    return any(_UNCHECKED.fullmatch(word) for word in words) or (" ".join(words[:2]) == HOOKED[0] and "-n" in words)
+
+
 def mended_by(part: Part, named: Sequence[str], later: Sequence[Part]) -> Part | None:
     """Which command of a later line that worked is a failed one in other words, or under other settings; None: none is.
 
     `named` are the words of it that the complaint names: where they say what it does (`npm run tests`), the other may
     do something else by name; where the program is among them, the other may be another with the same file.
     """
-    later = [now for now in later if now.decides]
+    later = [now for now in later if now.decides and not is_unchecked((*now.settings, *now.words))]
     for now in later:
         if now.words == part.words:
             return now if set(now.settings) - set(part.settings) else None

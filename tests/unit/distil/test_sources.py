@@ -129,6 +129,10 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
 LEFT: list[tuple[str, Parts]] = [
     ("chores", [user("ok"), agent("Ok."), user("commit this and push it please"), ran("git push")]),
     ("a question that changed nothing", [user("hi"), agent("Hm."), user("and what about the other thing over there?")]),
+    ("a check that is left out", [
+        user("commit it"), ran("git commit -m tide", "error: 2 tests failed", failed=True),
+        ran("git commit -m tide --no-verify", "[main 1]"), agent("Committed."),
+    ]),
     ("small talk", [user("hi"), agent("Hello."), user("had a great weekend at the sea with friends")]),
     ("a guess", [user("it fails"), agent("Maybe the bug is that `dial()` never closes."), changed("dial.go")]),
     ("what is taken back", [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint
+from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
 from howcome.learn.draft import Draft
 from howcome.learn.shell import commands
 from howcome.learn.sources.seen import one_line
@@ -53,6 +53,10 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
             is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
             worked = one_line(str(now), MAX_COMMAND_CHARS)
-            if worked != shown and (is_wrapped or (now.name == was.name and now.words != was.words)):
+            if (
+                worked != shown
+                and not is_unchecked(now.words)
+                and (is_wrapped or (now.name == was.name and now.words != was.words))
+            ):
                 return f"`{worked}` worked.", action
     return None
