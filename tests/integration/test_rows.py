@@ -101,3 +101,19 @@ def test_what_taught_a_memory_that_answers_counts_more(tmp_path: Path) -> None:
     [taught] = [row for row in rows if row.get("memories")]
     assert taught["explain"]["adjustments"]["memory"] > 1
     assert [row for row in rows if "tax" in row["excerpt"] and "memory" not in row["explain"]["adjustments"]]
+
+
+def test_a_row_goes_on_in_the_order_of_what_was_said_and_says_who_said_it(tmp_path: Path) -> None:
+    """The best sentence first; sentences that follow each other are not parted."""
+    claude = Claude("kiln")
+    ask("import", write(
+        tmp_path / "kiln.jsonl",
+        claude.user("The kiln sensor reports zero degrees. Does the kiln read it too early?"),
+        claude.text("The kiln sensor needs a second before it reads. A kiln that is cold reads zero. I read it."),
+    ))  # fmt: skip
+    [row] = search("kiln sensor needs a second")
+    assert row["origin"] == "assistant"
+    assert row["excerpt"] == (
+        "The kiln sensor needs a second before it reads. … user: The kiln sensor reports zero degrees. "
+        "… agent: A kiln that is cold reads zero."
+    )

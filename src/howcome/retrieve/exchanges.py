@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howcome.domain import events
-from howcome.domain.answering import FRAGMENT, best_first, cut, filled, share_of
+from howcome.domain.answering import BETWEEN, FRAGMENT, MAX_WORD_CHARS, best_first, cut, share_of
 from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.sentences import sentences
 from howcome.domain.stored import Found
@@ -36,6 +36,21 @@ ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
 
+NO_PLACE = -2
+"""Of a passage that is no sentence: none is the next one."""
+
+_WHO = {events.ORIGIN_USER: "user: ", events.ORIGIN_ASSISTANT: "agent: "}
+
+
+class _Piece:
+    """A sentence of a turn, and its number there."""
+
+    __slots__ = ("place", "text", "turn", "who")
+
+    def __init__(self, turn: StoredEvent, place: int, text: str) -> None:
+        self.turn, self.place, self.text, self.who = turn, place, text, _WHO.get(turn.origin, "")
+
+
 class Exchanges:
     """Ranked rows as answers, one an exchange (by session: one a session).
 
@@ -46,7 +61,7 @@ class Exchanges:
         self._store, self._situation = store, situation
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
         self._phrases = phrases_in(situation.asked)
-        self._sentences_of: dict[int, list[str]] = {}
+        self._told_of: dict[int, list[_Piece]] = {}
 
     def answers(self, ranked: Sequence[Ranked], limit: int) -> list[Found]:
         """The best answers, best first: at most so many, and where they are exchanges READ_AHEAD more."""
@@ -65,18 +80,17 @@ class Exchanges:
     def widen(self, found: Iterable[Found]) -> None:
         """Lets rows show more of their exchanges."""
         for row in found:
-            if row.exchange in self._sentences_of:
-                row.passage = filled(self._sentences_of[row.exchange], WIDE_ROW_CHARS, SENTENCE_CHARS)
+            if row.exchange in self._told_of:
+                row.passage = _passage(self._told_of[row.exchange], WIDE_ROW_CHARS)
 
     def _row(self, item: Ranked) -> Found | None:
         """An exchange as a row; None where nothing of it is wanted, or a quoted phrase is not there."""
         turns = self._turns(item)
         if not turns or not self._holds_phrases(turns):
             return None
-        told = self._told(turns)
-        event = told[0][0]
-        said = self._sentences_of[item.candidate.exchange] = [sentence for _, sentence in told]
-        text = filled(said, ROW_CHARS, SENTENCE_CHARS)
+        told = self._told_of[item.candidate.exchange] = self._told(turns)
+        event = told[0].turn
+        text = _passage(told, ROW_CHARS)
         factor = 1.0
         if not self._situation.group_by_session:
             factor = (1 + ANSWER_WEIGHT * share_of(text.lower(), self._weights)) / (1 + ANSWER_WEIGHT)
@@ -104,8 +118,8 @@ class Exchanges:
         kept = [turn for turn in others.values() if turn.project == event.project and _is_wanted(turn, wanted)]
         return [event, *sorted(kept, key=lambda turn: (turn.order_ms, turn.row))]
 
-    def _told(self, turns: Sequence[StoredEvent]) -> list[tuple[StoredEvent, str]]:
-        """What is said in the turns that hold most of the question, best first, with who said it.
+    def _told(self, turns: Sequence[StoredEvent]) -> list[_Piece]:
+        """What is said in the turns that hold most of the question, best first.
 
         What was found itself may be no prose (code, a table, what a tool printed): then a passage of it as it stands.
         """
@@ -113,15 +127,16 @@ class Exchanges:
         told = best_first(self._sentences(turns), self._weights)
         passage = best_passage(found.text or found.excerpt, set(self._weights), SENTENCE_CHARS)
         is_best = not told or share_of(passage.lower(), self._weights) - FRAGMENT > told[0][0]
-        return [*([(found, passage)] if is_best else []), *((turn, text) for _, turn, text in told)]
+        best = [_Piece(found, NO_PLACE, passage)] if is_best else []
+        return [*best, *(_Piece(*whose, text) for _, whose, text in told)]
 
-    def _sentences(self, turns: Sequence[StoredEvent]) -> Iterator[tuple[StoredEvent, str]]:
+    def _sentences(self, turns: Sequence[StoredEvent]) -> Iterator[tuple[tuple[StoredEvent, int], str]]:
         said = {turn.row: (turn.text or turn.excerpt) for turn in turns if turn.kind in events.TURN_KINDS}
         shares = {row: share_of(text.lower(), self._weights) for row, text in said.items()}
         telling = sorted((turn for turn in turns if turn.row in said), key=lambda turn: -shares[turn.row])
         for turn in telling[:READ_TURNS]:
-            for sentence in sentences(said[turn.row], is_typed=turn.kind == events.USER_PROMPT):
-                yield turn, sentence.text
+            told = sentences(said[turn.row], is_typed=turn.kind == events.USER_PROMPT)
+            yield from (((turn, place), sentence.text) for place, sentence in enumerate(told))
 
     def _holds_phrases(self, turns: Sequence[StoredEvent]) -> bool:
         said = " ".join(plain_words(turn.text or turn.excerpt) for turn in turns) if self._phrases else ""
@@ -134,6 +149,30 @@ class Exchanges:
         opening = self._store.log.events([item.candidate.exchange]).get(item.candidate.exchange)
         is_prompt = opening is not None and opening.kind == events.USER_PROMPT and opening.project == event.project
         return cut(opening.excerpt, PROMPT_CHARS) if opening is not None and is_prompt else ""
+
+
+def _passage(told: Sequence[_Piece], width_chars: int) -> str:
+    """The best sentence, then the next best ones in the order in which they were said, as many as there is room for.
+
+    Words of somebody else than who said the first say whose they are.
+    """
+    last, *others = told
+    room = width_chars - len(last.text)
+    rest = []
+    for piece in others:
+        if room < len(BETWEEN) + MAX_WORD_CHARS:
+            break
+        rest.append(piece)
+        room -= len(BETWEEN) + len(piece.who) + min(len(piece.text), SENTENCE_CHARS)
+    text = cut(last.text, min(width_chars, SENTENCE_CHARS))
+    for piece in sorted(rest, key=lambda one: (one.turn.order_ms, one.turn.row, one.place)):
+        is_next = (piece.turn.row, piece.place) == (last.turn.row, last.place + 1) and not text.endswith("…")
+        before = (" " if is_next else BETWEEN) + (piece.who if piece.turn.origin != last.turn.origin else "")
+        if (left := width_chars - len(text) - len(before)) < MAX_WORD_CHARS:
+            break
+        text = text.removesuffix("…") + before + cut(piece.text, min(left, SENTENCE_CHARS))
+        last = piece
+    return text
 
 
 def _is_wanted(turn: StoredEvent, wanted: Filter) -> bool:
