@@ -35,6 +35,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "view": ("view", "Show all of it in a browser; take back what is wrong."),
     },
     "What was said": {
+        "try": ("trying", "See what a new session would be told with a prompt, and why."),
         "why": ("why", "Say why a prompt was told what it was told, and no more."),
         "stats": ("stats", "Count what sessions did, what it cost, what precedes rework."),
         "patterns": ("patterns", "What goes wrong again and again, what it costs, what helps."),

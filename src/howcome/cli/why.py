@@ -90,13 +90,19 @@ def _row(view: View) -> Row:
     asked = f"“{squeeze(view['prompt'], 100)}”" if view["prompt"] else _HOOKS.get(view["hook"], view["hook"])
     told = f"{counted(view['lines'], 'line')}, {view['tokens']} tokens" if view["tokens"] else "nothing"
     about = (day(view["ts"], now_ms()), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
+    return Row(f"{asked} was told: {told}{because(view['rule'])}", about, considered_lines(view["considered"]))
+
+
+def considered_lines(considered: list[View]) -> list[str]:
+    """What was considered, a line each: its words, what became of it, and the chance that it helps."""
     lines = []
-    for one in view["considered"]:
-        fate = _because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
+    for one in considered:
+        fate = because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
         what = squeeze(one["summary"] or "gone", 80)
         lines.append(f"{what}  {fate}; chance {one['chance']:.2f}  {one['id'] or 'gone'}")
-    return Row(f"{asked} was told: {told}{_because(view['rule'])}", about, lines)
+    return lines
 
 
-def _because(rule: str) -> str:
+def because(rule: str) -> str:
+    """A rule in words, to go on with; "" where none held anything back."""
     return f"; {rule} ({RULES.get(rule, 'a rule of another version')})" if rule else ""

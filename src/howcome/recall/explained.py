@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain.events import USER_PROMPT
+from howcome.recall.bites import by_weight, line_of, of_memory
 from howcome.recall.prompt import fingerprint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
@@ -20,17 +21,21 @@ APART_MS = 60_000
 
 
 class Explained:
-    """A verdict with its prompt (None: it is not read yet, or nobody asked) and its candidates, by their rows."""
+    """A verdict with its prompt (None: it is not read yet, or nobody asked) and its candidates, by their rows.
 
-    __slots__ = ("candidates", "prompt", "verdict")
+    `said`: by the ids of what was said, the words of it.
+    """
+
+    __slots__ = ("candidates", "prompt", "said", "verdict")
 
     def __init__(
         self,
         verdict: PastVerdict,
         prompt: StoredEvent | None,
         candidates: Sequence[tuple[StoredEvent | Memory | None, float, str]],
+        said: Mapping[str, str],
     ) -> None:
-        self.verdict, self.prompt, self.candidates = verdict, prompt, candidates
+        self.verdict, self.prompt, self.candidates, self.said = verdict, prompt, candidates, said
 
 
 def explained(store: Store, verdicts: Iterable[PastVerdict]) -> list[Explained]:
@@ -46,7 +51,21 @@ def _explained(store: Store, one: PastVerdict, prompts: dict[str, list[tuple[byt
     if one.asked is not None and one.session not in prompts:
         prompts[one.session] = prompts_of(store, one.session)
     prompt = _nearest(one, prompts.get(one.session, ())) if one.asked is not None else None
-    return Explained(one, prompt, [(found.get(row), chance, rule) for row, chance, rule in one.considered])
+    texts = store.log.events([prompt.row], with_text=True) if prompt is not None else {}
+    said = words_said(store, one, next((event.text or "" for event in texts.values()), ""))
+    return Explained(one, prompt, [(found.get(row), chance, rule) for row, chance, rule in one.considered], said)
+
+
+def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
+    """The words of what was said, by ids; of an event what is most about what was asked (they are not kept)."""
+    said = [row for row, _, rule in one.considered if not rule]
+    weights = dict.fromkeys(store.index.analyze(asked), 1.0) if asked else {}
+    found = {}
+    for event in store.log.events([row for row in said if row > 0], with_text=True).values():
+        told = by_weight([event], weights)
+        found[event.id] = line_of(event, told[0][1], told) if told else event.excerpt
+    memories = store.memories.by_row([-row for row in said if row < 0]).values()
+    return found | {memory.id: of_memory(memory.text) for memory in memories}
 
 
 def prompts_of(store: Store, session: str) -> list[tuple[bytes, StoredEvent]]:

@@ -12,11 +12,12 @@ from collections import defaultdict
 from howcome.domain.events import ASSISTANT_TEXT, TOOL_CALL, TOOL_RESULT, USER_PROMPT
 from howcome.domain.text import coined_names
 from howcome.domain.verdicts import AGENT, BRIEFING, MANIFEST, PROMPT, PROMPT_MS
-from howcome.recall.bites import SHORT_ID_CHARS, by_weight, of_memory
+from howcome.recall.bites import SHORT_ID_CHARS
+from howcome.recall.explained import words_said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from howcome.domain.stored import StoredEvent
     from howcome.domain.verdicts import PastVerdict
@@ -59,20 +60,10 @@ def receipt(
     for name, told in by_session.items():
         whole = [event for row in store.sessions.named(name) for event in store.log.session(row, with_text=True)]
         for one in told:
-            _count_uses(rows[key(one)], _lines(store, one, whole), one, whole)
+            asked = "" if one.asked is None else _last_prompt(whole, one.asked_ms)
+            _count_uses(rows[key(one)], words_said(store, one, asked), one, whole)
         _count_tools(rows, whole, min(one.asked_ms for one in told))
     return dict(rows)
-
-
-def _lines(store: Store, one: PastVerdict, whole: Sequence[StoredEvent]) -> list[tuple[str, str]]:
-    """The ids and the words of what was said; of an event the sentence that is most about the prompt."""
-    said = [row for row, _, rule in one.considered if not rule]
-    asked = "" if one.asked is None else _last_prompt(whole, one.asked_ms)
-    weights = dict.fromkeys(store.index.analyze(asked), 1.0) if asked else {}
-    events = store.log.events([row for row in said if row > 0], with_text=True).values()
-    found = [(event.id, next((text for _, text in by_weight([event], weights)), event.excerpt)) for event in events]
-    memories = store.memories.by_row([-row for row in said if row < 0]).values()
-    return found + [(memory.id, of_memory(memory.text)) for memory in memories]
 
 
 def _last_prompt(whole: Sequence[StoredEvent], then_ms: int) -> str:
@@ -81,12 +72,12 @@ def _last_prompt(whole: Sequence[StoredEvent], then_ms: int) -> str:
     return (asked[-1].text or "") if asked else ""
 
 
-def _count_uses(row: Row, lines: Sequence[tuple[str, str]], one: PastVerdict, whole: Sequence[StoredEvent]) -> None:
+def _count_uses(row: Row, said: Mapping[str, str], one: PastVerdict, whole: Sequence[StoredEvent]) -> None:
     before = "\n".join(event.text or "" for event in whole if _is_before(event, one.asked_ms)).lower()
     after = _next(whole, one.asked_ms)
     calls = "\n".join(event.text or "" for event in after if event.kind == TOOL_CALL)
     done = "\n".join(event.text or "" for event in after).lower()
-    for ident, text in lines:
+    for ident, text in said.items():
         names = {*coined_names(text), *(name.lower() for name in _QUOTED.findall(text))}
         new = [name for name in names if name not in before]
         is_opened, is_reused = ident[:SHORT_ID_CHARS] in calls, any(name in done for name in new)
