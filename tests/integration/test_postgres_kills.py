@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -73,10 +74,20 @@ class Server:
             self.start()
             self.wait()
             return
-        with psycopg.connect(self.dsn) as other:
-            found = other.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'howcome'").fetchall()
+        other = psycopg.connect(self.dsn, autocommit=True)
+        found = other.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'howcome'").fetchall()
+        is_killed = False
         for (number,) in found:
-            os.kill(number, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+                is_killed = True
+        until = time.monotonic() + WAIT_S
+        while is_killed and not other.closed:  # it ends every connection when it notices, and only then recovers
+            assert time.monotonic() < until
+            time.sleep(0.02)
+            with contextlib.suppress(psycopg.OperationalError):
+                other.execute("SELECT 1")
+        other.close()
         self.wait()
 
     def end(self) -> None:
