@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.builders import Claude, write
@@ -94,3 +95,25 @@ def test_what_a_memory_says_is_not_said_by_its_exchange_once_more(app: App) -> N
     prompt = "rework the retries of the poller: the buoy drops out for a minute now and then"
     [said] = app.search.recall(prompt, cwd=CWD, session="new", recent=str)
     assert said.memory is not None
+
+
+def test_one_memory_leaves_the_other_lines_to_what_was_said(tmp_path: Path) -> None:
+    """The exchange that answers says more than one sentence, before memories that share a word with the question."""
+    talk = Claude("long", cwd=CWD)
+    said = (
+        "The sluice gate stays shut at night, because the turbine stalls below 3 knots. "
+        "In winter `lock_controller.py` opens the sluice gate, and only the harbour master may call it."
+    )
+    for one, name in ((Claude(f"note{at}", cwd=CWD, start=500 * at), f"pump_{at}") for at in range(4)):
+        reply = f"No: a gate would not fit `{name}`, since its flange is too narrow."
+        write(tmp_path / "t" / f"{name}.jsonl", one.user(f"a gate for {name}?"), one.text(reply))
+    write(tmp_path / "t" / "long.jsonl", talk.user("does the sluice gate open in winter at night?"), talk.text(said))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        assert app.learn.distillation is not None
+        app.learn.distillation.run()
+        found = lines(app, "what did we decide about the sluice gate at night in winter?")
+    assert any("turbine stalls" in line for line in found)
+    assert sum("pump_" in line for line in found) <= 1

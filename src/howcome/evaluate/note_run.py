@@ -135,24 +135,32 @@ def import_set(folder: Path, read: set[str] | None, home: str, keep: Path | None
     return seconds
 
 
-def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
-    """Distils by the model, too, where the settings name one: calls, failures, and what a session costs.
+def distil_by_model(app: App) -> int | None:
+    """Asks the model of the settings about each session, and says how many calls failed; None: they name no model.
 
     Raises:
         ProviderError: it did not come to its end: the figures would be of no configuration at all.
     """
     if app.settings.distiller != "llm":
-        return {}
+        return None
     report = app.learn.batches().run(wait_s=app.settings.llm_deadline_s)
     if report.problem or report.waiting:
         raise ProviderError(f"not distilled: {report.problem or 'batches wait'}")
+    return report.dead
+
+
+def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
+    """Distils by the model, too, where the settings name one: calls, failures, and what a session costs."""
+    dead = distil_by_model(app)
+    if dead is None:
+        return {}
     with open_app(read_settings(os.environ)) as own:
         receipts = own.spending.receipts(since_ms)
     made = [one for one in receipts if one.call.purpose == spending.DISTIL and one.outcome != spending.OVER_BUDGET]
     priced = [one.usage.cost_usd for one in made if one.usage.cost_usd is not None]
     return {
         "model_calls": float(len(made)),
-        "model_failed": float(report.dead),
+        "model_failed": float(dead),
         "model_tokens_per_session": sum(one.call.tokens for one in made) / max(sessions, 1),
         "model_usd_per_session": sum(priced) / max(sessions, 1) if priced else None,
     }

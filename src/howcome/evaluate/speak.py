@@ -19,7 +19,7 @@ from howcome.evaluate.datasets import find, milliseconds_of, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
 from howcome.evaluate.ledger import Replayed, joined, replay
-from howcome.evaluate.note_run import events_of, import_set
+from howcome.evaluate.note_run import distil_by_model, events_of, import_set
 from howcome.evaluate.notes import stems
 from howcome.evaluate.replay import BLOCK_TOKENS, replayed
 
@@ -256,6 +256,7 @@ def _measured(
         pool.distil()
         root = f"/{folder.name}/{folder.name}"
         with pool.open(root) as app:
+            distil_by_model(app)
             app.index.finish()
             app.search.rehearse()
             progress(f"{folder.name}: asking")

@@ -96,26 +96,36 @@ class Bites:
     def __init__(self, store: Store, situation: Situation, told: Iterable[str] = (), *, is_asked: bool = False) -> None:
         self._told = [" ".join(text.split()).casefold() for text in told]
         self._store = store
+        self._is_asked = is_asked
         self._is_named = not is_asked and len(situation.terms) > POINTING_TERMS  # who looks back wants any answer
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
         self._least_new = MIN_NEW_TERMS if len(situation.terms) > FEW_TERMS else 1
         self._least_share = MIN_SHARE if len(situation.terms) > POINTING_TERMS else 0.0
         if not self._least_share and situation.recent is not None:
             self._weights |= dict.fromkeys(entities(situation.recent()), 1.0)
-        self._said: set[str] = set()
 
     def of(self, item: Ranked, known: set[int], chance: float) -> Reminder | str:
         """The bite of an exchange; else the rule that holds it back: it was said, or says what the prompt says."""
         turns = self._turns(item)
         if any(turn.row in known for turn in turns):
             return verdicts.TOLD
-        told = by_weight(turns, self._weights)
+        return self._next(item, turns, chance) or verdicts.SAME
+
+    def more(self, item: Ranked, first: Reminder, count: int) -> list[Reminder]:
+        """What else an exchange says after its first bite, for who asked about it."""
+        if not self._is_asked or first.memory is not None:
+            return []
+        found = (self._next(item, self._turns(item), first.score) for _ in range(count))
+        return [bite for bite in found if bite is not None]
+
+    def _next(self, item: Ranked, turns: list[StoredEvent], chance: float) -> Reminder | None:
+        told = [pair for pair in by_weight(turns, self._weights) if not self._is_told(pair[1])]
         for turn, sentence in told:
-            if not self._is_told(sentence) and self._is_about_it(sentence) and self._is_new(sentence):
-                self._said.add(sentence.casefold())
+            if self._is_about_it(sentence) and self._is_new(sentence):
                 line = self._with_place(line_of(turn, sentence, told), item.candidate.exchange, turn.project)
+                self._told.append(" ".join(line.split()).casefold())
                 return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
-        return verdicts.SAME
+        return None
 
     def _with_place(self, sentence: str, exchange: int, project: str) -> str:
         """A sentence with the files that its exchange changed, those first that the prompt names: what fits whole."""
@@ -135,13 +145,15 @@ class Bites:
         """Whether it shares enough of what the prompt is about, tells a thing, and does not tell what is done next."""
         if self._is_named and not is_telling(sentence):
             return False
+        if self._is_asked and sentence.endswith("?"):  # no answer
+            return False
         shared = share_of(sentence.lower(), self._weights)
         return shared >= self._least_share and not words.opens(sentence, "narrates")
 
     def _is_told(self, sentence: str) -> bool:
         """Whether it was said in a line of this block."""
         said = " ".join(sentence.split()).casefold()
-        return sentence.casefold() in self._said or any(said in text for text in self._told)
+        return any(said in text for text in self._told)
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it has words that the prompt has not."""

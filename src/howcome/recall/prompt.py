@@ -182,9 +182,8 @@ def _in_bites(
     for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
         verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
     weighed = found.unmerged.last(worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked))
-    most = min(MEMORIES_BESIDE, settings.recall_limit) if weighed and not is_asked else settings.recall_limit
     kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
-    kept = found.unmerged.mark(kept)[:most]
+    kept = kept[: settings.recall_limit]
     rule = before.holds_prompt() if weighed or kept else ""
     if rule:
         for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
@@ -197,7 +196,7 @@ def _in_bites(
         else:
             verdict.gave(row_of(reminder), reminder)
             said.append(reminder)
-    answered = found.answered([*gone, *(row for item in said if is_asked for row in item.rows)]) | found.known
+    answered = found.answered(gone) | found.known
     bites = Bites(store, found.situation, told=[item.passages[0][1] for item in said], is_asked=is_asked)
     overruled = store.reviews.overruled(
         [item.candidate.exchange for _, item in weighed], found.situation.wanted.then_ms
@@ -212,8 +211,9 @@ def _in_bites(
             verdict.hold(item.candidate.row, bite)
             continue
         verdict.gave(item.candidate.row, bite)
-        answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
         said.append(bite)
+        said += bites.more(item, bite, settings.recall_limit - len(said))
+        answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
     return fitting(sorted(found.unmerged.mark(said), key=lambda reminder: -reminder.said_ms), now_ms)
 
 
@@ -224,7 +224,8 @@ def _fit(
     fit = [
         item
         for item in found.kept
-        if item.memory.row not in found.told and (is_asked or (is_beside and _is_telling(item)) or _is_sure(item))
+        if item.memory.row not in found.told
+        and (is_asked or (is_beside and _is_telling(item)) or _is_sure(_bite(item.memory, item.strength)))
     ]
     if not fit:
         return [], set()
@@ -233,7 +234,10 @@ def _fit(
     gone = {item.memory.row for item in fit if standing(store, item.memory) == GONE}
     for row in gone:
         verdict.hold(-row, verdicts.GONE)
-    return [_bite(item.memory, item.strength) for item in fit if item.memory.row not in gone], gone
+    kept = found.unmerged.mark([_bite(item.memory, item.strength) for item in fit if item.memory.row not in gone])
+    if is_beside:  # the rest of the lines is for what was said
+        kept = [one for place, one in enumerate(kept) if place < MEMORIES_BESIDE or (is_asked and _is_sure(one))]
+    return kept, gone
 
 
 def _instead(
@@ -276,9 +280,9 @@ def _is_telling(item: RankedMemory) -> bool:
     return item.memory.source == HAND or is_telling(item.memory.text)
 
 
-def _is_sure(item: RankedMemory) -> bool:
+def _is_sure(bite: Reminder) -> bool:
     """Whether a memory is said whatever else there is: what somebody keeps by hand needs no more than the threshold."""
-    return item.memory.source == HAND or item.strength >= SURE_MEMORY
+    return bite.memory is not None and (bite.memory.source == HAND or bite.score >= SURE_MEMORY)
 
 
 def _leave_out_held(found: _Found, verdict: Verdict, is_held: Callable[[str], bool]) -> None:
