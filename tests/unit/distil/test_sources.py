@@ -171,6 +171,13 @@ LEFT: list[tuple[str, Parts]] = [
         "# Plan: Tides\n\n- Pass `gauges` to `read_tides()`, not to `poll()`.\n"
         "- Where: in `tides.py`, `gauges.py`, not in `quay.py`.\n"
     ) + "More of it. " * 40)]),
+    ("a late line of a long plan", [user("plan it"), call("ExitPlanMode", "ok", plan=(
+        "# Plan: Tides\n\n" + "".join(f"- Some more rows for table {row} of the harbour.\n" for row in range(20))
+        + "- Never ask for more than 50 readings in one call of `read_tides()`, the gauge must not be woken twice.\n"
+    ))]),
+    ("a short line of a plan", [user("plan it"), call("ExitPlanMode", "ok", plan=(
+        "# Plan: Tides\n\n- Never wake `gauge` twice, because `dial()` leaks.\n" + "- More of it, as above.\n" * 20
+    ))]),
 ]  # fmt: skip
 
 

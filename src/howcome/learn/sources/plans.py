@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from math import ceil
 
 from howcome.domain import words
 from howcome.domain.events import ORIGIN_ASSISTANT
 from howcome.domain.sentences import without_markdown
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import is_whole, lasting, named, one_line
+from howcome.learn.sources.seen import count_words, is_whole, lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ MAX_FROM_ONE = 5
 MIN_PLAN_CHARS = 400
 MAX_TITLE_CHARS, MAX_TEXT_CHARS = 80, 205
 MIN_WEIGHT = 1.2
+MIN_WORDS, FIRST_SHARE, FIRST_LINES = 12, 0.5, 10
+"""A plan's first half says what it is for and what was decided, the rest is steps; a short line is one of a list. Of
+372 lines of plans that readers graded, those with both and MIN_WEIGHT are understood alone and useful for 15 of 30 and
+11 of 16 (TypeScript project, Go tool), without the two for 24 of 73 and 19 of 31. A short plan is looked at whole."""
+
 _HEADING = re.compile(r"(?m)^#{1,6} +(\S.*)")
 
 
@@ -49,10 +55,16 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
         title = title.partition(":")[2].strip() or title
     head = f"Plan {quoted(one_line(title, MAX_TITLE_CHARS))}" if title else "Plan"
     weighed = []
-    for place, text in enumerate(lasting(said)):
+    lines = lasting(said)
+    for place, text in enumerate(lines[: max(FIRST_LINES, ceil(len(lines) * FIRST_SHARE))]):
         weight = 0.4 * named(text) + 1.2 * words.has(text, "reasons") + 0.6 * words.has(text, "blames") - 0.01 * place
         weight += 0.5 * is_whole(text)
-        if weight >= MIN_WEIGHT and len(text) <= MAX_TEXT_CHARS and not (text[0] in "`(" or text[0].islower()):
+        if (
+            weight >= MIN_WEIGHT
+            and len(text) <= MAX_TEXT_CHARS
+            and count_words(text) >= MIN_WORDS
+            and not (text[0] in "`(" or text[0].islower())
+        ):
             weighed.append((weight, place, text))
     weighed.sort(key=lambda one: (-one[0], one[1]))
     own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))
