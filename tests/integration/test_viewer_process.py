@@ -122,6 +122,19 @@ def test_it_ends_when_nobody_looks(store_folder: Path) -> None:
         assert process.poll() == 0
 
 
+def test_a_browser_that_goes_away_ends_nothing(store_folder: Path) -> None:
+    """Commands end with their reader (SIGPIPE); a server does not."""
+    fill(store_folder)
+    with started([*COMMAND, "view", "--json"]) as (process, link):
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", urlsplit(link).port or 0)) as client:
+                client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                client.shutdown(socket.SHUT_WR)
+                client.recv(1)
+        assert answered(link) == 303
+        assert process.poll() is None
+
+
 def test_it_makes_no_store() -> None:
     """Where there is none it says what to do."""
     done = run("view")

@@ -57,6 +57,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "share": ("sharing", "Write memories into the repository, for your team to review."),
         "sync": ("syncing", "Bring memories to your other machines, and theirs here."),
     },
+    "A team": {
+        "team": ("team", "Make a team in a database; invite people, revoke tokens, see who is there."),
+        "serve": ("team", "Serve a team's memories, over HTTPS and MCP."),
+    },
     "Search by meaning": {
         "model": ("model", "Get, show, use or remove the model for search by meaning."),
     },

@@ -45,6 +45,7 @@ def serve(environment: Mapping[str, str], folder: str, idle_s: float, started: C
             timeout_graceful_shutdown=GRACE_S,
         )  # fmt: skip
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the store is closed before the end
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a browser that goes away ends nothing
         try:
             viewer.prepare()
             listening.listen()

@@ -1,0 +1,227 @@
+"""`howcome team` and `howcome serve`: a team's memories on a PostgreSQL server of its own."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+
+import click
+
+from howcome.errors import MissingError, UsageError
+from howcome.present.render import json_line, plain
+from howcome.present.terminal import echo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from howcome.teams.admin import Admin
+
+DATABASE = "HOWCOME_TEAM_DATABASE"
+PORT = 7420
+_PARTS = ("mcp", "psycopg", "psycopg_pool", "starlette", "uvicorn")
+_database = click.option(
+    "--database", metavar="DSN", envvar=DATABASE, required=True, show_envvar=True,
+    help="The team's database: postgresql://user@host/name. A password may stand in PGPASSWORD or ~/.pgpass.",
+)  # fmt: skip
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_CREATED = """The team {team} is there. Invite people: howcome team invite {team} NAME
+Serve it as the role {role}, which sees only what a token may see:
+  {environment}=postgresql://{role}@HOST/NAME PGPASSWORD=… howcome serve"""
+_NEW_ROLE = "The role's password, shown this once: {password}"
+_INVITED = """A token for {person} ({scope}{expiry}), shown this once:
+{token}
+They run: howcome team join https://HOST   (and paste it)"""
+
+
+@click.group()
+def team() -> None:
+    """Make a team in a PostgreSQL database; invite people, revoke tokens, see who is there.
+
+    The one who administers a team needs the database; its members need a token only. `howcome serve` is the server
+    between. docs/team.md sets up a team in ten minutes. It needs howcome's extra `team`.
+
+    \b
+    Examples:
+      export HOWCOME_TEAM_DATABASE=postgresql://postgres@localhost/acme
+      howcome team create acme
+      howcome team invite acme Ann --days 90
+      howcome team status acme
+      howcome team revoke acme Ann
+    """
+
+
+@team.command()
+@click.argument("name")
+@_database
+@_as_json
+def create(name: str, database: str, *, as_json: bool) -> None:
+    """Make a team, and the tables and the role of the server if they are missing.
+
+    \b
+    Examples:
+      howcome team create acme --database postgresql://postgres@localhost/acme
+    """
+    with _admin(database, is_new=True) as (admin, password):
+        admin.create(name)
+    from howcome.teams.server_role import ROLE
+
+    facts: dict[str, object] = {"team": name, "role": ROLE, "password": password or None}
+    said = [_CREATED.format(team=name, role=ROLE, environment=DATABASE)]
+    said += [_NEW_ROLE.format(password=password)] if password else []
+    _say(facts, said, as_json=as_json)
+
+
+@team.command()
+@click.argument("name", metavar="TEAM")
+@click.argument("person")
+@click.option("--read-only", is_flag=True, help="The token reads and adds nothing.")
+@click.option(
+    "--repository", "repositories", multiple=True, metavar="HOST/OWNER/NAME", help="Only this one; repeat it."
+)
+@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="It expires after so many.")
+@click.option("--admin", "is_admin", is_flag=True, help="This person may change and withdraw what others wrote.")
+@_database
+@_as_json
+def invite(
+    name: str,
+    person: str,
+    repositories: tuple[str, ...],
+    days: int,
+    database: str,
+    *,
+    read_only: bool,
+    is_admin: bool,
+    as_json: bool,
+) -> None:
+    """Make a token for a person. It is shown once; the database keeps only a digest of it.
+
+    \b
+    Examples:
+      howcome team invite acme Ann
+      howcome team invite acme "Build server" --read-only --repository github.com/acme/app --days 30
+    """
+    with _admin(database) as (admin, _):
+        token = admin.invite(
+            name, person, may_write=not read_only, repositories=repositories, days=days, is_admin=is_admin
+        )
+    scope = "read" if read_only else "read and write"
+    kind = "read" if read_only else "write"
+    _say(
+        {"team": name, "person": person, "scope": kind, "days": days, "token": token},
+        [_INVITED.format(person=person, scope=scope, expiry=f", {days} days", token=token)],
+        as_json=as_json,
+    )
+
+
+@team.command()
+@click.argument("name", metavar="TEAM")
+@click.argument("whom", metavar="PERSON|TOKEN|NUMBER")
+@_database
+@_as_json
+def revoke(name: str, whom: str, database: str, *, as_json: bool) -> None:
+    """End a token (its number, or its beginning), or all of a person. It holds from the next request on.
+
+    \b
+    Examples:
+      howcome team revoke acme Ann
+      howcome team revoke acme 3
+    """
+    with _admin(database) as (admin, _):
+        ended = admin.revoke(name, whom)
+    said = [f"{one.hint}… of {one.person} is revoked" for one in ended]
+    _say({"revoked": [asdict(one) for one in ended]}, said, as_json=as_json)
+
+
+@team.command()
+@click.argument("name", metavar="TEAM", required=False)
+@_database
+@_as_json
+def status(name: str | None, database: str, *, as_json: bool) -> None:
+    """List the teams of a database, or the tokens of one: whose, for what, used when.
+
+    \b
+    Examples:
+      howcome team status
+      howcome team status acme --json
+    """
+    with _admin(database) as (admin, _):
+        if name is None:
+            teams = [dict(zip(("team", "people", "memories"), row, strict=True)) for row in admin.teams()]
+            said = [f"{one['team']}: {one['people']} people, {one['memories']} memories" for one in teams]
+            _say({"teams": teams}, said or ["no team yet: howcome team create NAME"], as_json=as_json)
+            return
+        tokens = admin.tokens(name)
+    said = []
+    for one in tokens:
+        ends = f"revoked {one.revoked}" if one.revoked else f"until {one.expires or 'revoked'}"
+        where = ", ".join(one.repositories) if one.repositories else "all repositories"
+        used = f"last used {one.last_used}" if one.last_used else "never used"
+        said.append(f"{one.number}  {one.person}  {one.hint}…  {one.scope}, {where}  {ends}  {used}")
+    _say({"team": name, "tokens": [asdict(one) for one in tokens]}, said or ["no token yet"], as_json=as_json)
+
+
+@click.command()
+@click.option("--address", default="127.0.0.1", show_default=True, help="The IP address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any free one.")
+@click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name it is asked by; repeat it.")
+@click.option("--cert", metavar="FILE", help="The certificate (PEM); without one only this machine is served.")
+@click.option("--key", metavar="FILE", help="The certificate's private key (PEM).")
+@_database
+@_as_json
+def serve(
+    address: str,
+    port: int,
+    names: tuple[str, ...],
+    cert: str | None,
+    key: str | None,
+    database: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Serve a team's memories: what members' machines push and pull, and MCP at /mcp, with their tokens.
+
+    It runs until Ctrl-C or SIGTERM. It first makes sure that the database keeps teams apart, and refuses to serve
+    otherwise. Each request is a line of JSON on standard error: who, what, when, and nothing of what was said.
+
+    \b
+    Examples:
+      howcome serve --database postgresql://howcome_team_server@localhost/acme
+      howcome serve --name team.example.org          # behind a proxy on this machine that has the certificate
+      howcome serve --address 0.0.0.0 --port 443 --cert fullchain.pem --key key.pem --name team.example.org
+    """
+    _require_parts()
+    if bool(cert) != bool(key):
+        raise UsageError("--cert and --key belong together")
+    from howcome.teams.shelf import Shelf
+    from howcome.web.team_process import Place, run
+
+    def started(link: str, where: str) -> None:
+        facts = {"url": link, "listening": where}
+        echo(json_line(facts) if as_json else f"Serving {link}, on {where} (Ctrl-C ends it)")
+
+    run(Shelf(database), Place(address, port, names, cert or "", key or ""), started, lambda line: echo(line, err=True))
+
+
+@contextmanager
+def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]]:
+    """The administration of a database, and the password of the server's role where it was just made."""
+    _require_parts()
+    from howcome.teams.admin import Admin
+    from howcome.teams.server_role import connect, migrate, require_tables
+
+    with connect(database) as owner:
+        password = migrate(owner) if is_new else require_tables(owner)
+        yield Admin(owner), password
+
+
+def _require_parts() -> None:
+    if missing := [name for name in _PARTS if find_spec(name) is None]:
+        remedy = "install howcome with its extra `team`"
+        raise MissingError(f"a team's server needs {' and '.join(missing)}: {remedy}", remedy)
+
+
+def _say(facts: dict[str, object], said: list[str], *, as_json: bool) -> None:
+    for line in [json_line(facts)] if as_json else "\n".join(said).splitlines():
+        echo(plain(line))
