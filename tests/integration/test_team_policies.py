@@ -12,10 +12,10 @@ from psycopg.conninfo import make_conninfo
 from tests.postgres_servers import NotHereError
 from tests.teams import APP, WEB, TeamDatabase, record, team_database
 
+from howcome.domain.team_records import record_of
 from howcome.errors import HowcomeError, StoreError, UsageError
 from howcome.teams import shelf as shelves
 from howcome.teams.admin import key_of
-from howcome.teams.records import record_of
 from howcome.teams.server_role import ROLE, connect, migrate
 from howcome.teams.shelf import Kept, Shelf, TokenError
 from howcome.web.team_tools import GET, SEARCH, asked

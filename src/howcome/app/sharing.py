@@ -5,6 +5,7 @@ from __future__ import annotations
 from howcome.app.clock import now_ms
 from howcome.memory.syncing import Sync
 from howcome.memory.team import Team
+from howcome.memory.team_server import TeamServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,3 +33,8 @@ class Sharing:
         """A team, through its repository."""
         settings = self._settings
         return Team(self._store, self._memories, settings.home, settings.exclude, self._projects.root_of)
+
+    def team_server(self) -> TeamServer:
+        """A team, through its server."""
+        settings, root_of = self._settings, self._projects.root_of
+        return TeamServer(self._store, self._memories, settings.home, settings.exclude, root_of, now_ms)

@@ -58,7 +58,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "sync": ("syncing", "Bring memories to your other machines, and theirs here."),
     },
     "A team": {
-        "team": ("team", "Make a team in a database; invite people, revoke tokens, see who is there."),
+        "team": ("team", "Share memories through a team's server; make and administer a team."),
         "serve": ("team", "Serve a team's memories, over HTTPS and MCP."),
     },
     "Search by meaning": {

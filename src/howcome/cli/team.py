@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import click
 
+from howcome.cli.teaming import join, leave, membership, pull, push
 from howcome.errors import MissingError, UsageError
 from howcome.present.render import json_line, plain
 from howcome.present.terminal import echo
@@ -37,13 +38,15 @@ They run: howcome team join https://HOST   (and paste it)"""
 
 @click.group()
 def team() -> None:
-    """Make a team in a PostgreSQL database; invite people, revoke tokens, see who is there.
+    """Share memories with a team through its server: join it, push, pull; or make and administer one.
 
-    The one who administers a team needs the database; its members need a token only. `howcome serve` is the server
-    between. docs/team.md sets up a team in ten minutes. It needs howcome's extra `team`.
+    Members need a token only: join, push, pull, leave. Who administers a team needs its PostgreSQL database and the
+    extra `team`: create, invite, revoke. `howcome serve` is the server between. docs/team.md does it in ten minutes.
 
     \b
     Examples:
+      howcome team join https://team.example.org
+      howcome team push
       export HOWCOME_TEAM_DATABASE=postgresql://postgres@localhost/acme
       howcome team create acme
       howcome team invite acme Ann --days 90
@@ -136,16 +139,23 @@ def revoke(name: str, whom: str, database: str, *, as_json: bool) -> None:
 
 @team.command()
 @click.argument("name", metavar="TEAM", required=False)
-@_database
+@click.option(
+    "--database", metavar="DSN", envvar=DATABASE, show_envvar=True, help="To administer: the team's database."
+)
 @_as_json
-def status(name: str | None, database: str, *, as_json: bool) -> None:
-    """List the teams of a database, or the tokens of one: whose, for what, used when.
+def status(name: str | None, database: str | None, *, as_json: bool) -> None:
+    """Show this machine's team and how far it is; with a database its teams, or the tokens of one.
 
     \b
     Examples:
       howcome team status
-      howcome team status acme --json
+      howcome team status acme --database postgresql://postgres@localhost/acme
     """
+    if database is None:
+        if name is not None:
+            raise click.UsageError(f"the tokens of a team need --database, or {DATABASE}")
+        membership(as_json=as_json)
+        return
     with _admin(database) as (admin, _):
         if name is None:
             teams = [dict(zip(("team", "people", "memories"), row, strict=True)) for row in admin.teams()]
@@ -214,6 +224,10 @@ def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]
     with connect(database) as owner:
         password = migrate(owner) if is_new else require_tables(owner)
         yield Admin(owner), password
+
+
+for _command in (join, push, pull, leave):
+    team.add_command(_command)
 
 
 def _require_parts() -> None:

@@ -37,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     storage.check_store,
     storage.check_integrity,
     server.check_server,
+    server.check_team,
     storage.check_redaction,
     storage.check_index,
     storage.check_kept,

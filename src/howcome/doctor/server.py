@@ -9,6 +9,7 @@ from howcome.app.servers import EXTRA, PACKAGES, DriverMissingError
 from howcome.doctor.base import Finding, Machine, extra_remedy, update_remedy
 from howcome.doctor.facts import edit
 from howcome.errors import SettingsError, StoreError, StoreMissingError, StoreNewerError
+from howcome.memory.team_server import MEMBERSHIP
 from howcome.present.render import counted
 from howcome.settings import CONFIG_NAME
 
@@ -33,6 +34,20 @@ def check_server(machine: Machine) -> list[Finding]:
         config = os.path.join(machine.home, CONFIG_NAME)
         remedy = f"{edit(config)}  # correct store, or delete it: commands use the embedded store then"
         return [Finding("error", "server", str(error), remedy)]
+
+
+def check_team(machine: Machine) -> list[Finding]:
+    """What the last exchange with a team's server came to."""
+    if machine.settings_problem is not None or not os.path.exists(os.path.join(machine.home, MEMBERSHIP)):
+        return []
+    try:
+        with open_app(machine.settings, busy_ms=LOOK_MS, create=False) as app:
+            facts = app.sharing.team_server().status()
+    except (SettingsError, StoreError):  # other checks say so
+        return []
+    if facts.get("problem"):
+        return [Finding("warning", "team", f"{facts['url']}: {facts['problem']}", "howcome team status")]
+    return [Finding("ok", "team", f"in {facts['team']} as {facts['person']}")]
 
 
 def _looked_at(app: App, machine: Machine) -> list[Finding]:

@@ -86,12 +86,7 @@ class Team:
         top, root = _top(folder), self._root_of(folder)
         if self._places.is_excluded(root):
             raise UsageError(f"{folder}: its project is excluded")
-        wanted = MemoryFilter(is_own_only=True)
-        found = [self._memories.get(one) for one in prefixes] or [
-            one
-            for one in self._memories.listed(Scope.project(self._store.projects.of_root(root)), wanted, MAX_SHARED)
-            if one.source == HAND or one.pinned_ms is not None
-        ]
+        found = [self._memories.get(one) for one in prefixes] or kept_by_people(self._store, self._memories, root)
         author, report = _author(top), ShareReport()
         for memory in found:
             self._share(memory, top, root, author, report)
@@ -104,7 +99,7 @@ class Team:
         if memory.key.hex() in theirs and not memory.is_outside:
             report.known += 1
             return
-        if reason := self._held(memory, root):
+        if reason := held_back(memory, root, self._memories.gate.redactor):
             report.left_out[memory.id] = reason
             return
         chain = [one.key.hex() for one in self._memories.chain(memory.key.hex())]
@@ -129,16 +124,6 @@ class Team:
         else:
             _put(path, written(one, author_key(self._home)))
             report.written.append(os.path.relpath(path, top))
-
-    def _held(self, memory: Memory, root: str) -> str | None:
-        """Why a memory is not shared."""
-        if not memory.is_live:
-            return f"it is {memory.state}"
-        if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
-            return "it is from outside the conversation"
-        if root not in (memory.roots or [root]):
-            return f"it is of another project, {memory.project}"
-        return None if is_clean(memory.text, self._memories.gate.redactor) else "it holds a secret, or a private span"
 
     # -- taking ----------------------------------------------------------------------------------------------------
     def receive(self, folder: str) -> ImportReport:
@@ -184,6 +169,23 @@ class Team:
 
     def _keep_state(self) -> None:
         write_whole(os.path.join(self._home, STATE), json.dumps(self._state).encode())
+
+
+def held_back(memory: Memory, root: str, redactor: Redactor) -> str | None:
+    """Why a memory of the project with this root is shared with nobody; None: it may be."""
+    if not memory.is_live:
+        return f"it is {memory.state}"
+    if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
+        return "it is from outside the conversation"
+    if root not in (memory.roots or [root]):
+        return f"it is of another project, {memory.project}"
+    return None if is_clean(memory.text, redactor) else "it holds a secret, or a private span"
+
+
+def kept_by_people(store: Store, memories: Memories, root: str) -> list[Memory]:
+    """What is shared of a project if nobody names memories: those that were kept by hand or pinned."""
+    found = memories.listed(Scope.project(store.projects.of_root(root)), MemoryFilter(is_own_only=True), MAX_SHARED)
+    return [one for one in found if one.source == HAND or one.pinned_ms is not None]
 
 
 def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:

@@ -1,4 +1,4 @@
-"""One POST of JSON to one address: http(s) only, no redirects, limits in time and size, the key never shown."""
+"""JSON to and from one address: http(s) only, no redirects, limits in time and size, the key never shown."""
 
 from __future__ import annotations
 
@@ -127,14 +127,21 @@ class Endpoint:
         self._opener = urllib.request.build_opener(_NoRedirect, _Http, _Https, proxies)
 
     def post(self, value: Mapping[str, object], deadline: float) -> bytes:
-        """The whole answer to a value.
+        """The whole answer to a value; as `get`."""
+        return self._ask(self._url, json.dumps(value).encode(), deadline)
+
+    def get(self, query: str, deadline: float) -> bytes:
+        """The whole answer to a query (`a=b&c=d`, or nothing).
 
         Raises:
             RefusedError: it says no, redirects, or says more than 32 MB.
             TryLaterError: it is busy, fails, cannot be reached, or does not answer in time: the message says which.
         """
+        return self._ask(f"{self._url}?{query}" if query else self._url, None, deadline)
+
+    def _ask(self, url: str, data: bytes | None, deadline: float) -> bytes:
         started = time.monotonic()
-        request = urllib.request.Request(self._url, json.dumps(value).encode(), self._headers, method="POST")  # noqa: S310 - http(s) by the constructor
+        request = urllib.request.Request(url, data, self._headers)  # noqa: S310 - http(s) by the constructor
         try:
             with self._opener.open(request, timeout=seconds_left(deadline)) as answer:
                 return self._read(answer, deadline)

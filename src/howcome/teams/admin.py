@@ -7,17 +7,14 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from howcome.domain.team_records import TOKEN_PREFIX, repository_of
 from howcome.errors import NotFoundError, UsageError
-from howcome.teams.records import repository_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     import psycopg
-
-PREFIX = "hct_"
-"""What scanners know a token by."""
 
 MAX_NAME_CHARS, HINT_CHARS = 90, 8
 
@@ -77,7 +74,7 @@ class Admin:
         """
         tenant, name = self._tenant(team), _name(person, "a person's name")
         only = [repository_of(one) for one in repositories] or None
-        token = PREFIX + secrets.token_urlsafe(32)
+        token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         digest = hashlib.sha256(bytes.fromhex(key_of(token))).digest()
         with self._owner.transaction():
             [(principal,)] = self._rows(
@@ -89,7 +86,7 @@ class Admin:
             self._rows(
                 "INSERT INTO tokens (tenant_id, principal_id, digest, hint, may_write, repositories, expires)"
                 " VALUES (%s, %s, %s, %s, %s, %s, now() + make_interval(days => %s)) RETURNING 1",
-                tenant, principal, digest, token[: len(PREFIX) + HINT_CHARS], may_write, only, days,
+                tenant, principal, digest, token[: len(TOKEN_PREFIX) + HINT_CHARS], may_write, only, days,
             )  # fmt: skip
         return token
 
@@ -104,7 +101,10 @@ class Admin:
             token.number
             for token in self.tokens(team)
             if token.revoked is None
-            and (whom in (token.person, str(token.number)) or (whom.startswith(PREFIX) and whom.startswith(token.hint)))
+            and (
+                whom in (token.person, str(token.number))
+                or (whom.startswith(TOKEN_PREFIX) and whom.startswith(token.hint))
+            )
         ]
         if not found:
             raise NotFoundError(f"no token of {whom!r} that still holds: `howcome team status {team}` lists them")

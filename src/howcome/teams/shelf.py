@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from howcome.domain.team_records import Record, record_of
 from howcome.domain.text import with_extra_terms
 from howcome.errors import HowcomeError, StoreError, UsageError
 from howcome.log.terms import analyzer
 from howcome.teams.proof import problems
-from howcome.teams.records import Record, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

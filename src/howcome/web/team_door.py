@@ -18,9 +18,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from howcome.domain.team_records import MAX_BODY_BYTES, MAX_RECORDS, TOKEN_PREFIX, repository_of
 from howcome.errors import HowcomeError, UsageError
-from howcome.teams.admin import PREFIX, key_of
-from howcome.teams.records import MAX_BODY_BYTES, MAX_RECORDS, repository_of
+from howcome.teams.admin import key_of
 from howcome.teams.shelf import AwayError, Shelf, TokenError
 from howcome.web.team_tools import tools_of
 
@@ -217,7 +217,7 @@ def _token(scope: Scope) -> str:
     """The token of a request; "" where it has none, or more than one."""
     given = [value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"]
     kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-    is_one = kind.lower() == "bearer" and token.startswith(PREFIX) and len(token) <= MAX_TOKEN_CHARS
+    is_one = kind.lower() == "bearer" and token.startswith(TOKEN_PREFIX) and len(token) <= MAX_TOKEN_CHARS
     return token if is_one else ""
 
 

@@ -10,8 +10,8 @@ from mcp.server.lowlevel.server import Server
 from starlette.concurrency import run_in_threadpool
 
 from howcome import __version__
+from howcome.domain.team_records import repository_of
 from howcome.errors import HowcomeError, UsageError
-from howcome.teams.records import repository_of
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

@@ -52,6 +52,9 @@ LAST_LOOK_S = 0.4
 SHARED = "shared.json"
 """What `memory.team` keeps where memories are shared; nowhere else its room is loaded."""
 
+MEMBERSHIP = "team.json"
+"""The same of `memory.team_server`."""
+
 SPOOL_S = COMMANDS_S = 0.2
 IDENTITY_S = 1.0
 CONSOLIDATE_S = 10.0
@@ -167,7 +170,7 @@ class CatchUp:
         return (
             self._verify, self._index, self._note_commands, self._identify, self._distil, self._keep_in_step,
             self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed, self._shorten,
-            self._back_up, self._receive,
+            self._back_up, self._receive, self._meet_team,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
@@ -305,6 +308,14 @@ class CatchUp:
             return True
         with suppress(UsageError, ProviderError):  # a file there that is none, or no package to check signatures
             app.sharing.team().receive_again()
+        return self._rest(started)
+
+    def _meet_team(self, app: App) -> bool:
+        """Pushes and pulls, where this machine is in a team; False when the work has to end."""
+        started = time.monotonic()
+        if os.path.exists(os.path.join(self._settings.home, MEMBERSHIP)):
+            with suppress(UsageError):  # `team status` and `doctor` say what the server said
+                app.sharing.team_server().run_if_due()
         return self._rest(started)
 
     def _resting(self) -> Callable[[], bool]:

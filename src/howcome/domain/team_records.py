@@ -14,6 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+TOKEN_PREFIX = "hct_"  # noqa: S105 - what they begin with
+"""What scanners know a token by."""
+
 MAX_RECORDS, MAX_BODY_BYTES, MAX_REPOSITORY_CHARS = 200, 1 << 20, 300
 _KEY = re.compile(rf"[0-9a-f]{{{2 * memories.KEY_BYTES}}}")
 _REPOSITORY = re.compile(r"[^\W_][\w.-]*(?:/[^/\x00-\x1f\x7f]+)+")

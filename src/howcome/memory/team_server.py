@@ -1,0 +1,371 @@
+"""A team's server, as a member's machine uses it: what is shared goes there, what others shared comes for review.
+
+Only a command and the worker talk to it; hooks never do. What is to be pushed is found anew each time, by what the
+server has confirmed. So a run that was killed, or days without a network, lose nothing and send nothing twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.parse import urlencode, urlsplit
+
+from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
+from howcome.errors import HowcomeError, ProviderError, SyncError, UsageError
+from howcome.files import write_whole
+from howcome.ingest.exclusion import Places
+from howcome.ingest.identity import remote_of
+from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, store_id
+from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people
+from howcome.memory.text import owner
+from howcome.providers.http_post import LOOPBACK, Endpoint, RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from howcome.domain.memories import Memory
+    from howcome.memory.remember import Memories
+    from howcome.store.base import Store
+
+MEMBERSHIP = "team.json"
+"""The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
+
+ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
+CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
+"""How often the worker asks the server; after failures half as often each time, and once an hour at least."""
+
+NOT_JOINED = "this machine is in no team: howcome team join URL"
+
+
+@dataclass(slots=True)
+class TeamReport:
+    """What went and came: counts, by id why a memory was `left_out`, and what was wrong."""
+
+    pushed: int = 0
+    withdrawn: int = 0
+    to_review: int = 0
+    taken_back: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+class TeamServer:
+    """This machine's membership of a team.
+
+    Args:
+        store: Where memories are kept here.
+        memories: How they are written.
+        home: The store's folder.
+        exclude: Folders of which nothing leaves.
+        root_of: The root of the project that a folder belongs to.
+        now_ms: The clock (UTC).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        memories: Memories,
+        home: str,
+        exclude: Sequence[str],
+        root_of: Callable[[str], str],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
+        self._places, self._now_ms = Places(exclude), now_ms
+        self._state: dict[str, Any] = _read(os.path.join(home, MEMBERSHIP))
+        if self._state.get("store") not in (None, store_id(store)):  # another store has taken this one's place
+            self._state |= {"store": store_id(store), "repositories": {}, "pushed": {}, "keys": {}}
+
+    # -- membership ------------------------------------------------------------------------------------------------
+    def join(self, url: str, token: str) -> dict[str, object]:
+        """Makes this machine a member; what the server says of the token.
+
+        Raises:
+            UsageError: the address or the token cannot be used. SyncError: the server does not answer.
+        """
+        host = urlsplit(url).hostname or ""
+        if not url.startswith("https://") and not (url.startswith("http://") and host in LOOPBACK):
+            raise UsageError(f"{url}: an address that begins with https:// (http:// on this machine only)")
+        if not token.startswith(TOKEN_PREFIX):
+            raise UsageError(f"a token begins with {TOKEN_PREFIX}: paste what `howcome team invite` printed")
+        kept = self._state if self._state.get("url") == url.rstrip("/") else {}
+        empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}}
+        self._state = {**empty, **kept, "store": store_id(self._store), "url": url.rstrip("/"), "token": token}
+        found = self._get("/v1/me", {})
+        self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
+        self._state |= {"problem": None, "failures": 0}
+        self._keep()
+        return self.status()
+
+    def leave(self) -> None:
+        """Ends it here. What was pushed stays on the server, what came stays here.
+
+        Raises:
+            UsageError: there is no membership.
+        """
+        self._require()
+        os.remove(os.path.join(self._home, MEMBERSHIP))
+        self._state = {}
+
+    def status(self) -> dict[str, object]:
+        """The membership without its token; {} where there is none."""
+        names = ("url", "team", "person", "scope", "expires", "run_ms", "problem")
+        if not self._state:
+            return {}
+        shared = sorted(name for name, one in self._state["repositories"].items() if one["is_pushed"])
+        return {**{name: self._state.get(name) for name in names}, "pushes": shared,
+                "pulls": sorted(self._state["repositories"]), "pushed": len(self._state["pushed"])}  # fmt: skip
+
+    # -- both ways -------------------------------------------------------------------------------------------------
+    def push(self, folder: str, prefixes: Sequence[str]) -> TeamReport:
+        """Shares memories of a folder's project: those named, or all that were kept by hand or pinned, then and later.
+
+        Raises:
+            UsageError: no membership, no remote, an excluded project. NotFoundError: there is no such memory.
+            SyncError: the server does not answer; the worker goes on later.
+        """
+        name, root = self._repository(folder)
+        entry = self._entry(name, root)
+        chosen = [self._memories.get(one) for one in prefixes]
+        entry["chosen"] = sorted({*entry["chosen"], *(one.key.hex() for one in chosen)})
+        entry["is_pushed"] |= not prefixes
+        self._keep()
+        report = TeamReport()
+        self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
+        return report
+
+    def pull(self, folder: str) -> TeamReport:
+        """Puts what teammates shared of a folder's project on the review list; the worker does so from now on.
+
+        Raises:
+            As `push`.
+        """
+        name, root = self._repository(folder)
+        entry, report = self._entry(name, root), TeamReport()
+        self._pull(name, entry, report)
+        return report
+
+    def run(self) -> TeamReport:
+        """Both ways for every repository that was pushed or pulled before.
+
+        Raises:
+            UsageError: there is no membership.
+        """
+        self._require()
+        report = TeamReport()
+        for name, entry in sorted(self._state["repositories"].items()):
+            try:
+                self._push(name, entry, report, None)
+                self._pull(name, entry, report)
+            except HowcomeError as error:
+                report.problems.append(str(error))
+                break  # the server is away, or the token has ended: so it is for the others
+        self._state["failures"] = self._state.get("failures", 0) + 1 if report.problems else 0
+        self._state |= {"run_ms": self._now_ms(), "problem": report.problems[0] if report.problems else None}
+        self._keep()
+        return report
+
+    def run_if_due(self) -> None:
+        """Runs if the last time is long enough ago."""
+        wait_s = min(CADENCE_S * 2.0 ** min(self._state.get("failures", 0), 10), MAX_WAIT_S)
+        since_ms = self._now_ms() - (self._state.get("run_ms") or 0)
+        if self._state.get("repositories") and not 0 <= since_ms < wait_s * 1000:
+            self.run()
+
+    # -- giving ----------------------------------------------------------------------------------------------------
+    def _push(self, name: str, entry: dict[str, Any], report: TeamReport, only: set[bytes] | None) -> None:
+        root = entry["root"]
+        if self._places.is_excluded(root):
+            report.left_out[name] = "its project is excluded"
+            return
+        wanted = {key for key in entry["chosen"]} | {  # noqa: C416 - JSON's list, which grows here
+            one.key.hex() for one in (kept_by_people(self._store, self._memories, root) if entry["is_pushed"] else [])
+        }
+        theirs, records = self._theirs(), []
+        for key in sorted(wanted):
+            memory = next(iter(self._store.memories.find(key, limit=1)), None)
+            if memory is None or key in theirs:
+                continue
+            reason = held_back(memory, root, self._memories.gate.redactor)
+            if reason is None:
+                records.append(self._record(memory, name))
+            elif memory.is_live and (only is None or memory.key in only):
+                report.left_out[memory.id] = reason
+        records += self._withdrawals(name, {one.key for one in records})
+        pushed = self._state["pushed"]
+        new = [one for one in records if pushed.get(one.key, [None])[0] != _digest(one)]
+        for batch in _batches(new):
+            self._send(batch, report)
+
+    def _record(self, memory: Memory, name: str) -> Record:
+        chain = [one.key.hex() for one in self._memories.chain(memory.key.hex())]
+        before = chain[: chain.index(memory.key.hex())]
+        raws = {local: raw for raw, local in self._state["keys"].items()}
+        old = raws.get(before[-1], before[-1]) if before else None
+        return Record(
+            memory.key.hex(), memory.type, memory.status, memory.created_ms, memory.origin, name, old, memory.text
+        )
+
+    def _withdrawals(self, name: str, live: set[str]) -> list[Record]:
+        """What was pushed, and is now forgotten, purged, excluded by its words, or replaced by what is not shared."""
+        found = []
+        for key, (_, where, *_) in self._state["pushed"].items():
+            memory = next(iter(self._store.memories.find(key, limit=1)), None)
+            if where != name or key in live or (memory is not None and memory.superseded_by is not None):
+                continue
+            kind, status = (memory.type, memory.status) if memory is not None else ("context", "open")
+            created_ms = memory.created_ms if memory is not None else 0
+            found.append(Record(key, kind, status, created_ms, "user", name, None, "", is_withdrawn=True))
+        return found
+
+    def _send(self, batch: list[Record], report: TeamReport) -> None:
+        answer = self._post("/v1/memories", {"memories": [one.value for one in batch]})
+        results = answer.get("results")
+        if not isinstance(results, list) or len(results) != len(batch):
+            raise SyncError(f"{self._state['url']} answers what is no team server's: check the address")
+        for record, result in zip(batch, results, strict=True):
+            state = result.get("state") if isinstance(result, dict) else None
+            if state in ("stored", "known"):
+                self._state["pushed"][record.key] = [_digest(record), record.repository]
+                report.withdrawn += record.is_withdrawn
+                report.pushed += not record.is_withdrawn
+            else:
+                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {_line(result)}"
+        self._keep()
+
+    # -- taking ----------------------------------------------------------------------------------------------------
+    def _pull(self, name: str, entry: dict[str, Any], report: TeamReport) -> None:
+        records: dict[str, tuple[Record, str]] = {}
+        position, is_more = entry["position"], True
+        while is_more and len(records) < MAX_SHARED:
+            answer = self._get("/v1/memories", {"repository": name, "after": position, "limit": MAX_RECORDS})
+            values, last = answer.get("memories"), answer.get("position")
+            if not isinstance(values, list) or not isinstance(last, int) or last < position:
+                raise SyncError(f"{self._state['url']} answers what is no team server's: check the address")
+            for value in values:
+                try:
+                    record = record_of(value)
+                    records[record.key] = (record, owner(str(value.get("author"))[:90]) or "")
+                except HowcomeError as error:
+                    report.problems.append(f"a memory that came is none: {error}")
+            is_more, position = bool(answer.get("more")) and last > position, last
+        self._take_in(entry["root"], records, report)
+        entry["position"] = position
+        self._keep()
+
+    def _take_in(self, root: str, records: dict[str, tuple[Record, str]], report: TeamReport) -> None:
+        keys, later = self._state["keys"], {one.supersedes for one, _ in records.values() if not one.is_withdrawn}
+        lines: list[dict[str, object]] = []
+        for record, author in records.values():
+            if record.is_withdrawn:
+                report.taken_back += self._take_back(keys.get(record.key))
+            elif record.key not in later and not self._store.memories.find(record.key, limit=1):
+                lines.append({
+                    "key": record.key, "type": record.type, "text": record.text, "agent": author,
+                    "origin": record.origin, "status": record.status, "created_ms": record.created_ms,
+                    "supersedes": record.supersedes, "evidence": [], "project": root,
+                })  # fmt: skip
+        if not lines:
+            return
+        head: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
+        outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in keys.items()}
+        done = self._memories.import_values(enumerate((head, *lines)), outside=outside)
+        keys |= {raw.hex(): local.hex() for raw, local in done.keys.items()}
+        report.to_review += done.added
+        report.problems += [said for _, said in done.problems]
+
+    def _take_back(self, key: str | None) -> bool:
+        """Forgets what its author withdrew, unless somebody here has accepted it."""
+        found = self._store.memories.find(key, limit=1) if key else []
+        is_open = bool(found) and found[0].is_outside and found[0].is_live
+        if is_open:
+            self._memories.forget(str(key), is_person=True)
+        return is_open
+
+    # -- what is here ----------------------------------------------------------------------------------------------
+    def _theirs(self) -> set[str]:
+        """Keys here of what came from teammates, by whichever way."""
+        files = _read(os.path.join(self._home, STATE)).get("keys", {})
+        return {*self._state["keys"].values(), *(local for local, _ in files.values())}
+
+    def _repository(self, folder: str) -> tuple[str, str]:
+        """The name of a folder's repository, and its project's root."""
+        self._require()
+        root = self._root_of(folder)
+        if self._places.is_excluded(root):
+            raise UsageError(f"{folder}: its project is excluded")
+        try:
+            return repository_of(remote_of(root)), root
+        except UsageError as error:
+            raise UsageError(f"{folder}: a repository with a remote on a server is wanted: git remote add …") from error
+
+    def _entry(self, name: str, root: str) -> dict[str, Any]:
+        new = {"root": root, "position": 0, "is_pushed": False, "chosen": []}
+        entry: dict[str, Any] = self._state["repositories"].setdefault(name, new)
+        entry["root"] = root
+        return entry
+
+    def _require(self) -> None:
+        if not self._state.get("token"):
+            raise UsageError(NOT_JOINED)
+
+    def _keep(self) -> None:
+        write_whole(os.path.join(self._home, MEMBERSHIP), json.dumps(self._state).encode())
+
+    # -- the server ------------------------------------------------------------------------------------------------
+    def _get(self, path: str, asked: dict[str, object]) -> dict[str, Any]:
+        return self._answer(path, lambda one, deadline: one.get(urlencode(asked), deadline))
+
+    def _post(self, path: str, value: dict[str, object]) -> dict[str, Any]:
+        return self._answer(path, lambda one, deadline: one.post(value, deadline))
+
+    def _answer(self, path: str, ask: Callable[[Endpoint, float], bytes]) -> dict[str, Any]:
+        try:
+            endpoint = Endpoint(self._state["url"] + path, self._state["token"], setting="team")
+            found = json.loads(ask(endpoint, time.monotonic() + ASK_S))
+        except RefusedError as error:
+            if error.status == 401:
+                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
+            raise SyncError(str(error).partition("; check")[0]) from error
+        except ProviderError as error:
+            raise SyncError(str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise SyncError(f"{self._state['url']} answers what is no JSON: check the address") from error
+        if not isinstance(found, dict):
+            raise SyncError(f"{self._state['url']} answers what is no team server's: check the address")
+        return found
+
+
+def _read(path: str) -> dict[str, Any]:
+    with suppress(OSError, ValueError), open(path, encoding="utf-8") as stream:
+        found = json.load(stream)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _digest(record: Record) -> str:
+    return hashlib.sha256(json.dumps(record.value).encode()).hexdigest()[:32]
+
+
+def _batches(records: list[Record]) -> list[list[Record]]:
+    """Pieces that the server takes at once."""
+    found: list[list[Record]] = []
+    size = 0
+    for record in records:
+        if not found or size + len(record.text) > MAX_BATCH_CHARS or len(found[-1]) == MAX_RECORDS:
+            found.append([])
+            size = 0
+        found[-1].append(record)
+        size += len(record.text)
+    return found
+
+
+def _line(result: object) -> str:
+    said = str(result.get("reason")) if isinstance(result, dict) else "no answer"
+    return " ".join("".join(c if c.isprintable() else " " for c in said[:200]).split())

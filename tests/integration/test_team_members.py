@@ -1,0 +1,313 @@
+"""A team through its server, as members use it: nothing private leaves, nothing is told before a review."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.machines import Machine, repository
+from tests.processes import run
+from tests.teams import Server, TeamDatabase, served, team_database
+from tests.ungated import KEY_ID
+
+from howcome.memory.team_server import MEMBERSHIP, TeamServer
+from howcome.present.patience import Patience
+from howcome.settings import read_settings
+from howcome.worker.passes import CatchUp
+
+UPLOADS = "Uploads are retried five times because the gateway drops every third one"
+SEVEN = UPLOADS.replace("five", "seven")
+QUESTION = "how often are uploads to the gateway retried?"
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[TeamDatabase]:
+    """One team."""
+    with team_database("acme") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(database: TeamDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Its server."""
+    with served(database, tmp_path_factory.mktemp("serve") / "log") as found:
+        yield found
+
+
+@pytest.fixture
+def repository_name(request: pytest.FixtureRequest) -> str:
+    """A repository of each test's own."""
+    return f"git.example.org/acme/{request.node.name[:60].replace('[', '-').replace(']', '')}"
+
+
+def joined(machine: Machine, server: str, token: str) -> Any:
+    """Makes a machine a member."""
+    done = run(
+        "team", "join", server, "--json", data=token.encode() + b"\n",
+        environment=machine.environment, folder=machine.folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def ann(tmp_path: Path, database: TeamDatabase, server: Server, repository_name: str) -> Machine:
+    """A member."""
+    machine = Machine(
+        tmp_path / "home-ann", repository(tmp_path / "ann", f"git@{repository_name.replace('/', ':', 1)}.git")
+    )
+    joined(machine, f"http://{server.host}", database.invite("acme", "Ann"))
+    return machine
+
+
+@pytest.fixture
+def bob(tmp_path: Path, database: TeamDatabase, server: Server, repository_name: str) -> Machine:
+    """Another, who reached the same repository in another way."""
+    machine = Machine(tmp_path / "home-bob", repository(tmp_path / "bob", f"https://bob@{repository_name}"))
+    joined(machine, f"http://{server.host}", database.invite("acme", "Bob"))
+    return machine
+
+
+def settle(machine: Machine, keep: str = "newer") -> None:
+    """Settles everything that waits."""
+    for pair in machine.ask("memories", "--review", "--all-projects")["reviews"]:
+        machine.ask("memories", "--settle", str(pair["number"]), "--keep", keep)
+
+
+def there(database: TeamDatabase, repository_name: str) -> list[tuple[str, bool]]:
+    """What the server holds of a repository."""
+    statement = "SELECT text, is_withdrawn FROM memories WHERE repository = %s ORDER BY position"
+    return database.owner.execute(statement, (repository_name,)).fetchall()
+
+
+def test_what_is_pushed_is_reviewed_and_then_said_with_its_author(ann: Machine, bob: Machine) -> None:
+    """Found when asked for, never said unasked, until it is accepted; its author and date stay."""
+    ann.keep(UPLOADS)
+    assert ann.ask("team", "push")["pushed"] == 1
+    assert ann.ask("team", "push")["pushed"] == 0
+    assert bob.ask("team", "pull")["to_review"] == 1
+    assert bob.ask("team", "pull")["to_review"] == 0
+    assert UPLOADS not in bob.told(QUESTION)
+    assert [row["is_outside"] for row in bob.ask("memories")["memories"]] == [True]
+    assert "Ann" in bob.run("memories", "--review").stdout
+    settle(bob)
+    assert UPLOADS in bob.told(QUESTION)
+    found = bob.one(UPLOADS)
+    assert (found["agent"], found["origin"], found["ts"]) == ("Ann", "user", ann.one(UPLOADS)["ts"])
+    assert bob.ask("team", "push")["pushed"] == 0, "it is Ann's"
+    status = bob.ask("team", "status")
+    assert (status["team"], status["person"], "token" in status) == ("acme", "Bob", False)
+
+
+def test_nothing_private_leaves(ann: Machine, database: TeamDatabase, server: Server, repository_name: str) -> None:
+    """Secrets, private spans, what is from outside, what was distilled, other projects, excluded ones."""
+    ann.keep(UPLOADS)
+    planted = ["a key " + KEY_ID, "a <private>quiet harbour</private> word", "a page says: always deploy on Friday"]
+    for number, text in enumerate(planted):
+        ann.plant(10 + number, text, origin="user" if number < 2 else "external")
+    ann.plant(20, "of another project", project="/somewhere/else")
+    report = ann.ask("team", "push")
+    assert (report["pushed"], len(report["left_out"])) == (1, 3)
+    assert there(database, repository_name) == [(UPLOADS, False)]
+    log = server.log.read_text()
+    assert all(word not in log for word in (KEY_ID, "harbour", "Friday", "gateway"))
+    (ann.store / "config.toml").write_text(f"exclude = [{json.dumps(str(ann.folder))}]\n")
+    done = ann.run("team", "push")
+    assert (done.returncode, "excluded" in done.stderr) == (2, True)
+
+
+def test_an_edit_takes_its_place_and_a_forgotten_one_is_withdrawn(
+    ann: Machine, bob: Machine, database: TeamDatabase, repository_name: str
+) -> None:
+    """Where it was accepted, too, after a review; what waits for one goes."""
+    first = ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    settle(bob)
+    ann.ask("update", first, SEVEN)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 1
+    assert UPLOADS in bob.told(QUESTION)
+    settle(bob)
+    assert bob.texts() == [SEVEN]
+    second = ann.keep("The tide tables are in feet, since the harbour master reads feet")
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 1
+    ann.ask("forget", second)
+    assert ann.ask("team", "push")["withdrawn"] == 1
+    assert ann.ask("team", "push")["withdrawn"] == 0
+    assert bob.ask("team", "pull")["taken_back"] == 1
+    assert bob.texts() == [SEVEN]
+    assert ("", True) in there(database, repository_name)
+
+
+def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
+    """Pulling again does not ask again, nor does a machine that joins again."""
+    ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    settle(bob, "older")
+    assert bob.ask("team", "pull")["to_review"] == 0
+    assert bob.texts() == []
+
+
+def member(machine: Machine, now_ms: list[int]) -> tuple[Any, TeamServer]:
+    """The membership of a machine, with a clock of the test's."""
+    app = machine.app()
+    settings = read_settings(machine.environment)
+    one = TeamServer(app.store, app.memories, settings.home, settings.exclude, app.projects.root_of, lambda: now_ms[0])
+    return app, one
+
+
+def test_a_day_without_network_loses_nothing(
+    ann: Machine, bob: Machine, database: TeamDatabase, repository_name: str
+) -> None:
+    """The worker tries less and less often, prompts are answered meanwhile, and then both are in step."""
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    state = json.loads((ann.store / MEMBERSHIP).read_text())
+    good = state["url"]
+    (ann.store / MEMBERSHIP).write_text(json.dumps({**state, "url": "http://127.0.0.1:9"}))
+    ann.keep(UPLOADS)
+    now_ms, tries = [int(time.time() * 1000)], 0
+    app, one = member(ann, now_ms)
+    for _ in range(24 * 60):
+        now_ms[0] += DAY_MS // (24 * 60)
+        before = one.status()["run_ms"]
+        one.run_if_due()
+        tries += one.status()["run_ms"] != before
+    app.close()
+    assert 20 < tries < 40
+    assert "does not answer" in str(ann.ask("team", "status")["problem"])
+    assert "does not answer" in ann.run("doctor").stdout
+    ann.told(QUESTION)
+    state = json.loads((ann.store / MEMBERSHIP).read_text())
+    (ann.store / MEMBERSHIP).write_text(json.dumps({**state, "url": good}))
+    now_ms[0] += DAY_MS // 24
+    app, one = member(ann, now_ms)
+    one.run_if_due()
+    app.close()
+    assert ann.ask("team", "status")["problem"] is None
+    assert there(database, repository_name) == [(UPLOADS, False)]
+    assert bob.ask("team", "pull")["to_review"] == 1
+
+
+def test_the_worker_does_both_by_itself(ann: Machine, bob: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a folder was pushed or pulled; what is kept afterwards goes, too."""
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    ann.keep(UPLOADS)
+    for machine in (ann, bob):
+        monkeypatch.setenv("HOME", str(machine.home))
+        state = json.loads((machine.store / MEMBERSHIP).read_text())
+        (machine.store / MEMBERSHIP).write_text(json.dumps({**state, "run_ms": 0}))
+        CatchUp(read_settings(machine.environment), Patience()).scan()
+    assert bob.texts() == [UPLOADS]
+
+
+def test_a_push_that_is_killed_is_finished_by_the_next(
+    ann: Machine, database: TeamDatabase, repository_name: str
+) -> None:
+    """At whatever moment; nothing is there twice."""
+    texts = [f"Berth {number} is dredged every {number + 2} weeks, because the silt is fine" for number in range(60)]
+    for number, text in enumerate(texts):
+        ann.plant(100 + number, text)
+    for delay_s in (0.25, 0.3, 0.35, 0.4, 0.45, 0.5):
+        ann.killed_after(delay_s, "team", "push")
+    ann.ask("team", "push")
+    assert sorted(text for text, _ in there(database, repository_name)) == sorted(texts)
+
+
+def test_a_token_is_kept_for_its_owner_only_and_never_shown(
+    ann: Machine, database: TeamDatabase, server: Server
+) -> None:
+    """A wrong one changes nothing; a revoked one is said."""
+    token = database.invite("acme", "Cy")
+    joined(ann, f"http://{server.host}", token)
+    path = ann.store / MEMBERSHIP
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_text()
+    for url, given, said in (
+        (f"http://{server.host}", "hct_wrong", "token"), (f"http://{server.host}", "secret", "begins with hct_"),
+        ("http://team.example.org", token, "https://"), ("ftp://x", token, "https://"),
+        ("http://127.0.0.1:9", token, "does not answer"),
+    ):  # fmt: skip
+        done = run("team", "join", url, data=given.encode(), environment=ann.environment, folder=ann.folder)
+        assert (done.returncode > 0, said in done.stderr, given in done.stdout + done.stderr) == (True, True, False), (
+            done
+        )
+    assert path.read_text() == before
+    ann.keep(f"the token is {token}")
+    assert token not in "".join(ann.texts())
+    database.admin.revoke("acme", "Cy")
+    done = ann.run("team", "push")
+    assert (done.returncode, "team join` again" in done.stderr, token in done.stderr) == (1, True, False)
+    assert "token" not in ann.ask("team", "status")
+    assert ann.run("team", "leave", "--yes").returncode == 0
+    assert not path.exists()
+    assert (ann.run("team", "push").returncode, ann.run("team", "status").returncode) == (2, 2)
+
+
+ANSWERS = {
+    "garbage": (200, b"\xff\xfe<html>"), "another API": (200, b'{"data": []}'), "a list": (200, b"[]"),
+    "busy": (429, b'{"error": "wait"}'), "conflict": (409, b"no"), "broken": (500, b"oh"), "moved": (302, b""),
+    "what is no memory": (200, b'{"memories": [{"key": "x"}, 7], "position": 2, "more": false}'),
+    "a position that goes back": (200, b'{"memories": [], "position": -5, "more": true}'),
+    "no end": (200, b'{"memories": [], "position": 0, "more": true}'),
+}  # fmt: skip
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[str]:
+    """A server that says the same to everybody."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def _say(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Location", "http://127.0.0.1:9/")
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = _say  # noqa: N815 - the library's names
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_address[1]}"
+        found.shutdown()
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_whatever_a_server_answers_breaks_nothing(ann: Machine, answer: tuple[int, bytes]) -> None:
+    """An error that says what to do, or nothing; no traceback, and nothing counts as pushed."""
+    ann.keep(UPLOADS)
+    with answering(*answer) as url:
+        state = json.loads((ann.store / MEMBERSHIP).read_text())
+        (ann.store / MEMBERSHIP).write_text(json.dumps({**state, "url": url}))
+        for words in (("team", "push"), ("team", "pull")):
+            done = ann.run(*words)
+            assert "Traceback" not in done.stderr
+            assert done.returncode in (0, 1)
+            assert done.returncode == 0 or done.stderr.startswith("howcome: ")
+    assert json.loads((ann.store / MEMBERSHIP).read_text())["pushed"] == {}
+    assert ann.texts() == [UPLOADS]
+
+
+def test_a_folder_without_a_remote_is_not_shared(tmp_path: Path, database: TeamDatabase, server: Server) -> None:
+    """Nor is one whose remote is a path."""
+    machine = Machine(tmp_path / "home", repository(tmp_path / "plain"))
+    joined(machine, f"http://{server.host}", database.invite("acme", "Dot"))
+    machine.keep(UPLOADS)
+    done = machine.run("team", "push")
+    assert (done.returncode, "git remote add" in done.stderr) == (2, True)
