@@ -249,6 +249,10 @@ def test_a_timeline_is_a_session_from_its_start(asking: Shell) -> None:
     assert all(event["text"] for event in full)
     assert any(event.get("failed") for event in full)
     assert full[0]["text"] in asking("timeline", "c41d7e96", "--full").stdout
+    written = asking("timeline", "c41d7e96", "--markdown").stdout
+    assert written.startswith("# Session c41d7e96")
+    assert all(one["text"] in written for one in full)
+    assert written.count("\n## 2") == len(full)
 
 
 def test_an_event_is_shown_by_any_unique_beginning_of_its_id(asking: Shell) -> None:

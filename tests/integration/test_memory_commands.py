@@ -430,7 +430,7 @@ def test_what_is_exported_can_be_imported_elsewhere(shell: Shell, tmp_path: Path
     assert file.stat().st_mode & 0o777 == 0o600
     assert shell("export").stdout == file.read_text(encoding="utf-8")
     other = Shell(shell.folder, tmp_path / "other")
-    counts = {"added": 3, "known": 0, "purged": 0, "stones": 0, "still_here": [], "problems": []}
+    counts = {"added": 3, "edited": 0, "known": 0, "purged": 0, "stones": 0, "still_here": [], "problems": []}
     counts |= {"outside": 0, "left_out": 0}
     assert other.json("import-memories", "--mine", "--dry-run", str(file)) == {**counts, "is_dry_run": True}
     assert other.listed("--forgotten", "--superseded") == []
@@ -445,7 +445,7 @@ def test_what_is_exported_can_be_imported_elsewhere(shell: Shell, tmp_path: Path
 def test_an_export_replaces_only_an_export(shell: Shell, tmp_path: Path) -> None:
     """Not somebody's notes, unless --force says so; nothing is left behind when it cannot be written."""
     shell.remember(LONG)
-    notes, file = tmp_path / "notes.md", tmp_path / "memories.jsonl"
+    notes, file = tmp_path / "notes.txt", tmp_path / "memories.jsonl"
     notes.write_text("# mine\n")
     refused = shell("export", str(notes))
     assert refused.returncode == 2

@@ -10,16 +10,27 @@ from itertools import chain, islice
 import click
 
 from howcome.app import App, open_app
+from howcome.app.clock import now_ms
 from howcome.cli.arguments import check_scope, open_to_read, scope_of
+from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
+from howcome.memory import markdown
+from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, MAX_LISTED
 from howcome.memory.importing import require_head
+from howcome.memory.other_tools import TOOLS
 from howcome.memory.reports import ImportReport
-from howcome.present.memory_files import read_export, write_export
+from howcome.present.memory_files import read_export, read_text, write_export, write_lines
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
-from howcome.settings import read_settings
+from howcome.settings import current_folder, read_settings
 
+TYPE_CHECKING = False
+MARKDOWN = ".md"
+_HEAD: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
 _SHOWN_PROBLEMS = 20
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -45,18 +56,24 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
 
     Those of this folder's project and those that hold everywhere. Each line is one JSON object, the first says which
     format it is; `howcome import-memories` reads it. Of purged ones only the mark is in it that they were; access
-    counts are not.
+    counts are not. A FILE that ends with .md gets the live ones as Markdown, which you can edit and read back.
 
     \b
     Examples:
       howcome export memories.jsonl
+      howcome export memories.md
       howcome export --all-projects | gzip > memories.jsonl.gz
     """
     check_scope(project, all_projects=all_projects)
     with open_to_read() as app:
-        lines = list(app.memories.export(scope_of(app, project, all_projects=all_projects)))
-    write_export(file, lines, force=force)
-    count = sum("text" in line for line in lines)
+        scope = scope_of(app, project, all_projects=all_projects)
+        live = app.memories.select(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
+        lines = list(app.memories.export(scope)) if live is None else []
+    if live is None:
+        write_export(file, lines, force=force)
+    else:
+        write_lines(file, list(markdown.written(live)), force=force)
+    count = sum("text" in line for line in lines) if live is None else len(live)
     if file not in (None, "-"):
         report, name = {"memories": count, "file": file}, click.format_filename(str(file))
         hint = "" if all_projects or project else " (of this project and those that hold everywhere; --all-projects)"
@@ -64,12 +81,13 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
 
 
 @click.command("import-memories")
-@click.argument("file", type=click.Path())
+@click.argument("file", required=False, type=click.Path())
+@click.option("--from", "tool", type=click.Choice(list(TOOLS)), help="Another tool's memories; FILE: where they are.")
 @click.option("--mine", "is_mine", is_flag=True, help="Believe it: these are your own, from another machine.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @_JSON
-def import_memories(file: str, *, is_mine: bool, dry_run: bool, as_json: bool) -> None:
-    """Read memories that `howcome export` wrote from FILE (`-`: standard input).
+def import_memories(file: str | None, tool: str | None, *, is_mine: bool, dry_run: bool, as_json: bool) -> None:
+    """Read memories that `howcome export` wrote from FILE (`-`: standard input), or another tool's.
 
     What this store did not write comes from outside: it is found when asked for, but never said unasked, and its pins,
     what it supersedes and what it marks as purged do not hold until you accept it (`howcome memories --review`).
@@ -78,22 +96,63 @@ def import_memories(file: str, *, is_mine: bool, dry_run: bool, as_json: bool) -
     Those that are known already, or were purged here, are left as they are: reading a file twice is reading it once.
     Each line stands for itself; bad ones are named, and the exit code is 1.
 
+    Of a Markdown file (`howcome export memories.md`), changed lines correct their memories with `--mine`, and lines
+    without an id are new. Another tool's memories belong to this folder's project; of claude-mem's those are read whose
+    project has the folder's name.
+
     \b
     Examples:
       howcome import-memories memories.jsonl
+      howcome import-memories --mine memories.md
+      howcome import-memories --from claude-mem
+      howcome import-memories --from mem0 get_all.json
+      howcome import-memories --from basic-memory ~/basic-memory
       howcome import-memories --mine from-my-laptop.jsonl
       gunzip -c memories.jsonl.gz | howcome import-memories --dry-run -
     """
+    if tool is None and file is None:
+        raise click.UsageError("name a FILE, or --from a tool")
     bad: list[tuple[int, str]] = []
-    lines = read_export(file, bad)
-    first = list(islice(lines, 1))
-    require_head(first)
+    values: Iterable[tuple[int, object]] = []
+    if tool is None and not str(file).endswith(MARKDOWN):
+        lines = read_export(str(file), bad)
+        first = list(islice(lines, 1))
+        require_head(first)
+        values = chain(first, lines)
+    edited = 0
     with _open_to_import(is_trial=dry_run) as app:
-        report = app.memories.import_values(chain(first, lines), is_trial=dry_run, is_mine=is_mine)
+        here = app.projects.root_of(current_folder(os.environ))
+        if tool is not None:
+            where, reader = TOOLS[tool]
+            file = file or os.path.expanduser(where)
+            values = enumerate((_HEAD, *({**line, "project": here} for line in reader(file, here))))
+        elif str(file).endswith(MARKDOWN):
+            edited, values = _from_markdown(app, str(file), here, bad, is_mine=is_mine, is_trial=dry_run)
+        report = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
     report.problems = sorted(report.problems + bad)
-    _print_import(report, file, is_trial=dry_run, as_json=as_json)
+    words = shlex.join(([f"--from={tool}"] if tool else []) + [click.format_filename(str(file))])
+    _print_import(report, words, edited, is_trial=dry_run, as_json=as_json)
     if report.problems:
         raise click.exceptions.Exit(1)
+
+
+def _from_markdown(
+    app: App, file: str, here: str, bad: list[tuple[int, str]], *, is_mine: bool, is_trial: bool
+) -> tuple[int, Iterable[tuple[int, object]]]:
+    """Corrects what was edited, where it is believed: how many, and the new lines as those of an export."""
+    changed, new = markdown.compared(app.memories, markdown.read(read_text(file)))
+    count = 0
+    for known, line in changed:
+        if not is_mine or not known.is_live:
+            bad.append((line.number, f"{known.id} is {known.state}" if is_mine else f"{known.id}: changed; say --mine"))
+            continue
+        count += 1
+        if not is_trial:
+            app.memories.update(known.id, text=line.text, type=line.type, is_person=True)
+    roots = {markdown.EVERYWHERE: None, "": here}
+    at_ms = now_ms()
+    values = [(line.number, markdown.as_export(line, roots.get(line.project, line.project), at_ms)) for line in new]
+    return count, [(0, _HEAD), *values]
 
 
 def _still_here(ids: list[str]) -> str:
@@ -104,7 +163,7 @@ def _still_here(ids: list[str]) -> str:
     return f"{counted(len(ids), 'memory', 'memories')} {was} purged where this was written and {here}: {commands}{more}"
 
 
-def _from_outside(report: ImportReport, file: str) -> list[str]:
+def _from_outside(report: ImportReport, words: str) -> list[str]:
     """What an import did not believe, what is to be done, and how one's own are told."""
     lines = []
     if report.outside:
@@ -116,22 +175,29 @@ def _from_outside(report: ImportReport, file: str) -> list[str]:
         lines.append("1 mark of a purged one is left out: only your own files' are kept")
     elif count:
         lines.append(f"{count} marks of purged ones are left out: only your own files' are kept")
-    mine = f"If the file is yours: howcome import-memories --mine {shlex.quote(click.format_filename(file))}"
+    mine = f"If it is yours: howcome import-memories --mine {words}"
     return [*lines, mine] if lines else []
 
 
-def _print_import(report: ImportReport, file: str, *, is_trial: bool, as_json: bool) -> None:
+def _print_import(report: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
     problems = [{"line": number, "reason": reason} for number, reason in report.problems]
     if as_json:
         counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
-        facts = {**counts, "outside": report.outside, "left_out": report.left_out, "still_here": report.still_here}
+        facts = {
+            **counts,
+            "edited": edited,
+            "outside": report.outside,
+            "left_out": report.left_out,
+            "still_here": report.still_here,
+        }
         echo(json_line({**facts, "is_dry_run": is_trial, "problems": problems}))
     else:
         purged = f", {report.purged} left out because purged here" if report.purged else ""
         stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
         would = "would be " if is_trial else ""
-        echo(f"{report.added} {would}added, {report.known} known already{purged}{stones}")
-        for line in _from_outside(report, file):
+        changed = f", {edited} {would}corrected" if edited else ""
+        echo(f"{report.added} {would}added, {report.known} known already{changed}{purged}{stones}")
+        for line in _from_outside(report, words):
             echo(line)
         if report.still_here:
             echo(_still_here(report.still_here))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 from howcome.app import App, now_ms
 from howcome.cli.arguments import (
@@ -17,7 +18,7 @@ from howcome.cli.arguments import (
     scope_of,
 )
 from howcome.cli.declared import argument, command, option
-from howcome.domain.events import squeeze
+from howcome.domain.events import TOOL_CALL, TOOL_RESULT, squeeze
 from howcome.domain.memories import Memory
 from howcome.domain.stored import ID_PREFIX, StoredEvent
 from howcome.domain.text import title_of
@@ -114,6 +115,7 @@ def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
 @command
 @argument("session", required=False)
 @option("--full", is_flag=True, help="With the whole text of each event.")
+@option("--markdown", is_flag=True, help="A session as Markdown, with whole texts.")
 @option("--limit", "-n", type=range(1, 1001), default=20, show_default=True, help="Sessions to list.")
 @option("--since", metavar="TIME", help="Only sessions in which something happened since.")
 @ALL_PROJECTS
@@ -123,6 +125,7 @@ def timeline(
     session: str | None,
     *,
     full: bool,
+    markdown: bool,
     limit: int,
     since: str | None,
     all_projects: bool,
@@ -141,6 +144,7 @@ def timeline(
       howcome timeline
       howcome timeline --since yesterday
       howcome timeline 6295e04b
+      howcome timeline 6295e04b --markdown > session.md
       howcome timeline ev-3f9a
     """
     if session is None:
@@ -150,10 +154,13 @@ def timeline(
         return
     with open_to_read() as app:
         row_id, name, root, marked = _session(app, clean_argument(session))
-        found = app.events.session(row_id, with_text=full)
-    rows = [event_view(event, with_text=full) for event in found]
+        found = app.events.session(row_id, with_text=full or markdown)
+    rows = [event_view(event, with_text=full or markdown) for event in found]
     if as_json:
         echo(json_line({"session_id": name, "project": root, "events": rows}))
+        return
+    if markdown:
+        echo("\n".join([f"# Session {name} in {root}", *map(_as_markdown, rows)]))
         return
     began = next((day(row["ts"], now_ms()) for row in rows if row["ts"]), "undated")
     what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
@@ -167,6 +174,14 @@ def timeline(
             for mark, row, when in zip(sign, rows, clocks([row["ts"] for row in rows]), strict=True)
         ]
         show_table(cells, styles=_KIND_STYLES, notes=[what], wraps=2)
+
+
+def _as_markdown(row: View) -> str:
+    """An event with its whole text; what tools were given and said stands in a block that no text of theirs closes."""
+    text = str(row["text"])
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    body = f"{fence}\n{text}\n{fence}" if row["kind"] in (TOOL_CALL, TOOL_RESULT) else text
+    return f"\n## {row['ts']} {kind_of(row)}\n\n{body}"
 
 
 def _list_sessions(project: str | None, limit: int, since_ms: int, *, all_projects: bool, as_json: bool) -> None:

@@ -10,9 +10,10 @@ from typing import BinaryIO
 from howcome.clients.decode import decode_record
 from howcome.errors import HowcomeError, RecordError, UsageError
 from howcome.files import write_whole
+from howcome.memory.markdown import HEAD
 from howcome.present.render import json_line
 
-MAX_LINE_BYTES = 1 << 20
+MAX_LINE_BYTES, MAX_TEXT_BYTES = 1 << 20, 64 << 20
 """Many times what a memory may be: a longer line is none, and is not read into memory."""
 
 
@@ -22,11 +23,17 @@ def write_export(file: str | None, values: Sequence[Mapping[str, object]], *, fo
     Raises:
         UsageError: the file is something else that would be lost, or cannot be written there.
     """
-    data = b"".join(json_line(value).encode("utf-8", "replace") + b"\n" for value in values)
+    write_lines(file, [json_line(value) for value in values], force=force)
+    return len(values)
+
+
+def write_lines(file: str | None, lines: Sequence[str], *, force: bool) -> None:
+    """The same for lines of text."""
+    data = b"".join(line.encode("utf-8", "replace") + b"\n" for line in lines)
     if file in (None, "-"):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-        return len(values)
+        return
     path = os.path.realpath(str(file))
     if os.path.isdir(path):
         raise UsageError(f"{file}: a folder; name a file in it")
@@ -36,14 +43,26 @@ def write_export(file: str | None, values: Sequence[Mapping[str, object]], *, fo
         write_whole(path, data)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror or error}") from error
-    return len(values)
+
+
+def read_text(file: str) -> list[str]:
+    """A file's lines.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            return stream.read(MAX_TEXT_BYTES).splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
 
 
 def _is_export(path: str) -> bool:
     try:
         with open(path, "rb") as stream:
             head = stream.readline(1000)
-        return not head or "howcome" in decode_record(head, None)
+        return not head or head.strip() == HEAD.encode() or "howcome" in decode_record(head, None)
     except (OSError, RecordError):
         return False
 
