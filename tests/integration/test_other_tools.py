@@ -19,7 +19,8 @@ SEVEN = "Uploads are retried seven times because the gateway drops every third o
 CLAUDE_MEM = """
 CREATE TABLE "observations" (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL,
 project TEXT NOT NULL, text TEXT, type TEXT NOT NULL, title TEXT, subtitle TEXT, facts TEXT, narrative TEXT,
-concepts TEXT, files_read TEXT, files_modified TEXT, prompt_number INTEGER, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL,
+concepts TEXT, files_read TEXT, files_modified TEXT, prompt_number INTEGER, created_at TEXT NOT NULL,
+created_at_epoch INTEGER NOT NULL,
 discovery_tokens INTEGER DEFAULT 0, content_hash TEXT, sync_rev TEXT NOT NULL DEFAULT '1');
 CREATE TABLE "session_summaries" (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL,
 project TEXT NOT NULL, request TEXT, investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT,

@@ -26,7 +26,7 @@ from howcome.errors import StoreMissingError
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
 from howcome.present.screen import DIM, Row, clocks, day, local_time, memory_brief, memory_row, show_rows, show_table
-from howcome.present.terminal import echo
+from howcome.present.terminal import echo, echo_text
 from howcome.present.views import AGAINST, event_view, kind_of, memory_view, session_view
 
 TYPE_CHECKING = False
@@ -160,7 +160,7 @@ def timeline(
         echo(json_line({"session_id": name, "project": root, "events": rows}))
         return
     if markdown:
-        echo("\n".join([f"# Session {name} in {root}", *map(_as_markdown, rows)]))
+        echo_text("\n".join([f"# Session {name} in {root}", *map(_as_markdown, rows)]))
         return
     began = next((day(row["ts"], now_ms()) for row in rows if row["ts"]), "undated")
     what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
@@ -180,7 +180,7 @@ def _as_markdown(row: View) -> str:
     """An event with its whole text; what tools were given and said stands in a block that no text of theirs closes."""
     text = str(row["text"])
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    body = f"{fence}\n{text}\n{fence}" if row["kind"] in (TOOL_CALL, TOOL_RESULT) else text
+    body = f"{fence}\n{text}\n{fence}" if row["type"] in (TOOL_CALL, TOOL_RESULT) else text
     return f"\n## {row['ts']} {kind_of(row)}\n\n{body}"
 
 
