@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import subprocess
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.batches import RECORD_BYTES, START_MS, Transcript
 
 from howcome.errors import StoreError, StoreLockedError, StoreMissingError, StoreNewerError
@@ -150,6 +152,44 @@ def test_a_lost_connection_is_an_error_once(open_server: Callable[..., PostgresS
         other.execute(sql)
     with pytest.raises(StoreError, match=r"went away .* not stored; try again"):
         store.log.append(batch)
+    assert store.log.last_position() == 1
+    assert list(store.log.append(batch)[1]) == [2]
+    assert store.check_integrity() == []
+
+
+END_OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'howcome'"
+LIMITS = {
+    "no connection is left": ("ALTER DATABASE {} ALLOW_CONNECTIONS false", "ALTER DATABASE {} ALLOW_CONNECTIONS true"),
+    "it can only be read": ("ALTER DATABASE {} SET default_transaction_read_only = on",
+                            "ALTER DATABASE {} RESET default_transaction_read_only"),
+    "statements take too long": ("ALTER DATABASE {} SET statement_timeout = '1ms'",
+                                 "ALTER DATABASE {} RESET statement_timeout"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_server_that_refuses_for_a_while_is_an_error_and_loses_nothing(
+    open_server: Callable[..., PostgresStore], postgres_dsn: str, limit: str
+) -> None:
+    """Its connections are used up, a standby has taken its place, it is too slow: the batch is whole or not there."""
+    store = open_server()
+    transcript = Transcript(store)
+    transcript.say("before")
+    batch = transcript.batch(transcript.prompt("during " + "harbour " * 20_000))
+    before, after = LIMITS[limit]
+    name = str(conninfo_to_dict(postgres_dsn)["dbname"])
+    with psycopg.connect(make_conninfo(postgres_dsn, dbname="postgres"), autocommit=True) as other:
+        other.execute(before.format(name).encode())
+        other.execute(END_OTHERS)
+        try:
+            for _ in range(2):
+                with pytest.raises(StoreError):
+                    store.log.append(batch)
+        finally:
+            other.execute(after.format(name).encode())
+        other.execute(END_OTHERS)
+    with contextlib.suppress(StoreError):  # the connection that was lost
+        store.log.last_position()
     assert store.log.last_position() == 1
     assert list(store.log.append(batch)[1]) == [2]
     assert store.check_integrity() == []
