@@ -69,7 +69,7 @@ def test_missing_vectors_are_counted(past: Path, tmp_path: Path) -> None:
     assert past.exists()
     found = facts()
     assert (found["model"], found["vectors"], found["turns_without_vectors"]) == (MODEL_NAME, 0, 12)
-    assert line().endswith("none yet; 12 turns without one")
+    assert line().endswith("none yet; they are made while sessions run")
     assert findings()[0][::2] == ("note", "howcome model embed")
     embed(name=MODEL_NAME)
     found = facts()

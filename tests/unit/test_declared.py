@@ -70,6 +70,14 @@ def test_a_command_that_reads_pays_for_no_expensive_import(line: str) -> None:
     assert set(loaded) & HEAVY == set()
 
 
+def test_a_command_that_reads_ends_at_once() -> None:
+    """Taking Python down takes as long as a Python that does nothing; all that was said is there."""
+    code = "import atexit; atexit.register(print, 'taken down'); from howcome.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "status"], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("store ")
+    assert "taken down" not in done.stdout
+
+
 def test_a_locale_that_cannot_show_a_letter_gets_the_rest() -> None:
     """Nothing is lost for one character."""
     code = "from howcome.present.terminal import echo; echo('caf\u00e9 … done')"

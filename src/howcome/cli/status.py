@@ -212,6 +212,8 @@ def _vectors(facts: dict[str, Any]) -> str:
         return f"none: {what}" if not facts["vectors"] else f"{described(facts)}; {what}"
     if facts["problem"]:
         return f"{without_secrets(facts['problem'])}: howcome model embed"
+    if behind is None:
+        return "none yet; they are made while sessions run"
     held = described(facts) if facts["vectors"] else "none yet"
     return f"{held}; {waiting(facts)}" if behind else held
 

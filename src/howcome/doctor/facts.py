@@ -128,13 +128,14 @@ def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[
     """What there is of vectors, as JSON values. No model is loaded, no endpoint asked.
 
     `state` is that of `EmbeddingStatus`, or `unasked` for an endpoint; `turns_without_vectors` and `vectors` are of the
-    settings' `model`, None where none is known; `size_bytes` of all `models`. Where nothing can be embedded, turns are
-    counted only `in_full`: that reads every row.
+    settings' `model`, None where none is known; `size_bytes` of all `models`. Where there is no vector, or nothing can
+    be embedded, turns are counted only `in_full`: that reads every row.
     """
     status = EmbeddingStatus("unasked", _UNASKED) if settings.embedding == "http" else embedding_status(settings)
     model, folders = status.model or model_name(settings), app.index.vector_folders()
     current = next((each for each in folders if each.model == model), None)
-    behind = app.index.turns_without(model) if in_full or status.state in ("ready", "unasked") else None
+    is_counted = in_full or (current is not None and status.state in ("ready", "unasked"))
+    behind = app.index.turns_without(model) if is_counted else None
     return {
         "setting": settings.embedding,
         "state": status.state,
