@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.batches import START_MS, Transcript
 from tests.noting import NotingDistiller
 from tests.processes import ask, run
+from tests.viewing import Browser
 
 from howcome.app import open_app
 from howcome.hooks.handlers import answer
@@ -167,3 +169,43 @@ def test_the_clients_own_memory_file_is_chosen_by_name(root: Path) -> None:
     done = run("graduate", "--file", "MEMORY.md", "--yes")
     assert (done.returncode, "no memory folder" in done.stderr) == (2, True)
     assert json.loads(run("graduate", "--json", "--dry-run").stdout)["file"] == str(root / "CLAUDE.md")
+
+
+def test_a_refused_one_is_proposed_no_more_until_somebody_wants_it(root: Path) -> None:
+    """Also where it stands in the file already: it is taken out with the next look."""
+    ident = next(one["id"] for one in ask("memories")["memories"] if one["text"] == PROVEN)
+    ask("graduate", "--yes")
+    assert ask("graduate", "--refuse", ident)["changed"] is True
+    assert ask("graduate", "--refuse", ident)["changed"] is False
+    assert ask("graduate", "--dry-run")["lines"] == []
+    assert ask("graduate", "--yes")["outcome"] == "restored"
+    assert (root / "CLAUDE.md").read_bytes() == ORIGINAL
+    assert ask("graduate", "--propose", ident)["changed"] is True
+    assert ask("graduate", "--dry-run")["lines"] == [PROVEN]
+    assert run("graduate", "--refuse", ident, "--propose", ident).returncode == 2
+    assert run("graduate", "--refuse", "mem-ffff").returncode == 1
+
+
+def test_the_viewer_writes_refuses_and_takes_back(root: Path) -> None:
+    """What it shows is what it writes; what has changed since is looked at again."""
+    file, browser = root / "CLAUDE.md", Browser()
+    page = browser.page("review")
+    assert f"+- {PROVEN}" in browser.shows("review")
+    form = dict(
+        zip(("project", "lines"), re.findall(r'name="(?:project|lines)" value="([^"]+)"', page)[-2:], strict=True)
+    )
+    assert set(form) == {"project", "lines"}
+    file.write_bytes(ORIGINAL + b"\r\nMore.")
+    assert "look at the proposal again" in browser.do("graduate", 400, **form)
+    file.write_bytes(ORIGINAL)
+    done = browser.do("graduate", **form)
+    assert PROVEN.encode() in file.read_bytes()
+    assert f"+- {PROVEN}" not in browser.shows("review")
+    browser.do("undo", change=re.findall(r'name="change" value="(\d+)"', done)[0])
+    assert file.read_bytes() == ORIGINAL
+    ident = next(one["id"] for one in ask("memories")["memories"] if one["text"] == PROVEN)
+    done = browser.do("refuse", id=ident)
+    assert f"+- {PROVEN}" not in browser.shows("review")
+    browser.do("undo", change=re.findall(r'name="change" value="(\d+)"', done)[0])
+    assert f"+- {PROVEN}" in browser.shows("review")
+    assert "look at the proposal again" in browser.do("graduate", 400, project="77", lines="x")

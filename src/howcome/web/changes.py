@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +12,8 @@ from howcome.domain.memories import Memory
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.memory.wording import worded
+from howcome.wiring import graduation
+from howcome.wiring.graduation import Graduation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -88,6 +92,39 @@ def settle(app: App, form: Form) -> Change:
     return _changed(app, [pair.older, pair.newer], lambda: app.memories.settle(pair.row, keep), said)
 
 
+def graduate(app: App, form: Form) -> Change:
+    """What is proven goes into the project's file, as it was shown."""
+    found = proposal(app, form.get("project", ""))
+    if found is None or not found.diff or form.get("lines") != digest(found):
+        raise UsageError("something has changed since: look at the proposal again")
+    said = f"{found.path}: {found.write().outcome}."
+    return Change(said, lambda _: found.take_back())
+
+
+def refuse(app: App, form: Form) -> Change:
+    """A memory is proposed for files no more."""
+    one = _one(app, form)
+    graduation.refuse(one)
+    return Change(f"{one.id} is not proposed for files any more.", partial(_propose, one))
+
+
+def _propose(one: Memory, _: App) -> None:
+    graduation.refuse(one, is_refused=False)
+
+
+def proposal(app: App, project: str) -> Graduation | None:
+    """What is proposed for the file of a project (its number); None where there is no such project here."""
+    root = next((root for number, root in app.projects.roots() if str(number) == project), None)
+    if root is None or not os.path.isdir(root):
+        return None
+    return Graduation(app, Scope.project(int(project)), root)
+
+
+def digest(found: Graduation) -> str:
+    """What tells one proposal from another."""
+    return hashlib.sha256("\n".join(found.diff).encode("utf-8", "replace")).hexdigest()
+
+
 def stop(app: App, form: Form) -> Change:  # noqa: ARG001 - as all of them
     """No model is called any more."""
     app.spending.stop(now_ms())
@@ -103,6 +140,6 @@ def go(app: App, form: Form) -> Change:  # noqa: ARG001 - as all of them
 MAX_PAIRS = 1000
 CHANGES = {
     "forget": forget, "wrong": wrong, "restore": restore, "pin": pin, "correct": correct, "settle": settle,
-    "stop": stop, "go": go,
+    "stop": stop, "go": go, "graduate": graduate, "refuse": refuse,
 }  # fmt: skip
 """Every change by its name, which is the last part of its address."""

@@ -28,12 +28,13 @@ from howcome.present.views import evidence_view, hit_view, memory_marks, memory_
 from howcome.recall.receipt import way_of
 from howcome.retrieve.question import TYPES as FOUND_TYPES
 from howcome.retrieve.question import Question
+from howcome.web.changes import digest, proposal
 from howcome.web.replay import PAGE_EXCHANGES, exchanges, steps
 
 Context = dict[str, Any]
 MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
 ROWS, BOOK, SHORT, WEEKS, HITS, SOME = 50, 300, 6, 26, 10, 20
-OPEN_PROJECTS = 3
+OPEN_PROJECTS, MAX_PROPOSALS = 3, 8
 PLOTTED = {
     "calls": "Calls", "failures": "Failed calls", "rework": "Edits replaced later", "compactions": "Compactions",
 }  # fmt: skip
@@ -167,10 +168,18 @@ def memory(asked: Asked) -> Context:
 
 
 def review(asked: Asked) -> Context:
-    """What somebody should look at: contradictions, and what files brought."""
+    """What somebody should look at: contradictions, what files brought, and what could stand in a project's file."""
     found = asked.app.memories.waiting(asked.scope, ROWS)
     sides = [_marked(asked.app, [pair.older, pair.newer]) for pair in found]
-    return {"pairs": [(pair, *both, pair.older.row == pair.newer.row) for pair, both in zip(found, sides, strict=True)]}
+    pairs = [(pair, *both, pair.older.row == pair.newer.row) for pair, both in zip(found, sides, strict=True)]
+    numbers = [number for number, _ in asked.app.projects.roots() if asked.scope.project_id in (None, number)]
+    proposed = [(number, proposal(asked.app, str(number))) for number in numbers[:MAX_PROPOSALS]]
+    files = [
+        (number, str(one.path), one.diff[2:], _marked(asked.app, one.memories), digest(one))
+        for number, one in proposed
+        if one is not None and one.diff
+    ]
+    return {"pairs": pairs, "files": files}
 
 
 def injections(asked: Asked) -> Context:

@@ -24,6 +24,12 @@ def block(lines: Sequence[str]) -> str:
     return "\n".join([BEGIN, HEAD, "", *(f"- {line}" for line in lines), END]) if lines else ""
 
 
+def found_in(text: str) -> str:
+    """The block that a text has, without the line ends around it; "" where it has none."""
+    found = _BLOCK.search(text)
+    return found[0].strip("\r\n").replace("\r\n", "\n") if found is not None else ""
+
+
 class TextBlock(NamedTuple):
     """The text side of a file part; its one entry is the block, whatever it says.
 
