@@ -9,6 +9,7 @@ import os
 import pty
 import shutil
 import struct
+import subprocess
 import termios
 import threading
 import time
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 EVENT = "UserPromptSubmit"
 SCREEN = struct.pack("HHHH", 40, 120, 0, 0)
+EMBED_S = 10
 HELP, IN_A_PIPE, ON_A_TERMINAL, WITH_A_MODEL, COLD, WARM = 8, 6, 10, 12, 3.2, 1.6
 
 
@@ -73,7 +75,10 @@ def _commands(bench: Bench, env: dict[str, str]) -> dict[str, Case]:
 
 
 def _with_model(bench: Bench) -> dict[str, Case]:
-    """A search that has to load the model; nothing where its weights are not installed."""
+    """A search that has to load the model, and one where it is installed but no vector is made yet.
+
+    Nothing where its weights are not installed.
+    """
     home = os.path.join(bench.root, "with-model")
     shutil.copytree(bench.store, home, ignore=shutil.ignore_patterns("*.sock"))
     env = bench.env(home)
@@ -81,7 +86,14 @@ def _with_model(bench: Bench) -> dict[str, Case]:
         bench.say("no model is here: no search that loads it")
         return {}
     command = [*bench.command, "search", "--all-projects", "--", "why did the queue stall"]
-    return {"search with the model and no server": Case(command, env, WITH_A_MODEL)}
+    before = os.path.join(bench.root, "before-vectors")
+    shutil.copytree(home, before)
+    with contextlib.suppress(subprocess.TimeoutExpired):  # some are enough
+        subprocess.run([*bench.command, "model", "embed"], env=env, capture_output=True, check=True, timeout=EMBED_S)
+    return {
+        "search with the model and no server": Case(command, env, WITH_A_MODEL),
+        "the same, before there is a vector": Case(command, bench.env(before), WITH_A_MODEL),
+    }
 
 
 def _wait_for(path: str, limit_s: float = 20) -> None:

@@ -20,7 +20,9 @@ from howcome.app import open_app
 from howcome.doctor.base import Machine
 from howcome.doctor.configuration import check_vectors
 from howcome.doctor.facts import waiting
+from howcome.domain.stored import Scope
 from howcome.providers.minilm_places import MODEL_NAME
+from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 
 WITHOUT_PACKAGES = """
@@ -150,6 +152,26 @@ def test_an_endpoint_is_not_asked_by_status(past: Path, monkeypatch: pytest.Monk
     assert facts()["turns_without_vectors"] is None
     assert line().endswith("none: embedding is off: search is by words only")
     assert findings() == []
+
+
+@pytest.mark.parametrize("kept", ["nothing", "turns", "a memory"])
+def test_a_search_loads_no_model_while_there_is_no_vector(past: Path, kept: str) -> None:
+    """It would take a quarter of a second, and find what words find; with one vector it is loaded."""
+    assert past.exists()
+    opened: list[str] = []
+    if kept == "turns":
+        embed(name=MODEL_NAME)
+    if kept == "a memory":
+        with open_app(read_settings(os.environ)) as app:
+            app.store.memory_vectors.keep(MODEL_NAME, {b"key": bytes(768)})
+
+    def opener(*_: object, **__: object) -> HashingEmbedder:
+        opened.append("the model")
+        return HashingEmbedder(name=MODEL_NAME)
+
+    with open_app(read_settings(os.environ), opener=opener) as app:
+        assert app.search.find(Question("berth1", Scope.everything(), limit=3))
+    assert opened == ([] if kept == "nothing" else ["the model"])
 
 
 def bare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -51,6 +51,15 @@ class Models:
             self.open_vectors(build=False)
         return self._vectors
 
+    @property
+    def is_of_use(self) -> bool:
+        """Whether a search may find something by meaning: where no vector is, a model takes 0.2 s for nothing."""
+        if self.embedder is not None or self._settings.embedding != "auto":
+            return True
+        from howcome.index.vector_folders import has_vectors
+
+        return has_vectors(os.path.join(self._store.folder, "index")) or self._store.memory_vectors.has_any()
+
     def open_vectors(self, *, build: bool, threads: int = 1) -> EmbeddedTurns | None:
         """As `vectors`; only who embeds may build the model first, which takes seconds."""
         if self._vectors is None:

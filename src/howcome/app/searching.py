@@ -46,7 +46,7 @@ class Searching:
             question,
             now_ms=now_ms(),
             ranking=ranking,
-            vectors=None if by_words else models.vectors,
+            vectors=None if by_words or not models.is_of_use else models.vectors,
             outside=self._outside() if ranking.has("classifier") or ranking.has("graph") else None,
         )
         self.look([item.memory for item in found if item.memory is not None])

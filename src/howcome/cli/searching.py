@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -160,6 +161,7 @@ def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Seque
 
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
     """What answers a question, and why only words were searched ('': that was not so)."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for one question numpy's threads cost more than they save
     try:
         return app.search.find(question), ""
     except ProviderError as error:  # an endpoint that is down, a model that is not here: words are

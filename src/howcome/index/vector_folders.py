@@ -34,6 +34,11 @@ def vector_folders(folder: str, log: EventLog) -> list[VectorFolder]:
     return [_looked_at(os.path.join(folder, name), name, log) for name in _names(folder)]
 
 
+def has_vectors(folder: str) -> bool:
+    """Whether there may be a vector of any model; reads no head."""
+    return bool(_names(folder))
+
+
 def give_up_broken(folder: str) -> list[str]:
     """Reads all vectors beside a store; what is wrong with those that are not as they were written.
 

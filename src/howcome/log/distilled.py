@@ -260,6 +260,10 @@ class MemoryVectors:
     def __init__(self, db: Database) -> None:
         self._db = db
 
+    def has_any(self) -> bool:
+        """Whether there is one, of any model."""
+        return self._db.row("SELECT 1 FROM memory_vectors LIMIT 1") is not None
+
     def projects_without(self, model: str) -> list[int]:
         """Ids of projects with candidates that a model has made no vectors of."""
         sql = (
