@@ -277,7 +277,7 @@ def test_an_owner_without_superuser_makes_a_team_that_can_be_served() -> None:
 BAD = {
     "type": [None, "", "opinion", 3], "status": ["done"], "origin": ["tool", "", None],
     "created": ["yesterday", 3, "2026-11-24", "9999-99-99T00:00:00+00:00"], "key": ["AB" * 16, "zz", None],
-    "supersedes": ["x", 3], "repository": ["app", "", None, "a\nb/c", "/etc/passwd", "x" * 400],
+    "supersedes": ["x", 3], "repository": ["app", "", None, "a\nb/c", "/etc/passwd", "x" * 400, "a.b/\ud800"],
     "text": ["", "  ", None, 3, "x" * 8001, "a\0b", "\ud800"], "withdrawn": [True, "yes", 1],
 }  # fmt: skip
 

@@ -53,6 +53,10 @@ def test_what_one_stores_another_reads_and_finds(database: TeamDatabase, server:
     assert (hit["id"], hit["author"]) == ("mem-5a5a5a5a5a5a", "Ann")
     assert server.tool("get_team_memory", read, id=hit["id"]) == [hit]
     assert "limit" in server.tool("search_team_memory", read, query="x", limit=99)
+    for odd in ("a\0b", "\u202e", "%", ""):
+        assert server.tool("search_team_memory", read, query=odd) == []
+        assert "hexadecimal" in server.tool("get_team_memory", read, id=f"ab{odd}zz")
+    assert "host/owner/name" in server.tool("search_team_memory", read, query="x", repository="/etc")
     assert (
         "may only read"
         in server.ask("/v1/memories", read, data={"memories": [record("5b")]})[1]["results"][0]["reason"]

@@ -19,7 +19,7 @@ TOKEN_PREFIX = "hct_"  # noqa: S105 - what they begin with
 
 MAX_RECORDS, MAX_BODY_BYTES, MAX_REPOSITORY_CHARS = 200, 1 << 20, 300
 _KEY = re.compile(rf"[0-9a-f]{{{2 * memories.KEY_BYTES}}}")
-_REPOSITORY = re.compile(r"[^\W_][\w.-]*(?:/[^/\x00-\x1f\x7f]+)+")
+_REPOSITORY = re.compile(r"[^\W_][\w.-]*(?:/[^/\x00-\x1f\x7f\ud800-\udfff]+)+")
 _ALLOWED = {"type": memories.TYPES, "status": memories.STATUSES, "origin": PUSHED_ORIGINS}
 
 
