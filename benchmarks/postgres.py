@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +38,20 @@ LIMIT = 10
 WARMING = 10
 LEAST_SHARED = 0.8
 MOST_POINTS = 2
+CLIENTS, APPEND_S, BATCH = (1, 8, 20), 5.0, 50
+_APPENDING = """
+import sys, time
+from tests.batches import Transcript
+from howcome.store.postgres import PostgresStore
+from howcome.store.sqlite import SqliteStore
+folder, dsn, seconds, batch, number = *sys.argv[1:3], float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+store = PostgresStore(f"{folder}/{number}", dsn, busy_ms=60_000) if dsn else SqliteStore(folder, busy_ms=60_000)
+transcript, words = Transcript(store, f"/t/{number}.jsonl", session=f"s{number}"), "the tide gauge of the harbour " * 20
+until = time.monotonic() + seconds
+while time.monotonic() < until:
+    transcript.say(*(f"{number} {transcript.number} {part} {words}" for part in range(batch)))
+print(transcript.number)
+"""
 _SIZE = (
     "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class"
     " WHERE relkind = 'r' AND relnamespace = current_schema::regnamespace"
@@ -54,7 +70,29 @@ def run(bench: Bench) -> None:
         if sets:
             _quality(bench, name, sets)
         else:
+            _appends(bench, name)
             _speed(bench, name)
+
+
+def _appends(bench: Bench, name: str) -> None:
+    """How many events a second one, eight and twenty clients store at once, in batches of BATCH: server and file."""
+    for clients in CLIENTS:
+        rates = {}
+        for way in ("server", "embedded"):
+            dsn = postgres_servers.fresh_database(name) if way == "server" else ""
+            with tempfile.TemporaryDirectory() as folder:
+                words = [sys.executable, "-c", _APPENDING, folder, dsn, str(APPEND_S), str(BATCH)]
+                started = [
+                    subprocess.Popen(
+                        [*words, str(number)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]
+                    )
+                    for number in range(clients)
+                ]
+                rates[way] = sum(int(one.communicate()[0]) for one in started) / APPEND_S
+            if dsn:
+                postgres_servers.drop_database(dsn)
+        note = f"(embedded {rates['embedded']:,.0f}, {_load()})"
+        bench.report.figure(f"{name}, appended by {clients} clients at once", rates["server"], "/s", note=note)
 
 
 def _speed(bench: Bench, name: str) -> None:
