@@ -69,7 +69,10 @@ def test_commands_need_no_network(transcript: Path) -> None:
 
 
 def test_hooks_need_no_network(transcript: Path, store_folder: Path) -> None:
-    """Every event, alone."""
+    """Every event, alone; also on a machine that is in a team."""
+    (store_folder / "team.json").write_text(
+        json.dumps({"url": "http://127.0.0.1:9", "token": "hct_x", "repositories": {"a/b": {}}, "pushed": {}})
+    )
     for event in HOOK_FIELDS:
         answer_of(event, started_hook(event, payload(event, transcript, "new", **HOOK_FIELDS[event]), before=ALONE))
     assert (store_folder / "howcome.db").exists()

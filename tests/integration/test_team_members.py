@@ -97,8 +97,10 @@ def test_what_is_pushed_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     assert bob.ask("team", "pull")["to_review"] == 0
     assert UPLOADS not in bob.told(QUESTION)
     assert [row["is_outside"] for row in bob.ask("memories")["memories"]] == [True]
-    assert "Ann" in bob.run("memories", "--review").stdout
-    settle(bob)
+    shown = bob.run("team", "review").stdout
+    assert ("Ann" in shown, UPLOADS in shown, "--accept" in shown) == (True, True, True)
+    [pair] = bob.ask("team", "review")["reviews"]
+    assert bob.ask("team", "review", str(pair["number"]), "--accept") == {"accepted": [pair["number"]]}
     assert UPLOADS in bob.told(QUESTION)
     found = bob.one(UPLOADS)
     assert (found["agent"], found["origin"], found["ts"]) == ("Ann", "user", ann.one(UPLOADS)["ts"])
@@ -150,11 +152,15 @@ def test_an_edit_takes_its_place_and_a_forgotten_one_is_withdrawn(
 
 
 def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
-    """Pulling again does not ask again, nor does a machine that joins again."""
+    """Pulling again does not ask again."""
     ann.keep(UPLOADS)
     ann.ask("team", "push")
     bob.ask("team", "pull")
-    settle(bob, "older")
+    [pair] = bob.ask("team", "review")["reviews"]
+    for words in (("--accept",), (str(pair["number"]),), ("999", "--accept"), ("1", "--accept", "--refuse")):
+        assert bob.run("team", "review", *words).returncode == 2
+    assert bob.ask("team", "review", str(pair["number"]), "--refuse") == {"refused": [pair["number"]]}
+    assert bob.ask("team", "review") == {"reviews": []}
     assert bob.ask("team", "pull")["to_review"] == 0
     assert bob.texts() == []
 
@@ -261,16 +267,18 @@ ANSWERS = {
     "busy": (429, b'{"error": "wait"}'), "conflict": (409, b"no"), "broken": (500, b"oh"), "moved": (302, b""),
     "what is no memory": (200, b'{"memories": [{"key": "x"}, 7], "position": 2, "more": false}'),
     "a position that goes back": (200, b'{"memories": [], "position": -5, "more": true}'),
+    "too much": (200, b" " * (33 << 20)),
     "no end": (200, b'{"memories": [], "position": 0, "more": true}'),
 }  # fmt: skip
 
 
 @contextmanager
-def answering(status: int, body: bytes) -> Iterator[str]:
-    """A server that says the same to everybody."""
+def answering(status: int, body: bytes, delay_s: float = 0.0) -> Iterator[str]:
+    """A server that says the same to everybody, at once or later."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def _say(self) -> None:
+            time.sleep(delay_s)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Location", "http://127.0.0.1:9/")
@@ -311,3 +319,78 @@ def test_a_folder_without_a_remote_is_not_shared(tmp_path: Path, database: TeamD
     machine.keep(UPLOADS)
     done = machine.run("team", "push")
     assert (done.returncode, "git remote add" in done.stderr) == (2, True)
+
+
+def test_what_was_replaced_does_not_stay_behind(
+    ann: Machine, bob: Machine, database: TeamDatabase, repository_name: str
+) -> None:
+    """What is purged goes, though another took its place; of what was named, the new text follows the old one."""
+    first = ann.keep(UPLOADS)
+    assert ann.ask("team", "push", first)["pushed"] == 1
+    bob.ask("team", "pull")
+    settle(bob)
+    ann.ask("update", first, SEVEN)
+    ann.keep("The tide tables are in feet, since the harbour master reads feet")
+    app, one = member(ann, [int(time.time() * 1000)])
+    assert (one.run().pushed, one.run().pushed) == (1, 0)
+    app.close()
+    assert there(database, repository_name) == [(UPLOADS, False), (SEVEN, False)]
+    assert bob.ask("team", "pull")["to_review"] == 1
+    ann.ask("purge", first, "--yes")
+    assert ann.ask("team", "push", ann.one(SEVEN)["id"])["withdrawn"] == 1
+    assert there(database, repository_name) == [(SEVEN, False), ("", True)]
+
+
+def test_a_token_that_only_reads_brings_what_others_shared(
+    ann: Machine, bob: Machine, database: TeamDatabase, server: Server
+) -> None:
+    """Also where it was allowed to write before."""
+    bob.keep(SEVEN)
+    bob.ask("team", "push")
+    joined(bob, f"http://{server.host}", database.invite("acme", "Bob", may_write=False))
+    bob.keep("The tide tables are in feet, since the harbour master reads feet")
+    ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    app, one = member(bob, [int(time.time() * 1000)])
+    report = one.run()
+    app.close()
+    assert (report.to_review, report.pushed, report.problems) == (1, 0, [])
+    done = bob.run("team", "push")
+    assert (done.returncode, "only reads" in done.stderr) == (2, True)
+
+
+def test_who_leaves_while_the_worker_is_at_it_has_left(ann: Machine) -> None:
+    """What the worker writes at its end brings no token back; a command waits for it, the worker for nobody."""
+    ann.ask("team", "pull")
+    body = b'{"memories": [], "position": 0, "more": false}'
+    with answering(200, body, delay_s=1.0) as url:
+        state = json.loads((ann.store / MEMBERSHIP).read_text())
+        (ann.store / MEMBERSHIP).write_text(json.dumps({**state, "url": url}))
+        app, one = member(ann, [int(time.time() * 1000)])
+        other_app, other = member(ann, [int(time.time() * 1000)])
+        left: list[int] = []
+        leaving = threading.Thread(
+            target=lambda: (time.sleep(0.3), left.append(ann.run("team", "leave", "--yes").returncode))
+        )
+        leaving.start()
+        threading.Timer(0.2, other.run_if_due).start()
+        one.run()
+        leaving.join()
+        app.close()
+        other_app.close()
+    assert left == [0]
+    assert not (ann.store / MEMBERSHIP).exists()
+
+
+def test_what_the_server_refuses_is_not_sent_again_unasked(ann: Machine) -> None:
+    """But it is when somebody asks, and when it has changed."""
+    ident = ann.keep(UPLOADS)
+    body = b'{"results": [{"state": "refused", "reason": "too old"}], "memories": [], "position": 0, "more": false}'
+    with answering(200, body) as url:
+        state = json.loads((ann.store / MEMBERSHIP).read_text())
+        (ann.store / MEMBERSHIP).write_text(json.dumps({**state, "url": url}))
+        assert list(ann.ask("team", "push")["left_out"].values()) == ["the server: too old"]
+        app, one = member(ann, [int(time.time() * 1000)])
+        assert (one.run().left_out, one.run().problems) == ({}, [])
+        app.close()
+        assert ann.run("team", "push", ident).returncode == 1

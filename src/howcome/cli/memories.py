@@ -115,7 +115,7 @@ def memories(
         if not (found or review or as_json):
             nothing = _nothing(_elsewhere(app, scope, wanted, is_stale=stale), is_stale=stale)
     if review:
-        _print_reviews(pairs, as_json=as_json)
+        print_reviews(pairs, as_json=as_json)
     elif by and found:
         _print_topics(app.memories.topics(found), as_json=as_json)
     else:
@@ -168,11 +168,14 @@ def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> No
         show_rows([Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views])
 
 
-def _print_reviews(pairs: list[Review], *, as_json: bool) -> None:
+SETTLES = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
+
+
+def print_reviews(pairs: list[Review], *, as_json: bool, settles: str = SETTLES) -> None:
+    """Prints what somebody should look at, and how to settle it."""
     if as_json:
         echo(json_line({"reviews": [review_view(pair) for pair in pairs]}))
         return
-    settles = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
     show_rows([_pair(pair) for pair in pairs], notes=[settles if pairs else "Nothing to review."])
 
 

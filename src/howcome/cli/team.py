@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import click
 
-from howcome.cli.teaming import join, leave, membership, pull, push
+from howcome.cli.teaming import join, leave, membership, pull, push, review
 from howcome.errors import MissingError, UsageError
 from howcome.present.render import json_line, plain
 from howcome.present.terminal import echo
@@ -40,8 +40,8 @@ They run: howcome team join https://HOST   (and paste it)"""
 def team() -> None:
     """Share memories with a team through its server: join it, push, pull; or make and administer one.
 
-    Members need a token only: join, push, pull, leave. Who administers a team needs its PostgreSQL database and the
-    extra `team`: create, invite, revoke. `howcome serve` is the server between. docs/team.md does it in ten minutes.
+    Members need a token only: join, push, pull, review, leave. Who administers a team needs its PostgreSQL database and
+    the extra `team`: create, invite, revoke. `howcome serve` is the server between. See docs/team.md.
 
     \b
     Examples:
@@ -226,7 +226,7 @@ def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]
         yield Admin(owner), password
 
 
-for _command in (join, push, pull, leave):
+for _command in (join, push, pull, review, leave):
     team.add_command(_command)
 
 

@@ -1,4 +1,4 @@
-"""What a member of a team does: join, push, pull, leave."""
+"""What a member of a team does: join, push, pull, review, leave."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from howcome.app import open_app
 from howcome.cli.arguments import clean_argument
 from howcome.cli.asking import confirm
+from howcome.cli.memories import print_reviews
 from howcome.errors import UsageError
 from howcome.memory.team_server import NOT_JOINED, TeamReport
 from howcome.present.render import counted, iso_time, json_line, plain
@@ -21,6 +22,7 @@ MAX_TOKEN_CHARS = 200
 _JOINED = """This machine is in team {team} as {person} (it may {may}).
 In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
 others shared. While an agent runs, both go on by themselves."""
+_SETTLES = "`howcome team review NUMBER --accept` or `--refuse` settles one."
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -72,11 +74,41 @@ def pull(*, as_json: bool) -> None:
 
     \b
     Examples:
-      howcome team pull && howcome memories --review
+      howcome team pull && howcome team review
     """
     with open_app(read_settings(os.environ)) as app:
         report = app.sharing.team_server().pull(clean_argument(current_folder(os.environ)))
     _print(report, as_json=as_json)
+
+
+@click.command()
+@click.argument("numbers", nargs=-1, type=int, metavar="[NUMBER]...")
+@click.option("--accept", "is_accepted", is_flag=True, help="They become yours, with their author as owner.")
+@click.option("--refuse", "is_refused", is_flag=True, help="They are forgotten, and are not brought again.")
+@_as_json
+def review(numbers: tuple[int, ...], *, is_accepted: bool, is_refused: bool, as_json: bool) -> None:
+    """List what came from the team and waits, of all repositories; accept or refuse it by number.
+
+    \b
+    Examples:
+      howcome team review
+      howcome team review 12 13 --accept
+      howcome team review 14 --refuse
+    """
+    if bool(numbers) != (is_accepted or is_refused) or (is_accepted and is_refused):
+        raise click.UsageError("name numbers with --accept or with --refuse, or nothing to see what waits")
+    with open_app(read_settings(os.environ), create=False) as app:
+        waiting = app.sharing.team_server().waiting()
+        if unknown := sorted({*numbers} - {pair.row for pair in waiting}):
+            raise UsageError(f"{unknown[0]} does not wait: howcome team review")
+        for number in dict.fromkeys(numbers):
+            app.memories.settle(number, "newer" if is_accepted else "older")
+    if not numbers:
+        print_reviews(waiting, as_json=as_json, settles=_SETTLES)
+        return
+    facts = {"accepted" if is_accepted else "refused": sorted({*numbers})}
+    said = f"{counted(len({*numbers}), 'memory', 'memories')} {'accepted' if is_accepted else 'refused'}"
+    echo(json_line(facts) if as_json else said)
 
 
 @click.command()
@@ -123,7 +155,7 @@ def _print(report: TeamReport, *, as_json: bool, must: bool = False) -> None:
     if report.pushed or report.withdrawn or not (report.to_review or report.taken_back):
         said.append(f"{counted(report.pushed, 'memory', 'memories')} pushed, {report.withdrawn} withdrawn")
     if report.to_review or report.taken_back:
-        hint = ": howcome memories --review" if report.to_review else ""
+        hint = ": howcome team review" if report.to_review else ""
         said.append(
             f"{counted(report.to_review, 'memory', 'memories')} to review, {report.taken_back} taken back{hint}"
         )

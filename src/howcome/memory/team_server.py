@@ -6,37 +6,42 @@ server has confirmed. So a run that was killed, or days without a network, lose 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
+from howcome.clients.spool import locked
+from howcome.domain.memories import IMPORTED
+from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
-from howcome.errors import HowcomeError, ProviderError, SyncError, UsageError
+from howcome.errors import HowcomeError, StoreLockedError, UsageError
 from howcome.files import write_whole
 from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import remote_of
+from howcome.memory.chains import walked
 from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, store_id
 from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people
+from howcome.memory.team_wire import TeamWire, batches, digest_of, reason_in
 from howcome.memory.text import owner
-from howcome.providers.http_post import LOOPBACK, Endpoint, RefusedError
+from howcome.providers.http_post import LOOPBACK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from howcome.domain.memories import Memory
+    from howcome.domain.memories import Memory, Review
     from howcome.memory.remember import Memories
     from howcome.store.base import Store
 
 MEMBERSHIP = "team.json"
 """The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
 
-ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
+LOCK, LOCK_WAIT_S = "team.lock", 30.0
+"""One process at a time: who leaves waits for the worker, which would write the token again."""
+
 CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 """How often the worker asks the server; after failures half as often each time, and once an hour at least."""
 
@@ -78,9 +83,20 @@ class TeamServer:
     ) -> None:
         self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
         self._places, self._now_ms = Places(exclude), now_ms
-        self._state: dict[str, Any] = _read(os.path.join(home, MEMBERSHIP))
-        if self._state.get("store") not in (None, store_id(store)):  # another store has taken this one's place
-            self._state |= {"store": store_id(store), "repositories": {}, "pushed": {}, "keys": {}}
+        self._state = self._kept()
+
+    def _kept(self) -> dict[str, Any]:
+        state = _read(os.path.join(self._home, MEMBERSHIP))
+        if state.get("store") not in (None, store_id(self._store)):  # another store has taken this one's place
+            state |= {"store": store_id(self._store), "repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
+        return state
+
+    @contextmanager
+    def _alone(self, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+        """One at a time, with what the last one left; the kernel lets go of the lock when a process is killed."""
+        with locked(os.path.join(self._home, LOCK), wait_s):
+            self._state = self._kept()
+            yield
 
     # -- membership ------------------------------------------------------------------------------------------------
     def join(self, url: str, token: str) -> dict[str, object]:
@@ -94,13 +110,15 @@ class TeamServer:
             raise UsageError(f"{url}: an address that begins with https:// (http:// on this machine only)")
         if not token.startswith(TOKEN_PREFIX):
             raise UsageError(f"a token begins with {TOKEN_PREFIX}: paste what `howcome team invite` printed")
-        kept = self._state if self._state.get("url") == url.rstrip("/") else {}
-        empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}}
-        self._state = {**empty, **kept, "store": store_id(self._store), "url": url.rstrip("/"), "token": token}
-        found = self._get("/v1/me", {})
-        self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
-        self._state |= {"problem": None, "failures": 0}
-        self._keep()
+        url = url.rstrip("/")
+        empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
+        with self._alone():
+            kept = self._state if self._state.get("url") == url else {}
+            found = TeamWire(url, token).get("/v1/me", {})
+            self._state = {**empty, **kept, "store": store_id(self._store), "url": url, "token": token}
+            self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
+            self._state |= {"problem": None, "failures": 0}
+            self._keep()
         return self.status()
 
     def leave(self) -> None:
@@ -109,9 +127,10 @@ class TeamServer:
         Raises:
             UsageError: there is no membership.
         """
-        self._require()
-        os.remove(os.path.join(self._home, MEMBERSHIP))
-        self._state = {}
+        with self._alone():
+            self._require()
+            os.remove(os.path.join(self._home, MEMBERSHIP))
+            self._state = {}
 
     def status(self) -> dict[str, object]:
         """The membership without its token; {} where there is none."""
@@ -122,6 +141,12 @@ class TeamServer:
         return {**{name: self._state.get(name) for name in names}, "pushes": shared,
                 "pulls": sorted(self._state["repositories"]), "pushed": len(self._state["pushed"])}  # fmt: skip
 
+    def waiting(self) -> list[Review]:
+        """What came from the team's server, and nobody has accepted or refused yet, newest first."""
+        came = set(self._state.get("keys", {}).values())
+        every = self._store.reviews.waiting(Scope.everything(), MAX_SHARED)
+        return [pair for pair in every if pair.reason == IMPORTED and pair.newer.key.hex() in came]
+
     # -- both ways -------------------------------------------------------------------------------------------------
     def push(self, folder: str, prefixes: Sequence[str]) -> TeamReport:
         """Shares memories of a folder's project: those named, or all that were kept by hand or pinned, then and later.
@@ -130,14 +155,17 @@ class TeamServer:
             UsageError: no membership, no remote, an excluded project. NotFoundError: there is no such memory.
             SyncError: the server does not answer; the worker goes on later.
         """
-        name, root = self._repository(folder)
-        entry = self._entry(name, root)
-        chosen = [self._memories.get(one) for one in prefixes]
-        entry["chosen"] = sorted({*entry["chosen"], *(one.key.hex() for one in chosen)})
-        entry["is_pushed"] |= not prefixes
-        self._keep()
-        report = TeamReport()
-        self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
+        report, chosen = TeamReport(), [self._memories.get(one) for one in prefixes]
+        with self._alone():
+            name, root = self._repository(folder)
+            if not self._may_write:
+                raise UsageError("your token only reads: ask for another that writes, then `howcome team join` again")
+            entry = self._entry(name, root)
+            entry["chosen"] = sorted({*entry["chosen"], *(one.key.hex() for one in chosen)})
+            entry["is_pushed"] |= not prefixes
+            self._state["refused"] = {}
+            self._keep()
+            self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
         return report
 
     def pull(self, folder: str) -> TeamReport:
@@ -146,22 +174,29 @@ class TeamServer:
         Raises:
             As `push`.
         """
-        name, root = self._repository(folder)
-        entry, report = self._entry(name, root), TeamReport()
-        self._pull(name, entry, report)
+        report = TeamReport()
+        with self._alone():
+            name, root = self._repository(folder)
+            self._pull(name, self._entry(name, root), report)
         return report
 
-    def run(self) -> TeamReport:
+    def run(self, wait_s: float = LOCK_WAIT_S) -> TeamReport:
         """Both ways for every repository that was pushed or pulled before.
 
         Raises:
             UsageError: there is no membership.
+            StoreLockedError: another process has been at it for so long.
         """
-        self._require()
+        with self._alone(wait_s):
+            self._require()
+            return self._run()
+
+    def _run(self) -> TeamReport:
         report = TeamReport()
         for name, entry in sorted(self._state["repositories"].items()):
             try:
-                self._push(name, entry, report, None)
+                if self._may_write:
+                    self._push(name, entry, report, None)
                 self._pull(name, entry, report)
             except HowcomeError as error:
                 report.problems.append(str(error))
@@ -172,11 +207,12 @@ class TeamServer:
         return report
 
     def run_if_due(self) -> None:
-        """Runs if the last time is long enough ago."""
+        """Runs if the last time is long enough ago, and no other process is at it."""
         wait_s = min(CADENCE_S * 2.0 ** min(self._state.get("failures", 0), 10), MAX_WAIT_S)
         since_ms = self._now_ms() - (self._state.get("run_ms") or 0)
         if self._state.get("repositories") and not 0 <= since_ms < wait_s * 1000:
-            self.run()
+            with suppress(StoreLockedError):
+                self.run(wait_s=0)
 
     # -- giving ----------------------------------------------------------------------------------------------------
     def _push(self, name: str, entry: dict[str, Any], report: TeamReport, only: set[bytes] | None) -> None:
@@ -184,9 +220,8 @@ class TeamServer:
         if self._places.is_excluded(root):
             report.left_out[name] = "its project is excluded"
             return
-        wanted = {key for key in entry["chosen"]} | {  # noqa: C416 - JSON's list, which grows here
-            one.key.hex() for one in (kept_by_people(self._store, self._memories, root) if entry["is_pushed"] else [])
-        }
+        kept = kept_by_people(self._store, self._memories, root) if entry["is_pushed"] else []
+        wanted = {*self._today(entry["chosen"]), *(one.key.hex() for one in kept)}
         theirs, records = self._theirs(), []
         for key in sorted(wanted):
             memory = next(iter(self._store.memories.find(key, limit=1)), None)
@@ -199,9 +234,19 @@ class TeamServer:
                 report.left_out[memory.id] = reason
         records += self._withdrawals(name, {one.key for one in records})
         pushed = self._state["pushed"]
-        new = [one for one in records if pushed.get(one.key, [None])[0] != _digest(one)]
-        for batch in _batches(new):
+        sent = {key: one[0] for key, one in pushed.items()}
+        new = [
+            one
+            for one in records
+            if digest_of(one) not in (sent.get(one.key), self._state.get("refused", {}).get(one.key))
+        ]
+        for batch in batches(new):
             self._send(batch, report)
+
+    def _today(self, keys: Sequence[str]) -> set[str]:
+        """The keys of memories, or of what has taken their places."""
+        found = [memory for key in keys for memory in self._store.memories.find(key, limit=1)]
+        return {[one, *walked(self._store, one, "superseded_by")][-1].key.hex() for one in found}
 
     def _record(self, memory: Memory, name: str) -> Record:
         chain = [one.key.hex() for one in self._memories.chain(memory.key.hex())]
@@ -214,10 +259,12 @@ class TeamServer:
 
     def _withdrawals(self, name: str, live: set[str]) -> list[Record]:
         """What was pushed, and is now forgotten, purged, excluded by its words, or replaced by what is not shared."""
-        found = []
-        for key, (_, where, *_) in self._state["pushed"].items():
+        found, shared = [], live | self._theirs()
+        for key in [key for key, (_, where, *_) in self._state["pushed"].items() if where == name and key not in live]:
             memory = next(iter(self._store.memories.find(key, limit=1)), None)
-            if where != name or key in live or (memory is not None and memory.superseded_by is not None):
+            is_gone = memory is None or memory.deleted_ms is not None or memory.purged_ms is not None
+            heirs = [] if memory is None or is_gone else walked(self._store, memory, "superseded_by")
+            if shared & {one.key.hex() for one in heirs}:
                 continue
             kind, status = (memory.type, memory.status) if memory is not None else ("context", "open")
             created_ms = memory.created_ms if memory is not None else 0
@@ -225,18 +272,19 @@ class TeamServer:
         return found
 
     def _send(self, batch: list[Record], report: TeamReport) -> None:
-        answer = self._post("/v1/memories", {"memories": [one.value for one in batch]})
+        answer = self._wire.post("/v1/memories", {"memories": [one.value for one in batch]})
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(batch):
-            raise SyncError(f"{self._state['url']} answers what is no team server's: check the address")
+            raise self._wire.stranger()
         for record, result in zip(batch, results, strict=True):
             state = result.get("state") if isinstance(result, dict) else None
             if state in ("stored", "known"):
-                self._state["pushed"][record.key] = [_digest(record), record.repository]
+                self._state["pushed"][record.key] = [digest_of(record), record.repository]
                 report.withdrawn += record.is_withdrawn
                 report.pushed += not record.is_withdrawn
             else:
-                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {_line(result)}"
+                self._state.setdefault("refused", {})[record.key] = digest_of(record)
+                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {reason_in(result)}"
         self._keep()
 
     # -- taking ----------------------------------------------------------------------------------------------------
@@ -244,10 +292,10 @@ class TeamServer:
         records: dict[str, tuple[Record, str]] = {}
         position, is_more = entry["position"], True
         while is_more and len(records) < MAX_SHARED:
-            answer = self._get("/v1/memories", {"repository": name, "after": position, "limit": MAX_RECORDS})
+            answer = self._wire.get("/v1/memories", {"repository": name, "after": position, "limit": MAX_RECORDS})
             values, last = answer.get("memories"), answer.get("position")
             if not isinstance(values, list) or not isinstance(last, int) or last < position:
-                raise SyncError(f"{self._state['url']} answers what is no team server's: check the address")
+                raise self._wire.stranger()
             for value in values:
                 try:
                     record = record_of(value)
@@ -311,6 +359,10 @@ class TeamServer:
         entry["root"] = root
         return entry
 
+    @property
+    def _may_write(self) -> bool:
+        return self._state.get("scope") != "read"
+
     def _require(self) -> None:
         if not self._state.get("token"):
             raise UsageError(NOT_JOINED)
@@ -318,28 +370,9 @@ class TeamServer:
     def _keep(self) -> None:
         write_whole(os.path.join(self._home, MEMBERSHIP), json.dumps(self._state).encode())
 
-    # -- the server ------------------------------------------------------------------------------------------------
-    def _get(self, path: str, asked: dict[str, object]) -> dict[str, Any]:
-        return self._answer(path, lambda one, deadline: one.get(urlencode(asked), deadline))
-
-    def _post(self, path: str, value: dict[str, object]) -> dict[str, Any]:
-        return self._answer(path, lambda one, deadline: one.post(value, deadline))
-
-    def _answer(self, path: str, ask: Callable[[Endpoint, float], bytes]) -> dict[str, Any]:
-        try:
-            endpoint = Endpoint(self._state["url"] + path, self._state["token"], setting="team")
-            found = json.loads(ask(endpoint, time.monotonic() + ASK_S))
-        except RefusedError as error:
-            if error.status == 401:
-                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
-            raise SyncError(str(error).partition("; check")[0]) from error
-        except ProviderError as error:
-            raise SyncError(str(error)) from error
-        except (ValueError, RecursionError) as error:
-            raise SyncError(f"{self._state['url']} answers what is no JSON: check the address") from error
-        if not isinstance(found, dict):
-            raise SyncError(f"{self._state['url']} answers what is no team server's: check the address")
-        return found
+    @property
+    def _wire(self) -> TeamWire:
+        return TeamWire(self._state["url"], self._state["token"])
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -347,25 +380,3 @@ def _read(path: str) -> dict[str, Any]:
         found = json.load(stream)
         return found if isinstance(found, dict) else {}
     return {}
-
-
-def _digest(record: Record) -> str:
-    return hashlib.sha256(json.dumps(record.value).encode()).hexdigest()[:32]
-
-
-def _batches(records: list[Record]) -> list[list[Record]]:
-    """Pieces that the server takes at once."""
-    found: list[list[Record]] = []
-    size = 0
-    for record in records:
-        if not found or size + len(record.text) > MAX_BATCH_CHARS or len(found[-1]) == MAX_RECORDS:
-            found.append([])
-            size = 0
-        found[-1].append(record)
-        size += len(record.text)
-    return found
-
-
-def _line(result: object) -> str:
-    said = str(result.get("reason")) if isinstance(result, dict) else "no answer"
-    return " ".join("".join(c if c.isprintable() else " " for c in said[:200]).split())

@@ -1,0 +1,91 @@
+"""A team's server, as it is asked: one request and its answer, and memories in pieces that one request may hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from urllib.parse import urlencode
+
+from howcome.domain.team_records import MAX_RECORDS
+from howcome.errors import ProviderError, SyncError
+from howcome.providers.http_post import Endpoint, RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from howcome.domain.team_records import Record
+
+ASK_S, MAX_BATCH_CHARS, MAX_SHOWN_CHARS = 10.0, 500_000, 200
+ENDED = 401
+
+
+class TeamWire:
+    """The server at an address, for the holder of a token."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self._token = url, token
+
+    def get(self, path: str, asked: Mapping[str, object]) -> dict[str, Any]:
+        """What is read there.
+
+        Raises:
+            SyncError: it does not answer, or refuses: the message says what to do.
+        """
+        return self._answer(path, urlencode(asked), None)
+
+    def post(self, path: str, value: Mapping[str, object]) -> dict[str, Any]:
+        """What it says to a value.
+
+        Raises:
+            As `get`.
+        """
+        return self._answer(path, "", value)
+
+    def stranger(self) -> SyncError:
+        """What is raised where the answer has not the form that was agreed on."""
+        return SyncError(f"{self.url} answers what is no team server's: check the address")
+
+    def _answer(self, path: str, query: str, value: Mapping[str, object] | None) -> dict[str, Any]:
+        deadline = time.monotonic() + ASK_S
+        try:
+            endpoint = Endpoint(self.url + path, self._token, setting="team")
+            data = endpoint.get(query, deadline) if value is None else endpoint.post(value, deadline)
+            found = json.loads(data)
+        except RefusedError as error:
+            if error.status == ENDED:
+                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
+            raise SyncError(str(error).partition("; check")[0]) from error
+        except ProviderError as error:
+            raise SyncError(str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise SyncError(f"{self.url} answers what is no JSON: check the address") from error
+        if not isinstance(found, dict):
+            raise self.stranger()
+        return found
+
+
+def digest_of(record: Record) -> str:
+    """What tells whether a record has changed since it was sent."""
+    return hashlib.sha256(json.dumps(record.value).encode()).hexdigest()[:32]
+
+
+def batches(records: list[Record]) -> list[list[Record]]:
+    """Pieces that the server takes at once."""
+    found: list[list[Record]] = []
+    size = 0
+    for record in records:
+        if not found or size + len(record.text) > MAX_BATCH_CHARS or len(found[-1]) == MAX_RECORDS:
+            found.append([])
+            size = 0
+        found[-1].append(record)
+        size += len(record.text)
+    return found
+
+
+def reason_in(result: object) -> str:
+    """Why a record was refused, in one line."""
+    said = str(result.get("reason")) if isinstance(result, dict) else "no answer"
+    return " ".join("".join(c if c.isprintable() else " " for c in said[:MAX_SHOWN_CHARS]).split())
