@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import Claude, Record, write
+from tests.processes import ask
 
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
@@ -132,6 +133,22 @@ def test_an_identifier_is_found_by_its_parts_and_spellings(samples: App, questio
 def test_a_misspelt_word_finds_what_was_meant(samples: App, question: str, session: str) -> None:
     """One slip of the finger does not hide a session."""
     assert session in sessions(samples, question)
+
+
+def test_a_store_that_is_opened_again_finds_what_was_committed_since(past: Path, tmp_path: Path) -> None:
+    """In the same process, which keeps the indexes that are current; what an opened store finds stays as it was."""
+    assert past.exists()
+
+    def found(app: App) -> bool:
+        return any("lantern1" in hit.passage for hit in app.search.find(Question("lantern1", Scope.everything())))
+
+    settings = read_settings(os.environ)
+    with open_app(settings) as app:
+        assert app.search.find(Question("berth1", Scope.everything()))
+        ask("import", write(tmp_path / "newer.jsonl", *Claude("newer").conversation(2, "lantern")))
+        assert not found(app)
+    with open_app(settings) as app:
+        assert found(app)
 
 
 def test_hits_carry_scores_in_order_and_a_passage(samples: App) -> None:

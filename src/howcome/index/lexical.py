@@ -51,6 +51,7 @@ MAX_ENDING_CHARS = 7
 """What may be left of an unknown word, and what may be taken from its end."""
 
 MAX_OPEN_PARTS = 1000
+MAX_KEPT_PARTS = 16
 """Of five hundred projects; each has some 50 files mapped, and Linux lets a process map 65,530."""
 
 _HIT_FIELDS = ("row", "session", "exchange", "ts")
@@ -101,6 +102,11 @@ class Part:
                 boost = factor * weight / bm25.idf(min(frequency, self.total), self.total)
                 queries.append(Query.boost_query(Query.term_query(self.schema, field, term, "freq"), boost))
         return queries
+
+
+_kept: dict[str, Part] = {}
+"""What this process has opened, as long as it is current: a server opens the store anew for each prompt, and an index
+takes .5 ms. Threads share it: what is in it is only read."""
 
 
 class LexicalIndex:
@@ -166,10 +172,19 @@ class LexicalIndex:
         if path not in self._opened:
             while len(self._opened) >= MAX_OPEN_PARTS:
                 del self._opened[next(iter(self._opened))]
-            version = version_of(path)
-            index = self.open(path)
-            self._opened[path] = None if index is None or version is None else Part(path, index, version)
+            kept = _kept.get(path)
+            self._opened[path] = kept if kept is not None and kept.is_current else self._read(path)
         return self._opened[path]
+
+    def _read(self, path: str) -> Part | None:
+        version = version_of(path)
+        index = self.open(path)
+        if index is None or version is None:
+            return None
+        if len(_kept) >= MAX_KEPT_PARTS:
+            _kept.clear()
+        _kept[path] = found = Part(path, index, version)
+        return found
 
     @property
     def folders(self) -> list[str]:
@@ -189,6 +204,7 @@ class LexicalIndex:
         if read_stamp(self.folder, self.mark_of) == self.stamp:  # else they were
             give_up(self.folder)
         self._opened.clear()
+        _kept.clear()
         self._stamp = None
 
     @guarded
