@@ -104,7 +104,8 @@ def test_a_decision_reaches_a_teammate_through_the_server(
     ann.howcome("team", "push")
     bob.howcome("team", "pull")
     assert "export writes UTC" not in told(bob)
-    settle(bob)
+    numbers = [str(one["number"]) for one in bob.report("team", "review")["reviews"]]
+    bob.howcome("team", "review", *numbers, "--accept")
     said = told(bob)
     assert "export writes UTC" in said
     assert "Ann" in bob.howcome("memories")

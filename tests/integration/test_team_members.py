@@ -17,7 +17,7 @@ from tests.processes import run
 from tests.teams import Server, TeamDatabase, served, team_database
 from tests.ungated import KEY_ID
 
-from howcome.memory.team_server import MEMBERSHIP, TeamServer
+from howcome.memory.team_server import MAX_PAGES, MEMBERSHIP, TeamServer
 from howcome.present.patience import Patience
 from howcome.settings import read_settings
 from howcome.worker.passes import CatchUp
@@ -116,6 +116,14 @@ def test_nothing_private_leaves(ann: Machine, database: TeamDatabase, server: Se
     for number, text in enumerate(planted):
         ann.plant(10 + number, text, origin="user" if number < 2 else "external")
     ann.plant(20, "of another project", project="/somewhere/else")
+    online = (ann.store / MEMBERSHIP).read_text()
+    with counting() as (url, sent):
+        (ann.store / MEMBERSHIP).write_text(json.dumps({**json.loads(online), "url": url}))
+        assert ann.run("team", "push").returncode == 1
+    wire = "".join(sent)
+    assert UPLOADS in wire
+    assert all(word not in wire for word in (KEY_ID, "harbour", "Friday", "another project", str(ann.folder), "hct_"))
+    (ann.store / MEMBERSHIP).write_text(online)
     report = ann.ask("team", "push")
     assert (report["pushed"], len(report["left_out"])) == (1, 3)
     assert there(database, repository_name) == [(UPLOADS, False)]
@@ -296,6 +304,31 @@ def answering(status: int, body: bytes, delay_s: float = 0.0) -> Iterator[str]:
         found.shutdown()
 
 
+@contextmanager
+def counting() -> Iterator[tuple[str, list[str]]]:
+    """A server that always has more, and what it was asked and told."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"memories": [7], "position": %d, "more": true}' % len(asked))
+
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_address[1]}", asked
+        found.shutdown()
+
+
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_whatever_a_server_answers_breaks_nothing(ann: Machine, answer: tuple[int, bytes]) -> None:
     """An error that says what to do, or nothing; no traceback, and nothing counts as pushed."""
@@ -308,7 +341,7 @@ def test_whatever_a_server_answers_breaks_nothing(ann: Machine, answer: tuple[in
             assert "Traceback" not in done.stderr
             assert done.returncode in (0, 1)
             assert done.returncode == 0 or done.stderr.startswith("howcome: ")
-    assert json.loads((ann.store / MEMBERSHIP).read_text())["pushed"] == {}
+    assert ann.ask("team", "status")["pushed"] == 0
     assert ann.texts() == [UPLOADS]
 
 
@@ -394,3 +427,36 @@ def test_what_the_server_refuses_is_not_sent_again_unasked(ann: Machine) -> None
         assert (one.run().left_out, one.run().problems) == ({}, [])
         app.close()
         assert ann.run("team", "push", ident).returncode == 1
+
+
+def test_what_was_sent_before_a_kill_can_be_taken_back(
+    ann: Machine, database: TeamDatabase, server: Server, repository_name: str
+) -> None:
+    """The server has it, the answer was never noted, and then it is purged here."""
+    ident = ann.keep(UPLOADS)
+    path = ann.store / MEMBERSHIP
+    with answering(200, b"no answer") as url:
+        path.write_text(json.dumps({**json.loads(path.read_text()), "url": url}))
+        assert ann.run("team", "push").returncode == 1
+    unsure = json.dumps({**json.loads(path.read_text()), "url": f"http://{server.host}"})
+    assert json.loads(unsure)["repositories"]
+    path.write_text(unsure)
+    assert ann.ask("team", "status")["pushed"] == 0
+    assert ann.ask("team", "push")["pushed"] == 1
+    path.write_text(unsure)
+    ann.ask("purge", ident, "--yes")
+    assert ann.ask("team", "push")["withdrawn"] == 1
+    assert there(database, repository_name) == [("", True)]
+
+
+def test_a_server_without_an_end_is_left_in_time(ann: Machine) -> None:
+    """Whatever it says of more: some pages, and the rest the next time."""
+    ann.ask("team", "pull")
+    with counting() as (url, asked):
+        path = ann.store / MEMBERSHIP
+        path.write_text(json.dumps({**json.loads(path.read_text()), "url": url}))
+        app, one = member(ann, [int(time.time() * 1000)])
+        one.run()
+        app.close()
+        assert len(asked) == MAX_PAGES
+    assert str(MAX_PAGES) in str(json.loads(path.read_text())["repositories"])

@@ -42,6 +42,9 @@ MEMBERSHIP = "team.json"
 LOCK, LOCK_WAIT_S = "team.lock", 30.0
 """One process at a time: who leaves waits for the worker, which would write the token again."""
 
+MAX_PAGES = 10
+"""The worker reads as many answers of a repository in a run, then goes on with other work."""
+
 CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 """How often the worker asks the server; after failures half as often each time, and once an hour at least."""
 
@@ -138,8 +141,9 @@ class TeamServer:
         if not self._state:
             return {}
         shared = sorted(name for name, one in self._state["repositories"].items() if one["is_pushed"])
-        return {**{name: self._state.get(name) for name in names}, "pushes": shared,
-                "pulls": sorted(self._state["repositories"]), "pushed": len(self._state["pushed"])}  # fmt: skip
+        facts: dict[str, object] = {name: self._state.get(name) for name in names}
+        done = sum(bool(digest) for digest, *_ in self._state["pushed"].values())
+        return {**facts, "pushes": shared, "pulls": sorted(self._state["repositories"]), "pushed": done}
 
     def waiting(self) -> list[Review]:
         """What came from the team's server, and nobody has accepted or refused yet, newest first."""
@@ -177,7 +181,7 @@ class TeamServer:
         report = TeamReport()
         with self._alone():
             name, root = self._repository(folder)
-            self._pull(name, self._entry(name, root), report)
+            self._pull(name, self._entry(name, root), report, MAX_SHARED // MAX_RECORDS)
         return report
 
     def run(self, wait_s: float = LOCK_WAIT_S) -> TeamReport:
@@ -197,7 +201,7 @@ class TeamServer:
             try:
                 if self._may_write:
                     self._push(name, entry, report, None)
-                self._pull(name, entry, report)
+                self._pull(name, entry, report, MAX_PAGES)
             except HowcomeError as error:
                 report.problems.append(str(error))
                 break  # the server is away, or the token has ended: so it is for the others
@@ -272,6 +276,9 @@ class TeamServer:
         return found
 
     def _send(self, batch: list[Record], report: TeamReport) -> None:
+        for record in batch:  # before: what is sent and then forgotten has to be withdrawn, whatever happens between
+            self._state["pushed"].setdefault(record.key, ["", record.repository])
+        self._keep()
         answer = self._wire.post("/v1/memories", {"memories": [one.value for one in batch]})
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(batch):
@@ -284,14 +291,16 @@ class TeamServer:
                 report.pushed += not record.is_withdrawn
             else:
                 self._state.setdefault("refused", {})[record.key] = digest_of(record)
+                if not self._state["pushed"][record.key][0]:
+                    del self._state["pushed"][record.key]
                 report.left_out[f"mem-{record.key[:12]}"] = f"the server: {reason_in(result)}"
         self._keep()
 
     # -- taking ----------------------------------------------------------------------------------------------------
-    def _pull(self, name: str, entry: dict[str, Any], report: TeamReport) -> None:
+    def _pull(self, name: str, entry: dict[str, Any], report: TeamReport, max_pages: int) -> None:
         records: dict[str, tuple[Record, str]] = {}
-        position, is_more = entry["position"], True
-        while is_more and len(records) < MAX_SHARED:
+        position = entry["position"]
+        for _ in range(max_pages):
             answer = self._wire.get("/v1/memories", {"repository": name, "after": position, "limit": MAX_RECORDS})
             values, last = answer.get("memories"), answer.get("position")
             if not isinstance(values, list) or not isinstance(last, int) or last < position:
@@ -302,7 +311,9 @@ class TeamServer:
                     records[record.key] = (record, owner(str(value.get("author"))[:90]) or "")
                 except HowcomeError as error:
                     report.problems.append(f"a memory that came is none: {error}")
-            is_more, position = bool(answer.get("more")) and last > position, last
+            is_more, position = answer.get("more") is True and last > position, last
+            if not is_more:
+                break
         self._take_in(entry["root"], records, report)
         entry["position"] = position
         self._keep()
