@@ -460,3 +460,19 @@ def test_a_server_without_an_end_is_left_in_time(ann: Machine) -> None:
         app.close()
         assert len(asked) == MAX_PAGES
     assert str(MAX_PAGES) in str(json.loads(path.read_text())["repositories"])
+
+
+def test_what_came_before_a_kill_is_not_pushed_as_one_s_own(ann: Machine, bob: Machine) -> None:
+    """It was stored, and even accepted, but where it came from was never noted."""
+    bob.ask("team", "push")
+    unsure = (bob.store / MEMBERSHIP).read_text()
+    ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 1
+    settle(bob)
+    (bob.store / MEMBERSHIP).write_text(unsure)
+    app, one = member(bob, [int(time.time() * 1000)])
+    report = one.run()
+    app.close()
+    assert (report.pushed, report.to_review) == (0, 0)
+    assert bob.texts() == [UPLOADS]

@@ -199,9 +199,9 @@ class TeamServer:
         report = TeamReport()
         for name, entry in sorted(self._state["repositories"].items()):
             try:
+                self._pull(name, entry, report, MAX_PAGES)  # first: what came from others is not pushed
                 if self._may_write:
                     self._push(name, entry, report, None)
-                self._pull(name, entry, report, MAX_PAGES)
             except HowcomeError as error:
                 report.problems.append(str(error))
                 break  # the server is away, or the token has ended: so it is for the others
