@@ -117,3 +117,19 @@ def test_one_memory_leaves_the_other_lines_to_what_was_said(tmp_path: Path) -> N
         found = lines(app, "what did we decide about the sluice gate at night in winter?")
     assert any("turbine stalls" in line for line in found)
     assert sum("pump_" in line for line in found) <= 1
+
+
+def test_a_sentence_that_is_cut_is_not_said_twice(tmp_path: Path) -> None:
+    """What stands in a line without its end was said, too."""
+    talk = Claude("long", cwd=CWD)
+    said = (
+        "The sluice gate stays shut at night, because the turbine stalls below 3 knots, which the harbour master found"
+        " out in the winter of 1998 when `lock_controller.py` opened the sluice gate at every high tide of the year."
+    )
+    write(tmp_path / "t" / "long.jsonl", talk.user("does the sluice gate open in winter at night?"), talk.text(said))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        found = lines(app, "what did we decide about the sluice gate at night in winter?")
+    assert len(found) == len(set(found)) > 0

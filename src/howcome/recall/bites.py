@@ -123,7 +123,7 @@ class Bites:
         for turn, sentence in told:
             if self._is_about_it(sentence) and self._is_new(sentence):
                 line = self._with_place(line_of(turn, sentence, told), item.candidate.exchange, turn.project)
-                self._told.append(" ".join(line.split()).casefold())
+                self._told += [" ".join(text.split()).casefold() for text in (line, sentence)]  # a line may be cut
                 return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
         return None
 
