@@ -175,6 +175,10 @@ LEFT: list[tuple[str, Parts]] = [
         "# Plan: Tides\n\n" + "".join(f"- Some more rows for table {row} of the harbour.\n" for row in range(20))
         + "- Never ask for more than 50 readings in one call of `read_tides()`, the gauge must not be woken twice.\n"
     ))]),
+    ("how it is before a plan changes it", [user("plan it"), call("ExitPlanMode", "ok", plan=(
+        "# Plan: Tides\n\n- The poller currently never asks `gauge` twice, because the old firmware did not answer.\n"
+        "- Der Pegel `pegel.py` fragt derzeit niemals zweimal, weil die alte Firmware nicht antwortet, nur `poll()`.\n"
+    ) + "- More of it, as above.\n" * 20)]),
     ("a short line of a plan", [user("plan it"), call("ExitPlanMode", "ok", plan=(
         "# Plan: Tides\n\n- Never wake `gauge` twice, because `dial()` leaks.\n" + "- More of it, as above.\n" * 20
     ))]),

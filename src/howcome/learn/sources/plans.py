@@ -63,6 +63,7 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
             weight >= MIN_WEIGHT
             and len(text) <= MAX_TEXT_CHARS
             and count_words(text) >= MIN_WORDS
+            and not words.has(text, "before")  # what the plan is about to change
             and not (text[0] in "`(" or text[0].islower())
         ):
             weighed.append((weight, place, text))
