@@ -151,6 +151,13 @@ LEFT: list[tuple[str, Parts]] = [
     ("a command that looks the same where it is cut", [
         user("go"), ran(f"gauge read {'a' * 90} -x", "unknown flag: -x", failed=True), ran(f"gauge read {'a' * 90}"),
     ]),
+    ("a command about one pull request", [
+        user("go"), ran("tide pr diff 10412 --stat", "unknown flag: --stat", failed=True),
+        ran("tide pr diff 10412 --short"),
+    ]),
+    ("a command about one commit", [
+        user("go"), ran("git show 83af232 --no-stat", "unrecognized argument", failed=True), ran("git show 83af232"),
+    ]),
     ("a task of which nobody says what came of it", [
         user("hi"), agent("Hm."), user("put some more rows into the large table there and make all of it look nicer"),
         changed("table.py"), agent("Done."),

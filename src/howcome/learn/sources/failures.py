@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
 from howcome.learn.draft import Draft
 from howcome.learn.shell import commands
@@ -19,6 +21,9 @@ MAX_LATER = 12
 """Calls after a failure among which its mending is looked for."""
 
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
+_ONE_OF_ITS_KIND = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{7,40}\b|\d{3,}")
+"""A commit's name or a number of three digits: nobody types such a command again. A strict reader found none of six of
+use, and one of three others; the ledger speaks of both."""
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -31,7 +36,8 @@ def find(seen: Seen) -> list[Draft]:
         ran = [command for command in commands(failed.command) if command.program not in LOOKING]
         line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in HOOKED)
         later = actions[place + 1 : place + 1 + MAX_LATER]
-        mended = _otherwise(ran[-1], later) if ran and line else None
+        is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
+        mended = _otherwise(ran[-1], later) if is_general and line else None
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
