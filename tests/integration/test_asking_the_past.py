@@ -133,3 +133,21 @@ def test_a_sentence_that_is_cut_is_not_said_twice(tmp_path: Path) -> None:
         app.index.catch_up()
         found = lines(app, "what did we decide about the sluice gate at night in winter?")
     assert len(found) == len(set(found)) > 0
+
+
+def test_of_an_exchange_s_sentences_the_best_stays_where_a_block_is_full(tmp_path: Path) -> None:
+    """What answers best was said first; long sentences behind it must not push it out."""
+    talk = Claude("long", cwd=CWD)
+    more = " and nobody wrote that down anywhere before, so the next crew of the harbour has to find it out again"
+    said = (
+        f"The sluice gate stays shut at night in winter, because the turbine stalls below 3 knots{more}. "
+        f"The sluice gate of `lock_controller.py` opens by day, since the ferries of the island need it{more}. "
+        f"A gate of the older harbour is never shut, because `dial()` cannot reach its motor at all{more}."
+    )
+    write(tmp_path / "t" / "long.jsonl", talk.user("does the sluice gate open in winter at night?"), talk.text(said))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        found = lines(app, "what did we decide about the sluice gate at night in winter?")
+    assert any("turbine stalls" in line for line in found), found

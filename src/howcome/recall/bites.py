@@ -35,6 +35,9 @@ MIN_SHARE = 0.06
 helping blocks is lost."""
 
 MIN_CHARS = 20
+LATER = 0.99
+"""Of two sentences of an exchange the first is the better one: where a block is full, the other is left out."""
+
 FINAL = 0.15
 """What a sentence gains that is of the agent's last words; `domain/answering` has what others lose. Of 52 exchanges
 that readers found helpful the line holds the words that helped in 16, and in 17 with a weight for
@@ -115,7 +118,8 @@ class Bites:
         """What else an exchange says after its first bite, for who asked about it."""
         if not self._is_asked or first.memory is not None:
             return []
-        found = (self._next(item, self._turns(item), first.score) for _ in range(count))
+        chances = (first.score * LATER**place for place in range(1, count + 1))
+        found = (self._next(item, self._turns(item), chance) for chance in chances)
         return [bite for bite in found if bite is not None]
 
     def _next(self, item: Ranked, turns: list[StoredEvent], chance: float) -> Reminder | None:
