@@ -64,10 +64,10 @@ def test_each_class_has_the_fix_that_worked() -> None:
     assert {name: (one["size"], one["sessions"], one["solved"], one["fix"]) for name, one in classes.items()} == {
         "Edit: File has not been read yet. Read it first.": (3, 3, 3, "`Read` the file first"),
         "tide: error: unexpected argument '--every' found": (3, 3, 3, "leave out `--every`"),
-        "make lint: error: 4 unused imports found in berths": (3, 3, 3, None),
+        "make lint: error: … unused imports found in berths": (3, 3, 3, None),
         "Skill: Unknown skill: moor": (3, 3, 0, None),
     }
-    lint = classes["make lint: error: 4 unused imports found in berths"]
+    lint = classes["make lint: error: … unused imports found in berths"]
     assert (lint["trend"], lint["calls"]) == ({"earlier_half": 2, "later_half": 1}, 6)
     tide = classes["tide: error: unexpected argument '--every' found"]
     assert tide["sentence"] == "Avoid “error: unexpected argument '--every' found” of `tide`: leave out `--every`."
@@ -85,6 +85,7 @@ def test_what_failed_in_one_session_only_is_no_pattern() -> None:
 EDITED = "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>"
 GONE = "<tool_use_error>String to replace not found in file.</tool_use_error>"
 AWAY = "File does not exist."
+NO_TYPE = "Agent type 'porter{0}' not found. Available agents: pilot{0}, harbor:porter{0}"
 
 
 def field_session(number: int) -> list[Record]:
@@ -102,6 +103,8 @@ def field_session(number: int) -> list[Record]:
         *talk.did("Read", file_path=f"/srv/tide{number}.py", fails=AWAY),
         *talk.did("Glob", says=real, pattern="**/tide*.py"),
         *talk.did("Read", file_path=real),
+        *talk.did("Task", prompt=f"count {number}", subagent_type=f"porter{number}", fails=NO_TYPE.format(number)),
+        *talk.did("Task", prompt=f"count {number}", subagent_type=f"harbor:porter{number}"),
         *talk.did("Bash", command=f"crane --lift {number}", fails="Exit code 1\nerror: no hook on crane"),
         *talk.did("Bash", command="git status"),
         *talk.did("Bash", command=f"crane --lift {number}"),
@@ -109,15 +112,21 @@ def field_session(number: int) -> list[Record]:
 
 
 def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Path, store_folder: Path) -> None:
-    """A longer value, the same file once more, a search; a command that ran in between by chance is none."""
+    """A longer value, the same file once more, a search, a value of a list; what ran in between by chance is none.
+
+    And the name of a class leaves out what was said of one case only.
+    """
     assert store_folder
     for number in (1, 2, 3):
         write(tmp_path / f"{number}.jsonl", *field_session(number))
     assert run("import", str(tmp_path)).returncode == 0
-    fixes = {one["name"].partition(": ")[2][:14]: one["fix"] for one in found("--all")["failures"]}
+    every = found("--all")["failures"]
+    fixes = {one["name"].partition(": ")[2][:14]: one["fix"] for one in every}
     assert fixes == {
         "Found 2 matche": "use a longer `old_string`",
         "String to repl": "`Read` the file again first",
         "File does not ": "search for it first",
+        "Agent type … n": "use a `subagent_type` that the message lists",
         "error: no hook": None,
     }
+    assert "Task: Agent type … not found. Available agents: …" in [one["name"] for one in every]

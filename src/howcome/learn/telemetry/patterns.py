@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -86,9 +86,12 @@ class Pattern:
 
     @property
     def name(self) -> str:
-        """What was called most often, and what it said last."""
+        """What was called most often, and what it said last, without the words that it said that time only."""
         [(what, _)] = Counter(one.what for one in self.failed).most_common(1)
-        return f"{what}: {cut(self.failed[-1].said, SHOWN_CHARS)}"
+        often = Counter(word for one in self.failed for word in set(one.said.split()))
+        words = [word if 2 * often[word] > len(self.failed) else "…" for word in self.failed[-1].said.split()]
+        said = " ".join(word for word, _ in groupby(words))
+        return f"{what}: {cut(said if _WORD.search(said) else self.failed[-1].said, SHOWN_CHARS)}"
 
     @property
     def sessions(self) -> int:
@@ -242,11 +245,11 @@ def _other_call(action: Action, later: Sequence[Action]) -> Solved:
         told = (one for one in before if not one.is_edit and any(name and name in one.output for name in names))
         first = [f"`{one.call.tool}` the file{FIRST}" for one in read][:1]
         first = first or [f"search for it{FIRST}" for _ in told][:1]
-        return [*first, *_changed(action.input, other.input)], calls, bool(same)
+        return [*first, *_changed(action.input, other.input, action.output)], calls, bool(same)
     return UNSOLVED
 
 
-def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+def _changed(before: Mapping[str, object], after: Mapping[str, object], output: str) -> list[str]:
     """How the fields of a call changed, as far as that says something to somebody with other values."""
     said = []
     for name in {**before, **after}:
@@ -255,6 +258,10 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[
             continue
         if old is None or new is None:
             said.append(f"{'add' if old is None else 'leave out'} `{name}`")
+        elif isinstance(old, str) and isinstance(new, str) and new.startswith(f"{old.rstrip('/')}/"):
+            said.append("name what is in that folder")
+        elif isinstance(new, str) and new.strip() and new in output:
+            said.append(f"use a `{name}` that the message lists")
         elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"\S{1,40}", new)):
             said.append(f"set `{name}` to {json.dumps(new, ensure_ascii=False)}")
         elif isinstance(old, str) and isinstance(new, str) and (old in new or new in old):
