@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,9 @@ class Weights:
         return found
 
 
+REFUSED = 3
+"""The exit code of a builder that says why."""
+
 CARD, GRAPH, LOCK = "model.json", "model.onnx", "lock"
 _OWN_NAME = re.compile(r"(?:minilm-l6-v2|bert-[0-9a-f]{12})-int8-\d+")
 PARTS = (GRAPH, TOKENIZER)
@@ -218,29 +222,32 @@ def name_of(weights: Weights, home: str) -> str:
 def build(weights: Weights, home: str) -> Model:
     """The model that weights make, built unless it is here; one process builds, others wait and take what it made.
 
-    Takes some 3 seconds and 580 MB of memory.
+    Takes some 3 seconds and 580 MB of memory, in a process of its own: a server's would never be given back.
+
+    Raises:
+        ProviderError: the weights make no model, or it cannot be written.
     """
     name = name_of(weights, home)
     try:
         make_folder(home)
-        with _builders_lock(home):
-            return read_model(home, name) or _build(weights, home, name)
+        with _builders_lock(home) as lock:
+            return read_model(home, name) or _build(weights, home, name, lock)
     except OSError as error:
         raise ProviderError(f"the model cannot be written to {models_folder(home)}: {error}") from error
 
 
 @contextlib.contextmanager
-def _builders_lock(home: str) -> Iterator[None]:
-    """One builder at a time; the kernel gives the lock back when its holder dies."""
+def _builders_lock(home: str) -> Iterator[int]:
+    """One builder at a time; the kernel gives the lock back when all its holders have died."""
     descriptor = os.open(os.path.join(models_folder(home), LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _build(weights: Weights, home: str, name: str) -> Model:
+def _build(weights: Weights, home: str, name: str, lock: int) -> Model:
     import shutil
     import tempfile
 
@@ -250,7 +257,7 @@ def _build(weights: Weights, home: str, name: str) -> Model:
             shutil.rmtree(os.path.join(folder, left), ignore_errors=True)
     temporary = tempfile.mkdtemp(prefix=UNFINISHED, dir=folder)
     try:
-        _write(weights, temporary, name)
+        _write_apart(weights, temporary, name, lock)
         _put_in_place(temporary, model_folder(home, name))
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -271,6 +278,34 @@ def _put_in_place(temporary: str, folder: str) -> None:
         shutil.rmtree(damaged, ignore_errors=True)
     os.rename(temporary, folder)
     sync(os.path.dirname(folder))
+
+
+_CHILD = "import sys; sys.path.insert(0, sys.argv.pop(1)); from howcome.providers.minilm_cache import main; main()"
+"""`-m` would not find howcome where only its caller knows the way to it (`howcome.launch`)."""
+
+
+def _write_apart(weights: Weights, folder: str, name: str, lock: int) -> None:
+    """As `_write`, in a process that gives its memory back. It holds the lock too: nobody builds beside it."""
+    import subprocess
+
+    packages = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _CHILD, packages, weights.place, folder, name],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[lock], check=False,
+        text=True, errors="replace",
+    )  # fmt: skip
+    if done.returncode:
+        said = done.stderr.strip().rpartition("\n")[2] or f"its process ended with {done.returncode}"
+        raise ProviderError(said if done.returncode == REFUSED else f"the model cannot be built: {said}")
+
+
+def main() -> None:
+    """What the process runs that builds: weights, folder and name are its arguments."""
+    try:
+        _write(Weights(sys.argv[1]), sys.argv[2], sys.argv[3])
+    except (ProviderError, OSError) as error:
+        sys.stderr.write(str(error).replace("\n", " "))
+        sys.exit(REFUSED)
 
 
 def _write(weights: Weights, folder: str, name: str) -> None:
