@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from howcome.clients.decode import decode_record
+from howcome.clients.files import LineReader
 from howcome.clients.records import parse_time_ms, text_field
 from howcome.domain.spent import Spent
 from howcome.errors import RecordError
@@ -27,10 +28,11 @@ _FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_cr
 def spent_in(lines: BinaryIO) -> Iterator[Spent]:
     """What each record says that its request took, or that its session cost so far."""
     with lines:
-        for line in lines:
-            if b'"usage"' in line or b'"totalCostUSD"' in line:
+        for line in LineReader(lines, 0):  # the stream has no buffer: by itself it reads byte by byte
+            data = line.data or b""
+            if b'"usage"' in data or b'"totalCostUSD"' in data:
                 with suppress(RecordError):
-                    yield from _spent(decode_record(line, json.loads))  # no text of it is kept
+                    yield from _spent(decode_record(data, json.loads))  # no text of it is kept
 
 
 def _spent(record: Record) -> Iterator[Spent]:
