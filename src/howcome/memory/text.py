@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from howcome.clients.decode import clean_text
 from howcome.domain import memories
@@ -11,7 +12,9 @@ from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
 from howcome.errors import NotFoundError, UsageError
 from howcome.redact.private_spans import strip_private
-from howcome.redact.redactor import Redactor
+
+if TYPE_CHECKING:
+    from howcome.redact.redactor import Redactor
 
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""
