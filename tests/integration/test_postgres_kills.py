@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
-from tests.batches import RECORD_BYTES
+from tests.batches import RECORD_BYTES, Transcript
 from tests.integration.test_postgres_store import ROOT, WRITER
 from tests.postgres_servers import programs
 
@@ -27,6 +27,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROUNDS, WAIT_S = 6, 30
+EVERY = 1 if os.environ.get("HOWCOME_TEST_HOSTILE") == "full" else 4
+"""Of a batch's statements every one is met, or every fourth."""
+
+STOPPING = """
+import sys
+import psycopg
+from tests.batches import Transcript
+from howcome.store.postgres import PostgresStore
+
+class Stopping(psycopg.ClientCursor):
+    left = int(sys.argv[4])
+
+    def _meet(self):
+        Stopping.left -= 1
+        if Stopping.left == 0:
+            print("here", flush=True)
+            sys.stdin.readline()
+
+    def execute(self, *values, **named):
+        self._meet()
+        return super().execute(*values, **named)
+
+    def executemany(self, *values, **named):
+        self._meet()
+        return super().executemany(*values, **named)
+
+    def copy(self, *values, **named):
+        self._meet()
+        return super().copy(*values, **named)
+
+store = PostgresStore(sys.argv[1], sys.argv[2])
+transcript = Transcript(store, f"/t/{sys.argv[3]}.jsonl", session=f"s{sys.argv[3]}")
+store.database.server.cursor_factory = Stopping
+transcript.say("one", "two", "three")
+print("done", flush=True)
+"""
+"""A client that waits before the statement of that number of a batch; one more than there are: it is done."""
 
 
 class Server:
@@ -138,6 +175,37 @@ def test_a_server_that_is_killed_anywhere_has_whole_batches(server: Server, tmp_
     assert all(row["offset"] == RECORD_BYTES * int(str(row["records"])) for row in store.accounts.sources())
     assert store.check_integrity() == []
     store.close()
+
+
+@pytest.mark.parametrize("victim", ["client", "backend", "server"])
+def test_a_batch_is_whole_wherever_it_is_cut(server: Server, tmp_path: Path, victim: str) -> None:
+    """Before each of its statements the client, its backend or the whole server is killed; then it is read again."""
+    store = PostgresStore(str(tmp_path / "reader"), server.dsn)
+    store.close()
+    at, is_done = 1, False
+    while not is_done:
+        words = [sys.executable, "-c", STOPPING, str(tmp_path / "writer"), server.dsn, str(at), str(at)]
+        client = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  text=True, cwd=ROOT)  # fmt: skip
+        assert client.stdout is not None
+        is_done = client.stdout.readline() == "done\n"
+        if not is_done:
+            if victim == "client":
+                client.kill()
+            else:
+                server.kill(is_backend=victim == "backend")
+        client.communicate(None if is_done else "go on\n", timeout=WAIT_S)
+        store = PostgresStore(str(tmp_path / "reader"), server.dsn)
+        assert store.check_integrity() == []
+        transcript = Transcript(store, f"/t/{at}.jsonl", session=f"s{at}")
+        if transcript.state.offset == 0:  # nothing was stored: it is read from its beginning
+            transcript.say("one", "two", "three")
+        assert transcript.state.offset == 3 * RECORD_BYTES
+        assert store.accounts.counts()["events"] == store.log.last_position()
+        assert sum(int(str(row["accepted"])) for row in store.accounts.sources()) == store.log.last_position()
+        store.close()
+        at += 1 if is_done else EVERY
+    assert at > 10  # statements
 
 
 def _last(server: Server) -> int:
