@@ -49,6 +49,8 @@ def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> N
         UsageError: the text or the owner cannot be used.
         NotFoundError: no event is stored that could bear it out.
     """
+    from howcome.redact.redactor import Redactor  # its patterns: only where words are kept, not to list them
+
     cleaned(text, Redactor(os.urandom(32)))
     owner(agent)
     if evidence:
