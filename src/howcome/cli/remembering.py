@@ -12,10 +12,10 @@ from howcome.cli.asking import confirm
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
-from howcome.errors import StoreMissingError, UsageError
+from howcome.errors import NotFoundError, StoreMissingError, UsageError
 from howcome.log.place import is_live
 from howcome.memory.reports import PurgeReport
-from howcome.memory.text import require_first
+from howcome.memory.text import cleaned, owner
 from howcome.memory.wording import worded
 from howcome.present.render import counted, json_line
 from howcome.present.screen import is_terminal, memory_brief, memory_row, show_rows
@@ -38,6 +38,21 @@ def _open(*, create: bool = False) -> App:
     return open_app(read_settings(os.environ), create=create)
 
 
+def _require_first(text: str, *, agent: str | None, evidence: tuple[str, ...]) -> None:
+    """Refuses, before a store is made for it, the first memory that could not be kept there.
+
+    Raises:
+        UsageError: the text or the owner cannot be used.
+        NotFoundError: no event is stored that could bear it out.
+    """
+    from howcome.redact.redactor import Redactor
+
+    cleaned(text, Redactor(os.urandom(32)))
+    owner(agent)
+    if evidence:
+        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
+
+
 def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, evidence: tuple[str, ...]) -> App:
     """The store; where there is none it is made when the memory can be kept in it.
 
@@ -47,7 +62,7 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
     try:
         return _open()
     except StoreMissingError:
-        require_first(text, agent=agent, evidence=evidence)
+        _require_first(text, agent=agent, evidence=evidence)
         for folder in folders:
             if os.path.isdir(os.path.expanduser(folder)):
                 continue

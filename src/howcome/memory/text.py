@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from howcome.clients.decode import clean_text
 from howcome.domain import memories
-from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
-from howcome.errors import NotFoundError, UsageError
+from howcome.errors import UsageError
 from howcome.redact.private_spans import strip_private
 
 if TYPE_CHECKING:
@@ -40,21 +38,6 @@ def cleaned(text: str, redactor: Redactor) -> str:
 def is_clean(text: str, redactor: Redactor) -> bool:
     """Whether nothing would be taken out of a text that was kept before, by the rules of today."""
     return cleaned(text, redactor) == text
-
-
-def require_first(text: str, *, agent: str | None, evidence: Sequence[str]) -> None:
-    """Refuses, before a store is made for it, the first memory that could not be kept there.
-
-    Raises:
-        UsageError: the text or the owner cannot be used.
-        NotFoundError: no event is stored that could bear it out.
-    """
-    from howcome.redact.redactor import Redactor  # its patterns: only where words are kept, not to list them
-
-    cleaned(text, Redactor(os.urandom(32)))
-    owner(agent)
-    if evidence:
-        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
 
 
 def known_word(name: str, value: str, allowed: Sequence[str]) -> str:
