@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def option(*names: str, **how: object) -> Callable[[Body], Body]:
-    """As `click.option`; a `type` is a tuple of choices or a range."""
+    """As `click.option`; a `type` is a tuple of choices, a range or `int`."""
     return _part(names, how)
 
 
@@ -91,9 +91,11 @@ class Declared:
         return click.command(self.name)(made)
 
 
-def _clicks(kind: range | tuple[str, ...]) -> click.ParamType[Any]:
+def _clicks(kind: range | tuple[str, ...] | type[int]) -> click.ParamType[Any] | type[int]:
     import click
 
+    if isinstance(kind, type):
+        return kind
     return click.IntRange(kind.start, kind.stop - 1) if isinstance(kind, range) else click.Choice(kind)
 
 
@@ -116,6 +118,7 @@ def _value(part: Part | None, text: str | None, rest: Iterator[str]) -> object:
         return True if text is None else None
     text = next(rest, None) if text is None else text
     kind = how.get("type")
-    if isinstance(kind, range):
-        return int(text) if text and text.isascii() and text.isdigit() and int(text) in kind else None
+    if isinstance(kind, (type, range)):
+        is_number = text and text.isascii() and text.isdigit() and (isinstance(kind, type) or int(text) in kind)
+        return int(text or 0) if is_number else None
     return text if kind is None or text in kind else None

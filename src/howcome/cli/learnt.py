@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-import click
-
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import check_scope, clean_argument, scope_of
+from howcome.cli.arguments import ALL_PROJECTS, JSON, PROJECT, check_scope, clean_argument, scope_of
+from howcome.cli.declared import argument, command, option
 from howcome.domain.candidates import WISH
 from howcome.domain.memories import HAND, Memory
 from howcome.domain.reconciliation import Told
@@ -31,14 +30,14 @@ _NOTHING = (
 )
 
 
-@click.command()
-@click.argument("memory_ids", metavar="[ID]...", nargs=-1)
-@click.option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
-@click.option("--since", metavar="WHEN", help="What was said since then, whenever it was learnt.")
-@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
-@click.option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@command
+@argument("memory_ids", metavar="[ID]...", nargs=-1, required=False)
+@option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
+@option("--since", metavar="WHEN", help="What was said since then, whenever it was learnt.")
+@PROJECT
+@ALL_PROJECTS
+@option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")
+@JSON
 def learnt(
     memory_ids: tuple[str, ...],
     session: str | None,
@@ -69,9 +68,9 @@ def learnt(
     """
     check_scope(project, all_projects=all_projects)
     if bool(memory_ids) + (session is not None) + (since is not None) > 1:
-        raise click.UsageError("choose one of ID, --session and --since")
+        raise UsageError("choose one of ID, --session and --since")
     if undo and not memory_ids and session is None and since is None:
-        raise click.UsageError("--undo takes back what you name: give an ID, --session or --since")
+        raise UsageError("--undo takes back what you name: give an ID, --session or --since")
     since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
     try:
         with open_app(read_settings(os.environ), create=False) as app:

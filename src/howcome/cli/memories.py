@@ -6,14 +6,13 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-import click
-
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import clean_argument, scope_of
+from howcome.cli.arguments import JSON, clean_argument, scope_of
+from howcome.cli.declared import command, option
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
-from howcome.errors import StoreMissingError
+from howcome.errors import StoreMissingError, UsageError
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, show_rows
 from howcome.present.terminal import echo
@@ -30,28 +29,26 @@ _SAYS = {
 }  # fmt: skip
 
 
-@click.command()
-@click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
-@click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
-@click.option(
-    "--source", type=click.Choice(words.SOURCES), help="Kept by hand, distilled by this, or from the agent's files."
-)
-@click.option("--agent", metavar="ID", help="Only those that this agent owns.")
-@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Those of every project.")
-@click.option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
-@click.option("--forgotten", is_flag=True, help="Also those that were forgotten.")
-@click.option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
-@click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
-@click.option("--by", type=click.Choice((TOPIC,)), help="All of them, in groups named by their own words.")
-@click.option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
-@click.option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
-@click.option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
-@click.option("--keep", type=click.Choice(_KEEP), help="What stays of it; the other one is forgotten.")
-@click.option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
-@click.option("--pin", metavar="ID", help="It does not fade, and nothing distilled supersedes it.")
-@click.option("--unpin", metavar="ID", help="It fades again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@command
+@option("--type", type=words.TYPES, help="What kind of memory it is.")
+@option("--status", type=words.STATUSES, help="Whether it is still to be done.")
+@option("--source", type=words.SOURCES, help="Kept by hand, distilled by this, or from the agent's files.")
+@option("--agent", metavar="ID", help="Only those that this agent owns.")
+@option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
+@option("--all-projects", is_flag=True, help="Those of every project.")
+@option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
+@option("--forgotten", is_flag=True, help="Also those that were forgotten.")
+@option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
+@option("--limit", "-n", type=range(1, 100_001), default=50, show_default=True, help="At most so many.")
+@option("--by", type=(TOPIC,), help="All of them, in groups named by their own words.")
+@option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
+@option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
+@option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
+@option("--keep", type=_KEEP, help="What stays of it; the other one is forgotten.")
+@option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
+@option("--pin", metavar="ID", help="It does not fade, and nothing distilled supersedes it.")
+@option("--unpin", metavar="ID", help="It fades again.")
+@JSON
 def memories(
     type: str | None,
     status: str | None,
@@ -86,13 +83,13 @@ def memories(
       howcome memories --settle 12 --keep newer
     """
     if all_projects + is_global + (project is not None) > 1:
-        raise click.UsageError("choose one of --all-projects, --global and --project")
+        raise UsageError("choose one of --all-projects, --global and --project")
     asked = {"--stale": stale, "--review": review, "--settle": settle is not None, "--why": why, "--pin": pin,
              "--unpin": unpin}  # fmt: skip
     if len(chosen := [name for name, value in asked.items() if value]) > 1:
-        raise click.UsageError(f"choose one of {' and '.join(chosen)}")
+        raise UsageError(f"choose one of {' and '.join(chosen)}")
     if (settle is None) != (keep is None):
-        raise click.UsageError("--settle NUMBER and --keep belong together")
+        raise UsageError("--settle NUMBER and --keep belong together")
     if settle is not None or why or pin or unpin:
         _about_one(settle, keep or "", why, pin, unpin, as_json=as_json)
         return
@@ -129,7 +126,7 @@ def _check_narrowed(
     """Options that would do nothing are wrong usage."""
     useless = {**(of_the_dead if is_stale or is_review else {}), **(narrowed if is_review else {})}
     if given := [name for name, value in useless.items() if value]:
-        raise click.UsageError(f"{'--review' if is_review else '--stale'} does not go with {' and '.join(given)}")
+        raise UsageError(f"{'--review' if is_review else '--stale'} does not go with {' and '.join(given)}")
 
 
 def _listed(app: App, scope: Scope, wanted: MemoryFilter, limit: int, *, is_stale: bool) -> list[Memory]:

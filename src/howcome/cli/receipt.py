@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from howcome.app import now_ms
-from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
-from howcome.errors import StoreMissingError
+from howcome.cli.arguments import ALL_PROJECTS, JSON, PROJECT, check_scope, clean_argument, open_to_read, scope_of
+from howcome.cli.declared import command, option
+from howcome.errors import StoreMissingError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
 from howcome.present.screen import show_table
@@ -22,13 +21,13 @@ TODAY = "today"
 NOTHING = "Nothing was injected here in that time."
 
 
-@click.command()
-@click.option("--today", is_flag=True, help="Since midnight (where neither --session nor --since is given).")
-@click.option("--since", metavar="TIME", help="Only what is not older than TIME.")
-@click.option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")
-@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@command
+@option("--today", is_flag=True, help="Since midnight (where neither --session nor --since is given).")
+@option("--since", metavar="TIME", help="Only what is not older than TIME.")
+@option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")
+@PROJECT
+@ALL_PROJECTS
+@JSON
 def receipt(
     since: str | None, session: str | None, project: str | None, *, today: bool, all_projects: bool, as_json: bool
 ) -> None:
@@ -48,7 +47,7 @@ def receipt(
     """
     check_scope(project, all_projects=all_projects)
     if today and since is not None:
-        raise click.UsageError("choose one of --today and --since")
+        raise UsageError("choose one of --today and --since")
     is_all = session is not None and not today and since is None
     since_ms = 0 if is_all else moment_ms(since or TODAY, "--since", now_ms(), is_local=True)
     rows: list[View] = []

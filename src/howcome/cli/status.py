@@ -208,7 +208,8 @@ def _logged(line: str) -> str:
 def _vectors(facts: dict[str, Any]) -> str:
     behind = facts["turns_without_vectors"]
     if facts["state"] not in ("ready", "unasked"):
-        what = without_secrets(facts["what"])
+        is_quote = facts["state"] == "broken"  # an endpoint's or a setting's words; the others are ours
+        what = without_secrets(facts["what"]) if is_quote else facts["what"]
         return f"none: {what}" if not facts["vectors"] else f"{described(facts)}; {what}"
     if facts["problem"]:
         return f"{without_secrets(facts['problem'])}: howcome model embed"

@@ -62,11 +62,12 @@ class _Wiring(Wiring):
         """
         import json
         import re
-        import tomllib
 
         path = self.folder() / "hooks.json"
         try:
             hooks = json.loads(path.read_bytes())["hooks"]
+            import tomllib  # `status` asks, mostly where there is no Codex
+
             config = tomllib.loads((self.folder() / "config.toml").read_text(encoding="utf-8"))
             state = config.get("hooks", {}).get("state", {})
             return {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any
@@ -31,6 +30,7 @@ def trust_hooks(server: Sequence[str], source: str, is_ours: Callable[[str], boo
         is_ours: Whether a hook's command there is ours, to the letter: whatever it is, it will be run.
     """
     import subprocess  # `status` loads this module, and starts nothing
+    import threading
 
     with (
         suppress(OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -27,6 +26,8 @@ class TomlEntries:
 
     def values(self, text: str) -> dict[str, object]:
         """The file's values."""
+        import tomllib  # few agents have a TOML file, and `status` waits for this
+
         return tomllib.loads(text.replace("\r\n", "\n"))
 
     def merged(
@@ -92,7 +93,7 @@ class TomlEntries:
         _put(expected, path, value)
         for start, end in _spans(text, path):
             after = edit(text, start, end)
-            with suppress(tomllib.TOMLDecodeError):
+            with suppress(ValueError):
                 if repr(_without_empty(self.values(after), path)) == repr(_without_empty(expected, path)):
                     return after
         raise _refusal(text, path, "cannot be edited beside what stands there; write it as a table of its own")
@@ -169,10 +170,10 @@ def _spans(text: str, path: tuple[str, ...]) -> list[tuple[int, int]]:
     return [*spans, (len(text), len(text))]
 
 
-def _refusal(text: str, path: tuple[str, ...], why: str) -> tomllib.TOMLDecodeError:
+def _refusal(text: str, path: tuple[str, ...], why: str) -> ValueError:
     """The error that names the line of the table, or of what stands in its way."""
     start = min(_spans(text, path)[0][0], _spans(text, path[:-1])[0][0])
-    return tomllib.TOMLDecodeError(f"`{'.'.join(path)}` {why} (at line {text.count(chr(10), 0, start) + 1}, column 1)")
+    return ValueError(f"`{'.'.join(path)}` {why} (at line {text.count(chr(10), 0, start) + 1}, column 1)")
 
 
 def _before_comments(text: str, start: int, end: int) -> int:
