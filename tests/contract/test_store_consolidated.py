@@ -122,8 +122,17 @@ def test_of_two_that_contradict_each_other_the_users_last_word_holds(store: Stor
     assert len(store.reviews.waiting(EVERYTHING, 9)) == 3
 
 
+def test_what_an_import_brings_does_not_sleep_before_anybody_could_use_it(store: Store) -> None:
+    """However long its project had been worked on before."""
+    for day in range(40):
+        said = "KEEP decision: The north gauge is read by the harbour master." if day == 0 else "And on."
+        talk(store, said, name=f"day {day}", at_ms=START_MS - (100 - day) * DAY_MS)
+    distil(store)
+    assert consolidation(store).run() == []
+
+
 def test_what_faded_and_nobody_used_sleeps_until_it_is_read(store: Store) -> None:
-    """By its project's last words, however long ago these were; not what was read, or said in three sessions."""
+    """By the days on which its project was worked on since it is here; not what was read, or said in three sessions."""
     old, read, often = (
         f"KEEP decision: The {name} gauge is read by the harbour master." for name in ("north", "east", "west")
     )
@@ -133,7 +142,10 @@ def test_what_faded_and_nobody_used_sleeps_until_it_is_read(store: Store) -> Non
     distil(store)
     store.memories.record_access([one(store, "east").row], NOW_MS)
     assert consolidation(store, START_MS + 300 * DAY_MS).run() == []
-    talk(store, "And on.", name="later", at_ms=START_MS + 30 * DAY_MS)
+    talk(store, "And on.", name="half a year later", at_ms=START_MS + 180 * DAY_MS)
+    assert consolidation(store).run() == []
+    for day in range(1, 30):
+        talk(store, "And on.", name=f"day {day}", at_ms=START_MS + (180 + day) * DAY_MS)
     [step] = consolidation(store).run()
     assert (step.what, one(store, "north").is_asleep, one(store, "east").is_asleep) == (ASLEEP, True, False)
     assert not store.memories.by_row([step.memory.row], START_MS + 10 * DAY_MS)[step.memory.row].is_asleep

@@ -35,11 +35,12 @@ SAID = {"short": f"KEEP pattern: {SHORT}", "full": f"KEEP pattern: {FULL}", "old
 
 @pytest.fixture
 def home(store_folder: Path) -> Path:
-    """A store of three sessions, each of which taught one thing, the last one a month ago, and of one that goes on."""
+    """A store of three sessions, each of which taught one thing, and of 31 days on which work went on after them."""
     store = SqliteStore(str(store_folder))
-    for number, (name, said) in enumerate([*SAID.items(), ("new", "On we go.")]):
+    later = [(f"day {day}", "On we go.") for day in range(31)]
+    for number, (name, said) in enumerate([*SAID.items(), *later]):
         talk = Transcript(store, f"/t/{name}.jsonl", session=name, cwd=FOLDER)
-        at_ms = START_MS + (31 * DAY_MS if name == "new" else 1000 * number)
+        at_ms = START_MS + (number * DAY_MS if name.startswith("day") else 1000 * number)
         talk.add(talk.prompt("which one?", ts_ms=at_ms), talk.answer(said, ts_ms=at_ms))
         for row in range(12):  # words that are no memory's: what is rare among these is telling
             talk.add(talk.prompt(f"berth{number} pier{row}?", ts_ms=at_ms), talk.answer(f"bollard{row}", ts_ms=at_ms))

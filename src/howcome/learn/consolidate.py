@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import HAND, Memory, MemoryFilter
-from howcome.domain.ranking import facts_of, is_stale
+from howcome.domain.ranking import DAY_MS, facts_of, is_stale
 from howcome.domain.stored import Filter, Scope
 from howcome.learn.likeness import Statement, covers, is_same
 from howcome.retrieve.memories import search_memories
@@ -108,13 +108,18 @@ class Consolidation:
         return kept.row in [item.memory.row for item in found if item.memory.row != memory.row][:FOUND_AMONG]
 
     def _faded(self, live: Sequence[Memory], before: set[tuple[int, int]]) -> Iterator[Step]:
-        """What had faded when its project was worked on last, was never used, and is not standing."""
-        unused, last_ms = self._store.consolidated.unused(), self._store.consolidated.last_ms()
+        """What faded over the days on which its project was worked on, was never used, and is not standing.
+
+        Days without work are none: who comes back after half a year finds what held when they left.
+        """
+        unused, days = self._store.consolidated.unused(), self._store.consolidated.days_of_use()
         told = self._store.candidates.told_of(one.key for one in live)
         for memory in live:
             is_free = memory.row in unused and (memory.row, memory.row) not in before and memory.project is not None
             is_standing = memory.key in told and told[memory.key].is_standing
-            if is_free and not is_standing and is_stale(facts_of(memory), last_ms.get(memory.project or "", 0)):
+            facts = facts_of(memory)
+            age_days = sum(day > facts.ts_ms // DAY_MS for day in days.get(memory.project or "", ()))
+            if is_free and not is_standing and is_stale(facts, facts.ts_ms + age_days * DAY_MS):
                 yield Step(ASLEEP, memory, memory)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from howcome.domain.consolidation import MERGED, Step
 from howcome.domain.memories import HAND
+from howcome.domain.ranking import DAY_MS
 from howcome.log.database import Database
 from howcome.log.distilled import TOUCHED, InStep
 from howcome.log.driver import Kept
@@ -31,10 +32,19 @@ class Consolidated:
         sql = f"SELECT id FROM memories WHERE {LIVE} AND source != ? AND NOT {TOUCHED}"  # noqa: S608 - fixed text
         return {row for (row,) in self._db.rows(sql, (HAND,))}
 
-    def last_ms(self) -> dict[str, int]:
-        """When something was said last in each project (by its root)."""
-        sql = "SELECT p.root, max(e.order_ms) FROM projects p JOIN events e ON e.project_id = p.id GROUP BY p.id"
-        return dict(self._db.rows(sql))
+    def days_of_use(self) -> dict[str, list[int]]:
+        """The days (since 1970, UTC) on which each project (by its root) was worked on since it is in this store.
+
+        Before, nobody could be told anything of it: what an import brings is as fresh as it was when work stopped.
+        """
+        days: dict[str, list[int]] = {}
+        sql = (
+            "SELECT DISTINCT p.root, e.order_ms / ?1 FROM projects p JOIN events e ON e.project_id = p.id"
+            " WHERE e.order_ms > p.created_ms"
+        )
+        for root, day in self._db.rows(sql, (DAY_MS,)):
+            days.setdefault(root, []).append(day)
+        return days
 
     def apply(self, stamp: tuple[int, ...], steps: Sequence[Step], now_ms: int) -> bool:
         """Does all of it, in one transaction; False when a memory has changed since the stamp was taken."""
