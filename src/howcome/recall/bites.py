@@ -213,8 +213,11 @@ def with_later(memory: Memory, text: str) -> str:
 
 
 def of_memory(text: str) -> str:
-    """What a memory says in a bite: words with what was done then, an answer without its question, else its text."""
-    from howcome.domain.candidates import asked_and_chosen, words_and_outcome
+    """What a memory says in a bite: words with what was done then, an answer without its question, else its text.
+
+    Of a plan the title is left out where the line would have to be cut: "should not be" must not end as "should…".
+    """
+    from howcome.domain.candidates import asked_and_chosen, plan_and_line, words_and_outcome
 
     said, then = words_and_outcome(text)
     asked, chosen, _ = asked_and_chosen(text)
@@ -222,5 +225,6 @@ def of_memory(text: str) -> str:
         return f"{asked} The user chose “{chosen}"
     if not said or not then:
         asked, mark, answer = text.partition("”: ")
-        return said or (answer if mark and asked.startswith(("Asked “", "After “")) else text)
+        line = answer if mark and asked.startswith(("Asked “", "After “")) else text
+        return said or (plan_and_line(line)[1] if len(line) > TEXT_CHARS else line)
     return f"“{cut(said, max(QUOTED_CHARS, MEMORY_CHARS - len(then)))}” {then}"
