@@ -83,6 +83,6 @@ def test_of_a_memory_the_part_is_said_that_says_it() -> None:
         assert said == "“Median then.” Then: `hourly` is a median."
     assert of_memory("The user: “never wake the buoy”") == "never wake the buoy"
     assert of_memory("Plain fact.") == "Plain fact."
-    line = "What a buoy says of itself is a note for its keeper and should not be in the report that is sent to the harbour."
+    line = "What a buoy says of itself is a note for its keeper and should not be in the report that the harbour gets."
     assert of_memory(f"Plan “Leave the buoys out of the daily harbour report”: {line}") == line
     assert of_memory(f"Plan “Buoys”: {line[:60]}") == f"Plan “Buoys”: {line[:60]}"

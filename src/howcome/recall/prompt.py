@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, verdicts
+from howcome.domain.asking import asked_of_past, is_chore
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
-from howcome.recall.asking import asked_of_past, is_chore
 from howcome.recall.bites import Bites, fitting, is_telling, of_memory, with_later
 from howcome.recall.gate import (
     ASKED_SHARE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
 from howcome.domain.answering import share_of
+from howcome.domain.asking import asked_of_past
 from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.ranking import UNMERGED_WEIGHT
 from howcome.domain.stored import Filter, Found
@@ -125,7 +126,7 @@ def answer(
     ranking = ranking or SHIPPED
     searcher = Searcher(store, ranking, vectors, outside)
     wanted = _filter(store, question)
-    text = "\n".join(question.concepts)
+    text = "\n".join(asked_of_past(concept) or concept for concept in question.concepts)
     situation = searcher.situation(
         text, wanted, group_by_session=question.by_session, with_tools=not question.by_session
     )
