@@ -84,6 +84,7 @@ def test_what_failed_in_one_session_only_is_no_pattern() -> None:
 
 EDITED = "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>"
 GONE = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+FOLDER = "EISDIR: illegal operation on a directory, read"
 AWAY = "File does not exist."
 NO_TYPE = "Agent type 'porter{0}' not found. Available agents: pilot{0}, harbor:porter{0}"
 
@@ -105,6 +106,22 @@ def field_session(number: int) -> list[Record]:
         *talk.did("Read", file_path=real),
         *talk.did("Task", prompt=f"count {number}", subagent_type=f"porter{number}", fails=NO_TYPE.format(number)),
         *talk.did("Task", prompt=f"count {number}", subagent_type=f"harbor:porter{number}"),
+        *talk.did("Read", file_path="/srv/harbor/logs", fails=FOLDER),
+        *talk.did("Bash", command="ls /srv/harbor/logs", says=f"crane{number}.log"),
+        *talk.did("Read", file_path=f"/srv/harbor/logs/crane{number}.log"),
+        *talk.did("Write", file_path="/srv/harbor/plan.md", content="a", fails=UNREAD),
+        *talk.did("Read", file_path="/srv/harbor/plan.md"),
+        *talk.did("Write", file_path="/srv/harbor/plan.md", content="b"),
+        *talk.edits(f"/srv/harbor/boat{number}.py", "a = 1", "b = 1", fails=UNREAD),
+        *talk.did("Read", file_path=f"/srv/harbor/boat{number}.py"),
+        *talk.edits(f"/srv/harbor/boat{number}.py", "a = 1", "b = 1"),
+        *talk.did("Bash", command="make check", fails="Exit code 1\nFound 1 error."),
+        *talk.did("Bash", command="make check --fix"),
+        *talk.did("Bash", command="make check", fails="Exit code 1\nerror: problems were emitted by it"),
+        *talk.did("Bash", command="make check --fix"),
+        *talk.did("Read", file_path="/srv/harbor/conf/tide.yml", fails=AWAY),
+        *talk.did("Glob", says="/srv/harbor/conf/tide.yaml", pattern="**/tide*"),
+        *talk.did("Read", file_path="/srv/harbor/conf/tide.yaml"),
         *talk.did("Bash", command=f"crane --lift {number}", fails="Exit code 1\nerror: no hook on crane"),
         *talk.did("Bash", command="git status"),
         *talk.did("Bash", command=f"crane --lift {number}"),
@@ -114,6 +131,7 @@ def field_session(number: int) -> list[Record]:
 def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Path, store_folder: Path) -> None:
     """A longer value, the same file once more, a search, a value of a list; what ran in between by chance is none.
 
+    What one thing helps is one class, and what was wrong several times is named with what was right.
     And the name of a class leaves out what was said of one case only.
     """
     assert store_folder
@@ -125,8 +143,17 @@ def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Pat
     assert fixes == {
         "Found 2 matche": "use a longer `old_string`",
         "String to repl": "`Read` the file again first",
-        "File does not ": "search for it first",
-        "Agent type … n": "use a `subagent_type` that the message lists",
+        "File does not ": "find it with `Glob` first",
+        "Agent type … n": "give the `subagent_type` in full",
+        "EISDIR: illega": "list that folder first, then name a file in it",
+        "File has not b": "`Read` the file first",
+        "error: problem": "add `--fix`",
         "error: no hook": None,
     }
+    classes = {one["name"].partition(":")[0]: one for one in every}
+    assert classes["Edit, Write"]["size"] == 6
+    assert classes["make check"]["size"] == 6
+    read = next(one["sentence"] for one in every if one["name"] == f"Read: {AWAY}")
+    assert read.endswith("find it with `Glob` first. It is `conf/tide.yaml`, not `conf/tide.yml`.")
+    assert classes["Task"]["sentence"].endswith("in full. It is `harbor:porter3`, not `porter3`.")
     assert "Task: Agent type … not found. Available agents: …" in [one["name"] for one in every]

@@ -42,9 +42,9 @@ class Telemetry:
         return patterns(self._store, scope, since_ms, least)
 
     def corrections(self, scope: Scope) -> list[tuple[Memory, int]]:
-        """What the user said in two sessions or more, with how many, most first."""
+        """What the user said in so many sessions that it is standing, with how many, most first."""
         found = self._store.memories.select(scope, MemoryFilter(), NEWEST)
         own = [one for one in found if one.origin == ORIGIN_USER and users_words(one.text)]
         told = self._store.candidates.told_of([one.key for one in own])
-        counted = [(one, told[one.key].sessions) for one in own if one.key in told and told[one.key].sessions > 1]
+        counted = [(one, told[one.key].sessions) for one in own if one.key in told and told[one.key].is_standing]
         return sorted(counted, key=lambda pair: (-pair[1], pair[0].key))

@@ -64,7 +64,7 @@ def measure_precedent(
 
 
 def _cases(pattern: Pattern) -> list[Case]:
-    solved = [(one.call.session, one.call.order_ms + one.ms) for one in pattern.failed if one.solution is not None]
+    solved = [(one.call.session, one.call.order_ms + one.ms) for one in pattern.failed if one.solved.steps is not None]
     return [
         (one, any(session != one.call.session and then_ms < one.call.order_ms for session, then_ms in solved))
         for one in pattern.failed
@@ -74,8 +74,8 @@ def _cases(pattern: Pattern) -> list[Case]:
 def _figures(cases: Sequence[Case], rows: Sequence[Row]) -> dict[str, str]:
     ways = [[one for one, is_known in cases if is_known is known] for known in (True, False)]
     helped = [any(one.get("grade") == HELPS for one in row["candidates"]) for row in rows]  # type: ignore[attr-defined]
-    with_it, without = ([one.ms / 60_000 for one in way if one.solution is not None] for way in ways)
-    low, high = _interval([(one, known) for one, known in cases if one.solution is not None])
+    with_it, without = ([one.ms / 60_000 for one in way if one.solved.steps is not None] for way in ways)
+    low, high = _interval([(one, known) for one, known in cases if one.solved.steps is not None])
     return {
         "failures with a precedent": _shown(Share(len(ways[0]), len(cases))),
         "solved, with one": _shown(Share(len(with_it), len(ways[0]))),

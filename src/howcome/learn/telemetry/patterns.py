@@ -12,11 +12,12 @@ import json
 import os
 import re
 from collections import Counter, defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from howcome.learn.actions import Action
     from howcome.store.base import Store
 
+Said = TypeVar("Said", bound=Hashable)
+
+PLACE_PARTS = 2
 SAID_CHARS, SHOWN_CHARS, WORDS_CHARS = 100, 110, 60
 MOST_LATER = 40
 """Calls after a failure among which the one that solved it is looked for."""
@@ -47,12 +51,34 @@ SAME = 0.5
 SURE = 0.4
 """Of a class's failures so many have to be solved, that its fix is said; what helped once is none."""
 
-FIRST = " first"
-NAMED = re.compile(r"\S{4,}")
+FIRST, FIND, IN_FULL = " first", "find it", "in full"
+MAX_EXAMPLES, MANY = 2, 3
+NAMED, SHORT = re.compile(r"\S{4,}"), re.compile(r"\S{1,200}")
 
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
 _PLACE = re.compile(r"(?:\S*[/\]]\S*\s+)+(?=\S)")
 """Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places."""
+
+
+class Solved(NamedTuple):
+    """How it worked in the end.
+
+    Attributes:
+        steps: What was different; None where nobody saw it work.
+        calls: After how many calls it worked.
+        is_same: It was at the same file.
+        by: The tool that told where the right thing is; "" where none did.
+        swap: The short value of a field that did not work, and the one that did.
+    """
+
+    steps: Sequence[str] | None = None
+    calls: int = 0
+    is_same: bool = True
+    by: str = ""
+    swap: tuple[str, str] = ("", "")
+
+
+UNSOLVED = Solved()
 
 
 @dataclass(frozen=True)
@@ -62,19 +88,18 @@ class Failed:
     Attributes:
         tool: The tool, or the program that a shell ran. `what`: the same with the words that say what it did.
         said: What it complained of; `call`: the call.
-        solution: What was different when it worked, None where nobody saw it work. `is_same`: it was at the same file.
-        is_again: The file had been read or changed before. `ms`, `calls`: how long it took.
+        place: The end of the path that it was about, "" of none.
+        solved: How it worked later; `is_again`: the file had been read or changed before. `ms`: how long it took.
     """
 
     tool: str
     what: str
     said: str
     call: StoredEvent
-    solution: Sequence[str] | None = None
-    is_same: bool = True
+    place: str = ""
+    solved: Solved = UNSOLVED
     is_again: bool = False
     ms: int = 0
-    calls: int = 0
 
 
 @dataclass
@@ -87,7 +112,9 @@ class Pattern:
     @property
     def name(self) -> str:
         """What was called most often, and what it said last, without the words that it said that time only."""
-        [(what, _)] = Counter(one.what for one in self.failed).most_common(1)
+        whats = Counter(one.what for one in self.failed).most_common()
+        tools = sorted({one.tool for one in self.failed})
+        what = ", ".join(tools) if len(tools) > 1 else whats[0][0]
         often = Counter(word for one in self.failed for word in set(one.said.split()))
         words = [word if 2 * often[word] > len(self.failed) else "…" for word in self.failed[-1].said.split()]
         said = " ".join(word for word, _ in groupby(words))
@@ -107,8 +134,8 @@ class Pattern:
     @property
     def solved(self) -> list[Failed]:
         """Those that were solved; where most were at the same file, what was done at another is no solution."""
-        found = [one for one in self.failed if one.solution is not None]
-        same = [one for one in found if one.is_same]
+        found = [one for one in self.failed if one.solved.steps is not None]
+        same = [one for one in found if one.solved.is_same]
         return same if 2 * len(same) >= len(found) else found
 
     @property
@@ -117,22 +144,39 @@ class Pattern:
         solved = self.solved
         if len(solved) < SURE * len(self.failed):
             return ""
-        often = Counter(step for one in solved for step in one.solution or ()).most_common()
+        often = Counter(step for one in solved for step in one.solved.steps or ()).most_common()
         said = ", then ".join(step for step, count in often if 2 * count >= len(solved) and count > 1)
-        is_again = 2 * sum(one.is_again for one in solved) > len(solved)
-        return said.replace(FIRST, f" again{FIRST}") if is_again else said
+        is_again = 2 * sum(one.is_again for one in solved) >= len(solved)
+        said = said.replace(f"the file{FIRST}", f"the file again{FIRST}") if is_again else said
+        if FIND in said:
+            by = Counter(one.solved.by for one in solved if one.solved.by).most_common(1)
+            said = said.replace(FIND, f"{FIND} with `{by[0][0]}`")
+        return said
+
+    @property
+    def examples(self) -> str:
+        """Values that did not work in several sessions, with what worked instead, and places that were not there."""
+        least = 1 if IN_FULL in self.fix else 2
+        swaps = _often([(one.solved.swap, one.call.session) for one in self.solved if one.solved.swap[0]], least)
+        places = [(one.place, one.call.session) for one in self.failed if FIND in self.fix and one.place]
+        gone = [place for place in _often(places, MANY) if not any(place.endswith(was) for was, _ in swaps)]
+        said = [f" It is `{now}`, not `{was}`." for was, now in swaps if json.dumps(now) not in self.fix] + [
+            f" There is no `{place}`." for place in gone
+        ]
+        return "".join(said[:MAX_EXAMPLES])
 
     @property
     def cost(self) -> tuple[float, int, float]:
         """Minutes and calls until solved, in all; minutes of the median one."""
         took = [one.ms / 60_000 for one in self.solved]
-        return sum(took), sum(one.calls for one in self.solved), median(took) if took else 0.0
+        return sum(took), sum(one.solved.calls for one in self.solved), median(took) if took else 0.0
 
     @property
     def sentence(self) -> str:
         """What an instructions file may say; "" without a fix."""
         what, _, said = self.name.partition(": ")
-        return f"Avoid “{said.rstrip('.')}” of `{what}`: {self.fix}." if self.fix else ""
+        tools = what.replace(", ", "` and `")
+        return f"Avoid “{said.rstrip('.')}” of `{tools}`: {self.fix}.{self.examples}" if self.fix else ""
 
 
 def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> list[Pattern]:
@@ -156,7 +200,7 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
                 alike[0].append(one)
             else:
                 of_tool.append((stems, [one]))
-    found = [Pattern(failed) for of_tool in classes.values() for _, failed in of_tool]
+    found = _joined([pair for of_tool in classes.values() for pair in of_tool])
     for pattern in found:
         late = [2 * order[name] >= len(order) for name in {one.call.session for one in pattern.failed}]
         pattern.trend = late.count(False), late.count(True)
@@ -164,10 +208,34 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
     return sorted(found, key=lambda one: (not one.fix, -one.sessions, -len(one.failed), one.name))
 
 
+def _often(pairs: Iterable[tuple[Said, str]], least: int) -> list[Said]:
+    """What came in so many sessions or more, the commonest first."""
+    sessions: dict[Said, set[str]] = defaultdict(set)
+    for said, session in pairs:
+        sessions[said].add(session)
+    return sorted((said for said, of in sessions.items() if len(of) >= least), key=lambda said: -len(sessions[said]))
+
+
+def _joined(classes: Iterable[tuple[set[str], list[Failed]]]) -> list[Pattern]:
+    """As classes, those in one that the same thing helps: one command, or several tools that complain of the same."""
+    found: list[tuple[set[str], Pattern]] = []
+    for stems, failed in classes:
+        pattern = Pattern(failed)
+        for other_stems, other in found:
+            is_command = failed[0].what == other.failed[0].what != failed[0].tool
+            is_like = other.fix.replace(" again", "") == pattern.fix.replace(" again", "") != ""
+            if is_like and (is_command or (failed[0].tool != other.failed[0].tool and stems == other_stems)):
+                other.failed = sorted([*other.failed, *failed], key=lambda one: one.call.order_ms)
+                break
+        else:
+            found.append((stems, pattern))
+    return [pattern for _, pattern in found]
+
+
 def _are_alike(one: set[str], other: set[str]) -> bool:
     """Whether two complaints are one: they share enough, or the shorter one is all in the other."""
     shared = len(one & other)
-    return shared >= SAME * len(one | other) or (shared > 1 and shared == min(len(one), len(other)))
+    return shared >= SAME * len(one | other) or (shared > 2 and shared == min(len(one), len(other)))
 
 
 def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
@@ -179,13 +247,12 @@ def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:
                 later = actions[place + 1 : place + 1 + MOST_LATER]
-                if action.is_shell:
-                    solution, calls, is_same = _other_words(action, later)
-                else:
-                    solution, calls, is_same = _other_call(action, later)
-                took = _active_ms([action, *later[:calls]])
+                solved = _other_words(action, later) if action.is_shell else _other_call(action, later)
+                took = _active_ms([action, *later[: solved.calls]])
                 is_again = any(map(partial(_is_at, action), actions[:place]))
-                yield key, Failed(tool, what, said, action.call, solution, is_same, is_again, took, calls)
+                path = action.call.file or action.input.get("path")
+                end = "/".join(path.split("/")[-PLACE_PARTS:]) if isinstance(path, str) else ""
+                yield key, Failed(tool, what, said, action.call, end, solved, is_again, took)
 
 
 def _complaint(action: Action) -> tuple[str, str, str]:
@@ -200,10 +267,6 @@ def _complaint(action: Action) -> tuple[str, str, str]:
     return failed.part.program, " ".join(failed.part.name), said
 
 
-Solved = tuple[list[str] | None, int, bool]
-UNSOLVED: Solved = (None, 0, True)
-
-
 def _other_words(action: Action, later: Sequence[Action]) -> Solved:
     """What was different when the command worked, and after how many calls."""
     failed = failed_in(action)
@@ -213,12 +276,12 @@ def _other_words(action: Action, later: Sequence[Action]) -> Solved:
         gone, new = (" ".join(word for word in one if word not in other) for one, other in ((was, now), (now, was)))
         how = f"use `{cut(new, WORDS_CHARS)}` instead of `{cut(gone, WORDS_CHARS)}`" if new and gone else ""
         how = how or (f"add `{cut(new, WORDS_CHARS)}`" if new else f"leave out `{cut(gone, WORDS_CHARS)}`")
-        return [how if new or gone else f"run `{cut(str(fix[1]), WORDS_CHARS)}`"], later.index(fix[0]) + 1, True
+        return Solved([how if new or gone else f"run `{cut(str(fix[1]), WORDS_CHARS)}`"], later.index(fix[0]) + 1)
     between: list[str] = []
     for calls, other in enumerate(later, 1):
         ran = parts_of(other.command) if other.is_shell and other.has_succeeded else ()
         if failed is not None and any(part.words == failed.part.words for part in ran):
-            return between[-1:], calls, True
+            return Solved(between[-1:], calls)
         if other.is_edit and other.has_succeeded:
             between.clear()
         between += [f"run `{' '.join(part.name)}`" for part in ran if failed and part.program == failed.part.program]
@@ -232,21 +295,41 @@ def _is_at(action: Action, other: Action) -> bool:
 
 
 def _other_call(action: Action, later: Sequence[Action]) -> Solved:
-    """The same tool at the same file, else the same tool with something else in common."""
+    """The same tool at the same file, else at one in it (it was a folder), else with something else in common."""
     again = [(calls, one) for calls, one in enumerate(later, 1) if one.tool == action.tool and one.has_succeeded]
     values, file = [*action.input.values()], action.call.file
     same = [pair for pair in again if file and pair[1].call.file == file]
+    inside = [pair for pair in again if file and (pair[1].call.file or "").startswith(f"{file.rstrip('/')}/")]
     alike = [pair for pair in again if any(value in values for value in pair[1].input.values())]
-    for calls, other in (same or alike or again)[:1]:
+    for calls, other in (same or inside or alike or again)[:1]:
         before = [one for one in later[: calls - 1] if one.has_succeeded and one.tool != action.tool]
         read = (one for one in before if one.tool in READERS and _is_at(action, one))
         new = [value for value in other.input.values() if isinstance(value, str) and value not in values]
         names = [os.path.basename(value) for value in new if NAMED.fullmatch(value)]
-        told = (one for one in before if not one.is_edit and any(name and name in one.output for name in names))
+        told = [one for one in before if not one.is_edit and any(name and name in one.output for name in names)]
         first = [f"`{one.call.tool}` the file{FIRST}" for one in read][:1]
-        first = first or [f"search for it{FIRST}" for _ in told][:1]
-        return [*first, *_changed(action.input, other.input, action.output)], calls, bool(same)
+        if inside and not same:
+            return Solved([f"list that folder{FIRST}", "name a file in it"], calls)
+        first = first or [f"{FIND}{FIRST}" for _ in told][:1]
+        changed = _changed(action.input, other.input, action.output)
+        by = told[0].call.tool or "" if told else ""
+        return Solved([*first, *changed], calls, bool(same), by, _swapped(action.input, other.input))
     return UNSOLVED
+
+
+def _swapped(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[str, str]:
+    """The only short word or path of a call that is another one now, each without the folders that both have."""
+    other = [
+        (old, new)
+        for name, old in before.items()
+        if name not in WRITTEN and isinstance(old, str) and isinstance(new := after.get(name), str) and old != new
+    ]
+    if len(other) != 1 or not all(SHORT.fullmatch(value) for value in other[0]):
+        return "", ""
+    was, now = (value.split("/") for value in other[0])
+    shared = -1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(was, now, strict=False)))
+    ends = "/".join(was[max(shared, 0) :]), "/".join(now[max(shared, 0) :])
+    return ends if len(was) > shared + 1 and len(now) > shared + 1 else ("", "")
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object], output: str) -> list[str]:
@@ -261,8 +344,9 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object], output: 
         elif isinstance(old, str) and isinstance(new, str) and new.startswith(f"{old.rstrip('/')}/"):
             said.append("name what is in that folder")
         elif isinstance(new, str) and new.strip() and new in output:
-            said.append(f"use a `{name}` that the message lists")
-        elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"\S{1,40}", new)):
+            is_part = isinstance(old, str) and new.endswith(old)
+            said.append(f"give the `{name}` {IN_FULL}" if is_part else f"use a `{name}` that the message lists")
+        elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"[^\s/]{1,40}", new)):
             said.append(f"set `{name}` to {json.dumps(new, ensure_ascii=False)}")
         elif isinstance(old, str) and isinstance(new, str) and (old in new or new in old):
             said.append(f"use a {'longer' if old in new else 'shorter'} `{name}`")
