@@ -44,8 +44,13 @@ def test_a_folder_is_read_to_its_lowest_folder(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("home", "store_folder")
 def test_what_holds_no_records_at_all_is_refused(tmp_path: Path) -> None:
-    """Words, and bytes of something else: every record is put aside, and nothing was read."""
-    for name, data in (("x.txt", b"hello\n"), ("bin.jsonl", bytes(range(256)) * 16)):
+    """Words where a transcript should be, and bytes: each record is put aside. Of another file nothing is kept."""
+    read_me = tmp_path / "README.md"
+    read_me.write_text("# A tool\n\n```\nhello\n```\n")
+    done = run("import", read_me)
+    assert (done.returncode, done.stdout) == (1, f"{read_me}: no reader knows 4 records in it\n")
+    assert "quarantine" not in run("status").stdout
+    for name, data in (("x.jsonl", b"hello\n"), ("bin.jsonl", bytes(range(256)) * 16)):
         path = tmp_path / name
         path.write_bytes(data)
         done = run("import", path)

@@ -126,7 +126,8 @@ def with_subagents(paths: Iterable[str]) -> list[str]:
 def sniff(path: str) -> str | None:
     """Which client wrote a file, from its first records; None when it is JSON Lines of something else.
 
-    A file in which nothing can be decoded is taken for the default client's, so that its lines are accounted for.
+    A file of a transcript's name in which nothing can be decoded is taken for the default client's, so that its lines
+    are accounted for.
     """
     try:
         with open_transcript(path) as stream:
@@ -148,4 +149,4 @@ def sniff(path: str) -> str | None:
         writer = next((client for client, history in known.items() if history.wrote_record(record)), None)
         if writer:
             return writer
-    return None if is_decoded else DEFAULT
+    return DEFAULT if path.endswith(LINES) and not is_decoded else None
