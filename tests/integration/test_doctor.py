@@ -701,6 +701,15 @@ def test_fix_repairs_what_is_safe_and_says_so(patient: Patient) -> None:
     assert patient.examine("--fix")["fixed"] == []
 
 
+def test_what_its_owner_may_not_write_is_made_writable(patient: Patient) -> None:
+    """SQLite gives the files beside a database its mode: a moment of read-only lasts."""
+    (patient.store / "howcome.db").chmod(0o400)
+    (found,) = [found for found in patient.problems() if found["check"] == "folder"]
+    assert "howcome.db cannot be written by you" in found["what"]
+    assert patient.examine("--fix")["fixed"] == ["folder: made 1 path writable for you"]
+    assert [found for found in patient.problems() if found["check"] == "folder"] == []
+
+
 # ---------------------------------------------------------------- facts of the system, through the machine's ports
 
 

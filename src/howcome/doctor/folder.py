@@ -46,6 +46,7 @@ def check_folder(machine: Machine) -> list[Finding]:
         findings.append(Finding("error", "folder", what, give_back(home)))
     elif unwritable := _unwritable(home, home):
         findings.append(unwritable)
+    findings += _closed_to_us(home, [(path, status) for path, status in paths if path not in set(foreign)])
     findings += _open_to_others(home, [(path, status) for path, status in paths if path not in set(foreign)])
     return findings or [Finding("ok", "folder", f"{home}: {counted(len(paths), 'file')} and folders, nobody else's")]
 
@@ -64,6 +65,25 @@ def _open_to_others(home: str, paths: list[tuple[str, os.stat_result]]) -> list[
         return [Finding("note", "folder", what, remedy, lambda: _close(found))]
     what = f"other users of this machine may read {_named(found, home)}"
     return [Finding("error", "folder", what, remedy, lambda: _close(found))]
+
+
+def _closed_to_us(home: str, paths: list[tuple[str, os.stat_result]]) -> list[Finding]:
+    """What their owner may not write: SQLite gives the files beside a database its mode, and these keep it."""
+    found = [path for path, status in paths if path != os.path.realpath(home) and _own_mode(status) & ~status.st_mode]
+    what = f"{_named(found, home)} cannot be written by you, who own it: nothing new is stored"
+    remedy = f"chmod -R u+rwX {quoted(home)}"
+    return [Finding("error", "folder", what, remedy, lambda: _open_to_us(found))] if found else []
+
+
+def _own_mode(status: os.stat_result) -> int:
+    return 0o700 if stat.S_ISDIR(status.st_mode) else 0o600
+
+
+def _open_to_us(paths: list[str]) -> str:
+    for path in paths:
+        status = os.lstat(path)
+        os.chmod(path, stat.S_IMODE(status.st_mode) | _own_mode(status))
+    return f"made {counted(len(paths), 'path')} writable for you"
 
 
 def _unwritable(home: str, folder: str) -> Finding | None:
