@@ -419,7 +419,9 @@ def test_a_mistyped_command_is_not_searched_for(shell: Shell) -> None:
         done = shell(*words.split())
         assert (done.returncode, done.stdout) == (2, "")
         assert f"Did you mean `howcome {meant}`? To search: howcome search {words}" in done.stderr
-    assert shell("how", "did", "it", "fail").returncode == 0
+    for words in ("how did it fail", "shadow of the gauge"):
+        assert shell(*words.split()).returncode == 0
+    assert "`howcome restore ID`" in shell("undo").stderr
 
 
 def test_what_a_library_writes_to_the_error_stream_itself_is_not_shown() -> None:

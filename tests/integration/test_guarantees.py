@@ -107,7 +107,8 @@ def test_what_an_interrupted_import_read_can_be_found(tmp_path: Path) -> None:
     while process.poll() is None and not ask("status")["counts"]["events"]:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    _, said = process.communicate(timeout=60)
+    assert b"What was read is kept. Read the rest: howcome import" in said
     found = ask("status")
     assert found["counts"]["events"]
     assert found["index_lag_rows"] == 0

@@ -214,16 +214,16 @@ def test_without_git_what_sessions_wrote_is_told(tmp_path: Path, capped: Work) -
 
 
 def test_a_word_that_names_a_file_is_a_file(capped: Work) -> None:
-    """A command's name stays a command, `./` makes it a file; other words are searched for, a near miss asks."""
+    """A command is a command, `./` or a line makes its name a file; other words are searched for, a near miss asks."""
     (capped.root / "status").write_text("x\n")
     assert "events" in run("status").stdout
     assert "howcome history status" in run("./status:1").stdout
     assert "No session edited it" in run("./status").stdout
     assert run("src/cart.py", "--json").stdout.startswith('{"file": "src/cart.py"')
     assert "results" in run("src/cart.py:2", "payment", "--json").stdout
-    assert "results" in run("src/gone.py:2", "--json").stdout
     assert "Did you mean `howcome status`?" in run("statu").stderr
-    for wrong, said in (("./gone.py", "there is no file ./gone.py"), ("./src/cart.py:99", "there is no line 99")):
+    gone = ("src/gone.py:2", "there is no file src/gone.py")
+    for wrong, said in (gone, ("./gone.py", "there is no file ./gone.py"), ("./src/cart.py:99", "there is no line 99")):
         done = run(wrong)
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr

@@ -17,10 +17,15 @@ from howcome.errors import UsageError
 from howcome.present.files import is_file
 from howcome.present.terminal import echo, echo_text
 
-_ALIKE = 0.75
-"""From here on a first word is a mistyped command, unless questions begin with it ("how" is nearly "show")."""
+_ALIKE = 0.82
+"""From here on a first word is a mistyped command, unless questions begin with it ("how" is nearly "show", and
+"shadow" no command)."""
 
-WHY, LAST = "why", "last"
+WHY, LAST, UNDO = "why", "last", "undo"
+UNDOING = (
+    "each command is taken back by its own: `howcome restore ID` (after forget), `howcome learnt --undo`,"
+    " `howcome consolidate undo`, `howcome graduate --remove`. After `remember` and `update` the way back is printed"
+)
 
 
 def is_of_why(args: list[str]) -> bool:
@@ -47,6 +52,8 @@ class Sections(click.Group):
             return super().resolve_command(ctx, args)
         if is_file(word) and all(arg.startswith("-") for arg in args[1:]):
             return "blame", self.get_command(ctx, "blame"), args
+        if args == [UNDO]:
+            raise UsageError(UNDOING)
         meant = [] if word.lower() in STOP_WORDS else difflib.get_close_matches(word, names(), n=1, cutoff=_ALIKE)
         if meant:
             did = shlex.join(["howcome", meant[0], *args[1:]])

@@ -166,6 +166,9 @@ def read_found(
             if finally_ is not None:
                 finally_(app, totals)
             app.projects.look(IDENTITY_LIMIT_S)
+        except KeyboardInterrupt:
+            echo("What was read is kept. Read the rest: howcome import", err=True)
+            raise
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")
             problems += [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]

@@ -60,6 +60,7 @@ def status(*, as_json: bool, check: bool) -> None:
 
         with tempfile.TemporaryDirectory() as folder, open_app(read_settings({"HOWCOME_HOME": folder})) as app:
             facts = gather(app, transcripts, read_settings(os.environ).home, check=check, by_kind=as_json)
+        facts["sizes"] = {"database_bytes": 0, "index_bytes": 0}
     if as_json:
         echo(json_line(values_without_secrets(facts)))
         return
@@ -163,7 +164,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows, index = in_units(sizes["database_bytes"]), in_units(sizes["index_bytes"])
     lag, waiting = facts["index_lag_rows"], facts["spool"]
     lines = [
-        ("store", facts["store"]),
+        ("store", facts["store"] if sizes["database_bytes"] else f"{facts['store']}: not there yet"),
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),

@@ -37,7 +37,8 @@ def file_and_line(text: str) -> tuple[str, int | None]:
 
 def is_file(text: str) -> bool:
     """Whether an argument names a file, or says that it does."""
-    return text.startswith("./") or os.path.isfile(file_and_line(text)[0])
+    path, line = file_and_line(text)
+    return text.startswith("./") or os.path.isfile(path) or (line is not None and "." in os.path.basename(path))
 
 
 def past_view(past: Past) -> View:
