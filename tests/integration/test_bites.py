@@ -104,6 +104,18 @@ def test_what_the_briefing_said_is_not_said_again_with_a_prompt(decided: Path) -
     assert "CI takes an hour" in said(decided, prompt, "another")
 
 
+def test_what_is_kept_by_hand_needs_fewer_of_the_prompts_words(decided: Path) -> None:
+    """Who writes a thing down wants it said; what was distilled from a session has to fit better."""
+    prompt = (
+        "rename the sluice gate so that its label tells dockside, berth, weekday, ferry, captain and cargo, and write"
+        " the label beside every crane, buoy, lantern and bollard of the register"
+    )
+    before = said(decided, prompt)
+    run("remember", "--project", CWD, "A sluice gate is called gate/<pier>, because two harbours share one ledger")
+    assert "because two harbours" not in before
+    assert "because two harbours" in said(decided, prompt, "another")
+
+
 def judged(folder: Path) -> None:
     """A set with one prompt that an earlier exchange helps with, and one that needs nothing."""
     talk, later = Claude("earlier", cwd=CWD), Claude("later", cwd=CWD, start=5000)
@@ -210,6 +222,10 @@ def test_how_the_last_session_on_a_branch_ended_is_said_once(tmp_path: Path, sto
     first = begun(tmp_path / "b.jsonl", cwd=str(folder))
     assert "Last on this branch:" in first
     assert "“make the poller retry” ended: The `TidePoller` retries five times" in first
+    greeting = Claude("greeting", cwd=str(folder), gitBranch="tides", start=900)
+    path = write(tmp_path / "hello.jsonl", greeting.user("hello"), greeting.text("Hello, what shall we do?"))
+    assert run("import", str(path)).returncode == 0
+    assert "hello" not in begun(tmp_path / "b.jsonl", "greeted", cwd=str(folder))
     fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": "what did we do about the TidePoller?", "cwd": str(folder)}
     for session, is_told in (("new", False), ("another", True)):
         data = payload("UserPromptSubmit", tmp_path / "b.jsonl", session, **fields)

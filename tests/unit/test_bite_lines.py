@@ -9,6 +9,7 @@ from tests.sessions import agent, session, user
 from howcome.domain.answering import cut
 from howcome.domain.stored import Reminder
 from howcome.recall.bites import MAX_BITE_CHARS, TEXT_CHARS, bite_lines, by_weight, line_of, of_memory
+from howcome.recall.explained import command_of
 
 NOON_MS = 1_773_921_600_000
 WEIGHTS = {"poller": 2.0, "gauge": 1.0}
@@ -86,3 +87,11 @@ def test_of_a_memory_the_part_is_said_that_says_it() -> None:
     line = "What a buoy says of itself is a note for its keeper and should not be in the report that the harbour gets."
     assert of_memory(f"Plan “Leave the buoys out of the daily harbour report”: {line}") == line
     assert of_memory(f"Plan “Buoys”: {line[:60]}") == f"Plan “Buoys”: {line[:60]}"
+
+
+def test_a_call_is_shown_as_its_command() -> None:
+    """As a briefing says it; what is no command as it is."""
+    [call] = session(agent('{"command": "make \\n lint", "timeout": 9}'))
+    assert command_of(call) == "`make lint`"
+    [words] = session(agent("[1, 2]"))
+    assert command_of(words) == words.excerpt

@@ -18,7 +18,7 @@ from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import by_weight, of_memory, with_later
+from howcome.recall.bites import by_weight, is_telling, of_memory, with_later
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
 from howcome.retrieve.branches import Unmerged
@@ -49,6 +49,9 @@ SESSIONS, ENDED, OF_A_TASK = 40, 2, 3
 """Of the latest sessions so many are looked at, and how so many ended on this branch is said, where it had no more than
 OF_A_TASK of them: seven in ten sessions on such a branch go on with it, one in three on one that had nine or more
 (`howcome replay` of two projects, docs/evaluation.md)."""
+
+IDLE_EVENTS = 2
+"""A session of a prompt and an answer did nothing that another could go on with, where its answer names nothing."""
 
 RECENT_DAYS = {"context": 3, "failure": 60, "decision": 30}
 """What is open is of some days; what failed and what was decided stays worth saying longer."""
@@ -203,7 +206,8 @@ class Briefing:
         for session in self._recent:
             asked, last = self._ends(session.row)
             if last is not None and last.row not in found and branch in ("", last.branch):
-                is_said = len(found) < OF_A_TASK and not self._is_overruled(last)
+                is_work = session.count > IDLE_EVENTS or is_telling(last.text or "")
+                is_said = len(found) < OF_A_TASK and is_work and not self._is_overruled(last)
                 found[last.row] = _ending(asked, last, iso_day(session.last_ms)) if is_said else []
         return len(found), [line for lines in found.values() for line in lines][:ENDED]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+
 from howcome.clients.decode import clean_text
 from howcome.domain.events import USER_PROMPT
 from howcome.recall.bites import by_weight, line_of, of_memory
@@ -63,9 +66,18 @@ def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
     found = {}
     for event in store.log.events([row for row in said if row > 0], with_text=True).values():
         told = by_weight([event], weights)
-        found[event.id] = line_of(event, told[0][1], told) if told else event.excerpt
+        found[event.id] = line_of(event, told[0][1], told) if told else command_of(event)
     memories = store.memories.by_row([-row for row in said if row < 0]).values()
     return found | {memory.id: of_memory(memory.text) for memory in memories}
+
+
+def command_of(event: StoredEvent) -> str:
+    """The command of a call, as a briefing says it; of anything else its excerpt."""
+    with suppress(ValueError, RecursionError):
+        called = json.loads(event.text or "")
+        if isinstance(called, dict) and isinstance(called.get("command"), str):
+            return f"`{' '.join(called['command'].split())}`"
+    return event.excerpt
 
 
 def prompts_of(store: Store, session: str) -> list[tuple[bytes, StoredEvent]]:

@@ -28,6 +28,9 @@ POINTING_TERMS = 2
 ASKED_SHARE = 0.6
 """Who asks about the past wants an answer: so much of the threshold is enough."""
 
+HAND_SHARE = 0.6
+"""Somebody who keeps a fact by hand wants it said: so much of the threshold is enough. No judged prompt has one."""
+
 FEW = 2
 """Where no more exchanges share a word with the prompt, that is telling by itself, as in a project that is new here."""
 

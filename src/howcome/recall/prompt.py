@@ -15,6 +15,7 @@ from howcome.errors import ProviderError, StoreError
 from howcome.recall.bites import Bites, fitting, is_telling, of_memory, with_later
 from howcome.recall.gate import (
     ASKED_SHARE,
+    HAND_SHARE,
     MEMORIES_BESIDE,
     POINTING_TERMS,
     SURE_MEMORY,
@@ -88,11 +89,14 @@ def recall(
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
+
+    def is_weak(item: RankedMemory) -> bool:
+        return item.strength < threshold * (HAND_SHARE if item.memory.source == HAND else 1.0)
+
     for item in kept:
-        is_weak = item.strength < threshold
-        verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak else verdicts.OWN)
+        verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak(item) else verdicts.OWN)
     awake = [item for item in kept if asked is not None or not item.memory.is_asleep]
-    kept = _latest([item for item in awake if item.strength >= threshold and _is_pushed(store, item.memory, session)])
+    kept = _latest([item for item in awake if not is_weak(item) and _is_pushed(store, item.memory, session)])
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.unmerged = Unmerged(store, wanted.scope, wanted.then_ms)
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
