@@ -142,7 +142,7 @@ def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Pat
     fixes = {one["name"].partition(": ")[2][:14]: one["fix"] for one in every}
     assert fixes == {
         "Found 2 matche": "use a longer `old_string`",
-        "String to repl": "`Read` the file again first",
+        "String to repl": "`Read` the file again first, then give `old_string` the tabs and spaces that the file has",
         "File does not ": "find it with `Glob` first",
         "Agent type … n": "give the `subagent_type` in full",
         "EISDIR: illega": "list that folder first, then name a file in it",

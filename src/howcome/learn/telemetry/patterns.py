@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Said = TypeVar("Said", bound=Hashable)
 
-PLACE_PARTS = 2
+PLACE_PARTS, SPACED_CHARS = 2, 30
 SAID_CHARS, SHOWN_CHARS, WORDS_CHARS = 100, 110, 60
 MOST_LATER = 40
 """Calls after a failure among which the one that solved it is looked for."""
@@ -51,7 +51,7 @@ SAME = 0.5
 SURE = 0.4
 """Of a class's failures so many have to be solved, that its fix is said; what helped once is none."""
 
-FIRST, FIND, IN_FULL = " first", "find it", "in full"
+FIRST, FIND, IN_FULL, SET = " first", "find it", "in full", "set"
 MAX_EXAMPLES, MANY = 2, 3
 NAMED, SHORT = re.compile(r"\S{4,}"), re.compile(r"\S{1,200}")
 
@@ -145,7 +145,10 @@ class Pattern:
         if len(solved) < SURE * len(self.failed):
             return ""
         often = Counter(step for one in solved for step in one.solved.steps or ()).most_common()
-        said = ", then ".join(step for step, count in often if 2 * count >= len(solved) and count > 1)
+        steps = [step for step, count in often if count >= max(SURE * len(solved), _least(step))]
+        if any(step.startswith(SET) for step in steps):  # who knows the value need not look for it
+            steps = [step for step in steps if not step.startswith(FIND)]
+        said = ", then ".join(steps)
         is_again = 2 * sum(one.is_again for one in solved) >= len(solved)
         said = said.replace(f"the file{FIRST}", f"the file again{FIRST}") if is_again else said
         if FIND in said:
@@ -224,7 +227,9 @@ def _joined(classes: Iterable[tuple[set[str], list[Failed]]]) -> list[Pattern]:
         for other_stems, other in found:
             is_command = failed[0].what == other.failed[0].what != failed[0].tool
             is_like = other.fix.replace(" again", "") == pattern.fix.replace(" again", "") != ""
-            if is_like and (is_command or (failed[0].tool != other.failed[0].tool and stems == other_stems)):
+            is_other = failed[0].tool != other.failed[0].tool
+            is_find = pattern.fix.startswith(FIND) and other.fix.startswith(FIND)
+            if (is_like and (is_command or (is_other and stems == other_stems))) or (is_other and is_find):
                 other.failed = sorted([*other.failed, *failed], key=lambda one: one.call.order_ms)
                 break
         else:
@@ -235,7 +240,7 @@ def _joined(classes: Iterable[tuple[set[str], list[Failed]]]) -> list[Pattern]:
 def _are_alike(one: set[str], other: set[str]) -> bool:
     """Whether two complaints are one: they share enough, or the shorter one is all in the other."""
     shared = len(one & other)
-    return shared >= SAME * len(one | other) or (shared > 2 and shared == min(len(one), len(other)))
+    return shared > SAME * len(one | other) or (shared > 2 and shared == min(len(one), len(other)))
 
 
 def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
@@ -250,9 +255,9 @@ def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
                 solved = _other_words(action, later) if action.is_shell else _other_call(action, later)
                 took = _active_ms([action, *later[: solved.calls]])
                 is_again = any(map(partial(_is_at, action), actions[:place]))
-                path = action.call.file or action.input.get("path")
-                end = "/".join(path.split("/")[-PLACE_PARTS:]) if isinstance(path, str) else ""
-                yield key, Failed(tool, what, said, action.call, end, solved, is_again, took)
+                where = action.call.file or action.input.get("path")
+                path = _within(action.call, where) if isinstance(where, str) else ""
+                yield key, Failed(tool, what, said, action.call, path, solved, is_again, took)
 
 
 def _complaint(action: Action) -> tuple[str, str, str]:
@@ -313,23 +318,33 @@ def _other_call(action: Action, later: Sequence[Action]) -> Solved:
         first = first or [f"{FIND}{FIRST}" for _ in told][:1]
         changed = _changed(action.input, other.input, action.output)
         by = told[0].call.tool or "" if told else ""
-        return Solved([*first, *changed], calls, bool(same), by, _swapped(action.input, other.input))
+        return Solved([*first, *changed], calls, bool(same), by, _swapped(action, other))
     return UNSOLVED
 
 
-def _swapped(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[str, str]:
-    """The only short word or path of a call that is another one now, each without the folders that both have."""
+def _swapped(action: Action, later: Action) -> tuple[str, str]:
+    """The only short word or path of a call that is another one now, as it is called in the project."""
     other = [
         (old, new)
-        for name, old in before.items()
-        if name not in WRITTEN and isinstance(old, str) and isinstance(new := after.get(name), str) and old != new
+        for name, old in action.input.items()
+        if name not in WRITTEN and isinstance(old, str) and isinstance(new := later.input.get(name), str) and old != new
     ]
     if len(other) != 1 or not all(SHORT.fullmatch(value) for value in other[0]):
         return "", ""
-    was, now = (value.split("/") for value in other[0])
-    shared = -1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(was, now, strict=False)))
-    ends = "/".join(was[max(shared, 0) :]), "/".join(now[max(shared, 0) :])
-    return ends if len(was) > shared + 1 and len(now) > shared + 1 else ("", "")
+    was, now = other[0]
+    inside = now.startswith(f"{was.rstrip('/')}/") or was.startswith(f"{now.rstrip('/')}/")
+    return ("", "") if inside else (_within(action.call, was), _within(later.call, now))
+
+
+def _within(call: StoredEvent, path: str) -> str:
+    """A path below its project's root; of another its end, of a word the word."""
+    root = f"{call.project.rstrip('/')}/"
+    return path[len(root) :] if path.startswith(root) else "/".join(path.split("/")[-PLACE_PARTS:])
+
+
+def _least(step: str) -> int:
+    """How often a step has to be seen: that a field was there or not says less than what was in it."""
+    return 3 if step.startswith(("add `", "leave out `")) and " " not in step.partition("`")[2] else 2
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object], output: str) -> list[str]:
@@ -347,12 +362,21 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object], output: 
             is_part = isinstance(old, str) and new.endswith(old)
             said.append(f"give the `{name}` {IN_FULL}" if is_part else f"use a `{name}` that the message lists")
         elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"[^\s/]{1,40}", new)):
-            said.append(f"set `{name}` to {json.dumps(new, ensure_ascii=False)}")
+            said.append(f"{SET} `{name}` to {json.dumps(new, ensure_ascii=False)}")
+        elif isinstance(old, str) and isinstance(new, str) and _is_spaced(old, new):
+            said.append(f"give `{name}` the tabs and spaces that the file has")
         elif isinstance(old, str) and isinstance(new, str) and (old in new or new in old):
             said.append(f"use a {'longer' if old in new else 'shorter'} `{name}`")
         elif isinstance(old, int) and isinstance(new, int):
             said.append(f"use a {'larger' if old < new else 'smaller'} `{name}`")
     return said
+
+
+def _is_spaced(one: str, other: str) -> bool:
+    """Whether two texts begin alike but for their tabs and blanks."""
+    bare, also = ("".join(text.split())[:SPACED_CHARS] for text in (one, other))
+    width = min(len(one), len(other), SPACED_CHARS)
+    return bare == also and one[:width] != other[:width]
 
 
 def _active_ms(actions: Iterable[Action]) -> int:
