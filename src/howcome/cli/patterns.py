@@ -41,8 +41,8 @@ def patterns(
     Failures are one class when the same tool or program complains of the same, or when the same thing helps. The fix
     is what was different in two of five solved cases or more. A value that was wrong in several sessions is named with
     the one that worked. What is solved by changing files (a failing test, a type error) has no fix: its message says
-    what to do. Minutes and calls count until it worked; a pause counts as three minutes at most. The last line of each is for an instructions file (CLAUDE.md, AGENTS.md). What you said in three
-    sessions comes last.
+    what to do. Minutes and calls count until it worked; a pause counts as three minutes at most. The last line of each
+    is for an instructions file (CLAUDE.md, AGENTS.md). What you said in three sessions comes last.
 
     \b
     Examples:
