@@ -61,7 +61,7 @@ SHOWN = {
     "injections": [QUESTION, "prompts", "said: likely enough to help", "1 used"],
     "injections?all=1": [QUESTION, "Only those that were told something"],
     "stats": ["reads for each edit", "Failed calls:", "Figures"],
-    "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "search for it first"],
+    "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "find it with `Glob` first"],
     "commands": ["git psuh", "then worked: git push", "failed 2 times in 2 sessions"],
     "spending": ["calls today", "None is set"],
     "health": ["events", "howcome init", "no agent is connected"],
@@ -75,6 +75,15 @@ def test_each_page_shows_what_it_is_for(browser: Browser) -> None:
     for name, words in SHOWN.items():
         text = browser.shows(name)
         assert [word for word in words if word not in text] == [], name
+
+
+def test_a_session_shows_what_it_was_told(browser: Browser) -> None:
+    """Lines and tokens, with what was considered."""
+    page = browser.page("injections")
+    [address] = set(re.findall(r'href="[^"]*/(session\?at=[^"#]*)[^"]*">session ', page))
+    text = browser.shows(address)
+    assert re.search(r"What howcome told it: \d lines?, \d+ tokens", text)
+    assert "said: likely enough to help" in text
 
 
 def test_every_link_leads_to_a_page(browser: Browser) -> None:
@@ -95,7 +104,7 @@ def test_a_memory_has_its_chain_its_evidence_and_the_words(browser: Browser) -> 
     text = browser.shows(f"memory?id={learnt['id']}")
     assert "Evidence" in text
     assert str(learnt["evidence"][0]) in text  # type: ignore[index]
-    assert "When it was said" in text
+    assert "When sessions said it" in text
     browser.do("correct", id=id_of(KEPT[0]), text="The poller retries a request 7 times, then gives up on a buoy.")
     text = browser.shows(f"memory?id={id_of(KEPT[0])}")
     assert "Chain" in text
@@ -138,7 +147,7 @@ def test_a_change_is_made_said_and_taken_back(change: Callable[[Browser], str], 
     page = change(browser)
     assert state() != before
     [(number,)] = [found for found in re.findall(r'name="change" value="(\d+)"', page) for found in [(found,)]]
-    assert "Taken back" in browser.do("undo", change=number)
+    assert "Taken back, so this holds no more" in browser.do("undo", change=number)
     assert state() == before
     assert "taken back already" in browser.do("undo", 400, change=number)
 
@@ -149,6 +158,31 @@ def test_what_was_forgotten_comes_back(browser: Browser) -> None:
     assert "Bring back" in browser.shows(f"memory?id={id_of(KEPT[0])}")
     assert "is live again" in browser.do("restore", id=id_of(KEPT[0]))
     assert "has changed" in browser.do("restore", 400, id=id_of(KEPT[0]))
+
+
+def test_a_correction_is_taken_back_on_its_page(browser: Browser) -> None:
+    """Also later: what stands in its place is forgotten. The same words change nothing."""
+    old = id_of(KEPT[0])
+    assert "the words are the same" in browser.do("correct", 400, id=old, text=f" {KEPT[0]} ")
+    page = browser.do("correct", id=old, text=f"{KEPT[0]} This is new.")
+    [new] = [str(one["id"]) for one in memories() if "This is new." in str(one["text"])]
+    assert f'id={new}">{new}</a> takes the place of' in page
+    assert f"<small>{new}</small>" in page
+    assert "Bring back, and forget what took its place" in browser.shows(f"memory?id={old}")
+    assert f"{old}</a> is live again." in browser.do("restore", id=old)
+    states = {one["id"]: one["state"] for one in memories()}
+    assert (states[old], states.get(new, "forgotten")) == ("live", "forgotten")
+    browser.do("undo", change=1)
+    assert {one["id"]: one["state"] for one in memories()}[new] == "live"
+
+
+def test_an_address_without_a_page_says_so(browser: Browser) -> None:
+    """With the menu, and a way back."""
+    answer = browser.client.get(f"{browser.keys.root}/nonsense")
+    page = answer.text
+    assert answer.status_code == 404
+    assert "<h1>Not found</h1>" in page
+    assert "Back to today" in page
 
 
 def test_a_chain_is_as_it_was_before(browser: Browser) -> None:

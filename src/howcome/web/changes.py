@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """One change: what it did, in a sentence, and what takes it back."""
+    """One change: what it did, in a sentence, what takes it back, and the memory to go on with ("": as before)."""
 
     said: str
     undo: Callable[[App], None]
+    memory: str = ""
 
 
 def _changed(app: App, of: Iterable[Memory], change: Callable[[], object], said: str) -> Change:
@@ -57,9 +58,17 @@ def wrong(app: App, form: Form) -> Change:
 
 
 def restore(app: App, form: Form) -> Change:
-    """Brings a memory back."""
+    """Brings a memory back; what took its place is forgotten then."""
     one = _one(app, form)
-    return _changed(app, [one], lambda: app.memories.restore(one.key.hex()), f"{one.id} is live again.")
+    newer = [later for later in app.memories.chain(one.key.hex()) if later.supersedes == one.row and later.is_live]
+
+    def change() -> None:
+        for later in newer:
+            app.memories.forget(later.key.hex(), is_person=True)
+        app.memories.restore(one.key.hex())
+
+    instead = "".join(f" {later.id}, which stood in its place, is forgotten." for later in newer)
+    return _changed(app, [one, *newer], change, f"{one.id} is live again.{instead}")
 
 
 def pin(app: App, form: Form) -> Change:
@@ -73,12 +82,15 @@ def pin(app: App, form: Form) -> Change:
 def correct(app: App, form: Form) -> Change:
     """Another text takes the old one's place."""
     one, text = _one(app, form), worded(form.get("text", ""))
+    if text.split() == one.text.split():
+        raise UsageError("the words are the same: nothing is changed")
     before = app.memories.states([one])
     new = app.memories.update(one.key.hex(), text=text, is_person=True)
     if new.supersedes != one.row:
         raise UsageError(f"{new.id} says that already; {one.id} stays as it is")
     after = app.memories.states([new], before)
-    return Change(f"{new.id} takes the place of {one.id}.", lambda app: app.memories.set_back(before, after))
+    said = f"{new.id} takes the place of {one.id}."
+    return Change(said, lambda app: app.memories.set_back(before, after), new.id)
 
 
 def settle(app: App, form: Form) -> Change:

@@ -74,6 +74,7 @@ def today(asked: Asked) -> Context:
     ends = [one for root in [*roots][:OPEN_PROJECTS] for one in app.search.briefing(root).open_ends() if one.memory]
     return {
         "sessions": sessions, "said": _said(app, [one for one in told if one.lines][:SHORT]),
+        "shown": SHORT, "with_lines": sum(bool(one.lines) for one in told),
         "asked": len(told), "lines": sum(one.lines for one in told),
         "cost": receipt_view(app.search.receipt(told)), "spent": gather(app, since_ms, 0)["today"],
         "learnt": _marked(app, [memory for memory, _ in learnt or app.memories.learnt_last(scope)][:ROWS]),
@@ -106,7 +107,9 @@ def session(asked: Asked) -> Context:
     first = min(page, pages - 1) * PAGE_EXCHANGES
     shown = parts[first : first + PAGE_EXCHANGES]
     learnt = _marked(asked.app, [memory for memory, _ in asked.app.memories.learnt_in(row)])
+    told_it = [one for one in asked.app.search.verdicts(session=told[0].session) if one.lines]
     return {
+        "told": _said(asked.app, told_it),
         "row": row, "at": at, "first": told[0], "last": told[-1], "count": len(told), "learnt": learnt,
         "page_number": first // PAGE_EXCHANGES, "pages_count": pages,
         "parts_of": [steps(asked.app, part, at) for part in shown],
@@ -140,8 +143,9 @@ def memories(asked: Asked) -> Context:
     """Memories as a book: a chapter for each type, or for each topic."""
     kind, is_whole = asked.text("type"), bool(asked.text("all"))
     wanted = MemoryFilter(type=kind if kind in TYPES else None, with_forgotten=is_whole, with_superseded=is_whole)
-    found = asked.app.memories.select(asked.scope, wanted, BOOK + 1)
-    by, shown = asked.text("by"), found[:BOOK]
+    page = min(asked.number("page"), 1000)
+    found = asked.app.memories.select(asked.scope, wanted, (page + 1) * BOOK + 1)
+    by, shown = asked.text("by"), found[page * BOOK :][:BOOK]
     if by:
         topics = asked.app.memories.topics(shown)
         chapters = [(name or "of no topic", _marked(asked.app, some)) for name, some in topics]
@@ -150,7 +154,8 @@ def memories(asked: Asked) -> Context:
         rows.sort(key=lambda row: (TYPES.index(row["type"]), not row["pinned"]))
         chapters = [(name, list(of)) for name, of in groupby(rows, key=lambda row: row["type"])]
     return {
-        "chapters": chapters, "type": kind, "types": TYPES, "all": is_whole, "by": by, "has_more": len(found) > BOOK,
+        "chapters": chapters, "type": kind, "types": TYPES, "all": is_whole, "by": by, "page_number": page,
+        "has_more": len(found) > (page + 1) * BOOK,
     }  # fmt: skip
 
 
@@ -213,16 +218,18 @@ def _count(value: Any) -> int:  # noqa: ANN401 - a measure: a number, or what it
 def patterns(asked: Asked) -> Context:
     """What goes wrong again and again, and what the user said again and again."""
     telemetry = asked.app.telemetry
+    every = telemetry.patterns(asked.scope)
     return {
-        "found": [one for one in telemetry.patterns(asked.scope) if one.fix][:SOME],
+        "found": [one for one in every if one.fix][:SOME],
+        "without": sum(not one.fix for one in every),
         "said": telemetry.corrections(asked.scope)[:SOME],
     }
 
 
 def commands(asked: Asked) -> Context:
     """The commands that failed, and what then worked."""
-    rows = asked.app.search.failing(asked.scope, 2 * ROWS)
-    return {"rows": sorted(rows, key=lambda row: -(row.call.ts_ms or row.call.order_ms))}
+    rows = asked.app.search.failing(asked.scope, 20 * ROWS)
+    return {"rows": sorted(rows, key=lambda row: (-row.sessions, -(row.call.ts_ms or row.call.order_ms)))[: 2 * ROWS]}
 
 
 def spending(asked: Asked) -> Context:

@@ -62,7 +62,8 @@ class Viewer:
         routes = [Route(f"{keys.root}/{name}", self._page, methods=["GET"]) for name in ("", *PAGES)]
         routes += [Route(f"{keys.root}/{name}", self._asset, methods=["GET"]) for name in ASSETS]
         routes.append(Route(keys.root + "/do/{name}", self._post, methods=["POST"]))
-        self.answers = Guard(Starlette(routes=routes), keys, self._look)
+        missing = {404: lambda request, _: self._problem(request, NotFoundError("there is no such page"))}
+        self.answers = Guard(Starlette(routes=routes, exception_handlers=missing), keys, self._look)
 
     def prepare(self) -> None:
         """Opens the store and makes the first page, so that nobody waits for what is done once.
@@ -110,7 +111,8 @@ class Viewer:
 
     def _problem(self, request: Request, error: HowcomeError) -> Response:
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 503)
-        values = {"projects": [], "project": "", "news": [], "problem": f"{error}{next_step(error)}"}
+        title = "Not found" if status == 404 else "Not done"
+        values = {"projects": [], "project": "", "news": [], "title": title, "problem": f"{error}{next_step(error)}"}
         return self._shown(request, "problem", values, status)
 
     async def _post(self, request: Request) -> Response:
@@ -129,6 +131,7 @@ class Viewer:
         return await run_in_threadpool(self._change, request, request.path_params["name"], form)
 
     def _change(self, request: Request, name: str, form: Mapping[str, str]) -> Response:
+        change = None
         try:
             with self._lock:
                 if name == EXAMINE:
@@ -143,7 +146,8 @@ class Viewer:
                     raise NotFoundError("there is no such change")
         except HowcomeError as error:
             return self._problem(request, error)
-        back = form.get("back", "")
+        to = change.memory if change is not None else ""
+        back = f"{self._keys.root}/memory?id={to}" if to else form.get("back", "")
         is_ours = back.startswith(f"{self._keys.root}/") and re.fullmatch(r"[!-~]+", back) and "\\" not in back
         return RedirectResponse(back if is_ours else f"{self._keys.root}/", 303)
 
@@ -154,7 +158,7 @@ class Viewer:
             raise UsageError("that was taken back already, or another viewer changed it")
         change.undo(app)
         self._changes[int(number)] = None
-        self._news.append((f"Taken back: {change.said}", -1))
+        self._news.append((f"Taken back, so this holds no more: {change.said}", -1))
 
 
 def _last(request: Request) -> str:
@@ -171,7 +175,8 @@ def _templates(keys: Keys, labels: Mapping[str, str]) -> Environment:
         "counted": counted, "who": kind_of,
         "name": lambda root: labels.get(root) or str(root).rpartition("/")[2] or root,
         "at": lambda ms: local_time(ms, now_ms()), "when": lambda time: day(time, now_ms()),
-        "marked": _marked, "title_of": lambda prompt: squeeze(title_of(prompt), TITLE_CHARS),
+        "marked": _marked, "linked": lambda said: _linked(said, keys.root),
+        "title_of": lambda prompt: squeeze(title_of(prompt), TITLE_CHARS),
     }  # fmt: skip
     made.globals |= {"root": keys.root, "form_key": keys.form, "pages": PAGES, "rules": RULES}
     return made
@@ -190,6 +195,13 @@ def _seen(value: object) -> object:
     if value is None or isinstance(value, Markup):
         return value if value is not None else ""
     return plain(value) if isinstance(value, str) else value
+
+
+def _linked(said: str, root: str) -> Markup:
+    """A sentence of ours in which each memory's id leads to it."""
+    parts = re.split(r"(mem-[0-9a-f]{4,32})", plain(said))
+    link = Markup('<a href="{}/memory?id={}">{}</a>')
+    return Markup("").join(link.format(root, part, part) if n % 2 else escape(part) for n, part in enumerate(parts))
 
 
 def _marked(text: str, words: Iterable[str]) -> Markup:
