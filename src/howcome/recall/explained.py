@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 from howcome.clients.decode import clean_text
-from howcome.domain.events import USER_PROMPT
+from howcome.domain.events import TOOL_CALL, USER_PROMPT
 from howcome.recall.bites import by_weight, line_of, of_memory
 from howcome.recall.prompt import fingerprint
 
@@ -65,7 +65,7 @@ def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
     weights = dict.fromkeys(store.index.analyze(asked), 1.0) if asked else {}
     found = {}
     for event in store.log.events([row for row in said if row > 0], with_text=True).values():
-        told = by_weight([event], weights)
+        told = by_weight([event], weights) if event.kind != TOOL_CALL else []
         found[event.id] = line_of(event, told[0][1], told) if told else command_of(event)
     memories = store.memories.by_row([-row for row in said if row < 0]).values()
     return found | {memory.id: of_memory(memory.text) for memory in memories}
