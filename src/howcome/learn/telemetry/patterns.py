@@ -161,11 +161,14 @@ class Pattern:
         """Values that did not work in several sessions, with what worked instead, and places that were not there."""
         least = 1 if IN_FULL in self.fix else 2
         swaps = _often([(one.solved.swap, one.call.session) for one in self.solved if one.solved.swap[0]], least)
-        places = [(one.place, one.call.session) for one in self.failed if FIND in self.fix and one.place]
-        gone = [place for place in _often(places, MANY) if not any(place.endswith(was) for was, _ in swaps)]
-        said = [f" It is `{now}`, not `{was}`." for was, now in swaps if json.dumps(now) not in self.fix] + [
-            f" There is no `{place}`." for place in gone
-        ]
+        places = _often([(one.place, one.call.session) for one in self.failed if one.place], MANY)
+        said = [f" It is `{now}`, not `{was}`." for was, now in swaps if json.dumps(now) not in self.fix]
+        if FIND in self.fix:
+            gone = (place for place in places if not any(place.endswith(was) for was, _ in swaps))
+            said += [f" There is no `{place}`." for place in gone]
+        else:
+            most = (place for place in places if 2 * sum(one.place == place for one in self.failed) > len(self.failed))
+            said += [f" Mostly at `{place}`." for place in most]
         return "".join(said[:MAX_EXAMPLES])
 
     @property
