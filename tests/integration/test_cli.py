@@ -255,6 +255,18 @@ def test_a_timeline_is_a_session_from_its_start(asking: Shell) -> None:
     assert written.count("\n## 2") == len(full)
 
 
+def test_sessions_of_a_time_are_listed(asking: Shell) -> None:
+    """Until a moment, too; a question that speaks of a time says how."""
+    every = asking.json("timeline", "--all-projects")["sessions"]
+    middle = sorted(one["last"] for one in every)[len(every) // 2]
+    early = asking.json("timeline", "--all-projects", "--before", middle)["sessions"]
+    late = asking.json("timeline", "--all-projects", "--since", middle)["sessions"]
+    assert len(early) < len(every) > len(late)
+    assert {one["session_id"] for one in early + late} == {one["session_id"] for one in every}
+    said = asking("search", "--project", PROJECT, "what did we do about redis on 2026-03-02").stdout
+    assert "The sessions of that time: howcome timeline --since 2026-03-02 --before 2026-03-03" in said
+
+
 def test_an_event_is_shown_by_any_unique_beginning_of_its_id(asking: Shell) -> None:
     """With its whole text and where it is from."""
     [row] = asking.json("search", "--project", PROJECT, "-n", "1", "redis")["results"]

@@ -197,6 +197,8 @@ def test_a_persons_days_begin_where_the_person_is(monkeypatch: pytest.MonkeyPatc
         assert moment_ms("2026-03-20", "--since", noon, is_local=True) == midnight
         assert moment_ms("2026-03-20T00:00+02:00", "--since", noon, is_local=True) == midnight
         assert moment_ms("7d", "--since", noon, is_local=True) == moment_ms("7d", "--since", noon) == noon - 7 * DAY_MS
+        assert moment_ms("last week", "--since", noon, is_local=True) == midnight - 11 * DAY_MS
+        assert moment_ms("march 12", "--since", noon, is_local=True) == midnight - 8 * DAY_MS
         assert moment_ms("today", "since", noon) == midnight + 2 * HOUR_MS
         assert moment_ms("2026-03-20", "since", noon) == midnight + 2 * HOUR_MS
     finally:

@@ -66,12 +66,15 @@ class Reading:
         return self._store.sessions.of_event(event.row) or 0
 
     def recent_sessions(
-        self, scope: Scope, limit: int, agent: str | None = None, since_ms: int = 0
+        self, scope: Scope, limit: int, agent: str | None = None, since_ms: int = 0, before_ms: int | None = None
     ) -> list[SessionSummary]:
-        """The latest sessions of a scope, the newest first; of an agent those of that client or with that subagent."""
+        """The latest sessions of a scope, the newest first, as they were before a moment.
+
+        Of an agent those of that client, or with that subagent.
+        """
         sessions = self._store.sessions
         among = None if agent is None else sessions.of_client(agent) or sessions.of_agent(agent)
-        return sessions.recent(scope, limit, among, since_ms)
+        return sessions.recent(scope, limit, among, since_ms, before_ms)
 
     def agents(self) -> list[str]:
         """The agents that sessions are of."""

@@ -72,6 +72,7 @@ def learnt(
     if undo and not memory_ids and session is None and since is None:
         raise UsageError("--undo takes back what you name: give an ID, --session or --since")
     since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
+    more = 0
     try:
         with open_app(read_settings(os.environ), create=False) as app:
             if memory_ids:
@@ -79,7 +80,9 @@ def learnt(
             elif session is not None:
                 found = app.memories.learnt_in(app.events.session_named(clean_argument(session))[0])
             else:
-                found = _latest(app, scope_of(app, project, all_projects=all_projects), since_ms)
+                scope = scope_of(app, project, all_projects=all_projects)
+                found = _latest(app, scope, since_ms)
+                more = len(app.memories.learnt_since(scope, 0)) - len(found) if since_ms is None else 0
             if undo:
                 found = _taken_back(app, [one for one, is_new in found if is_new], is_named=bool(memory_ids))
             told = app.memories.told_of([memory for memory, _ in found])
@@ -92,7 +95,8 @@ def learnt(
         echo(json_line({"undone" if undo else "learnt": rows}))
         return
     shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
-    show_rows(shown, notes=[_note(len(rows), is_undone=undo)])
+    earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome learnt --since 1y"
+    show_rows(shown, notes=[*([earlier] if more > 0 else []), _note(len(rows), is_undone=undo)])
 
 
 def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[Memory, bool]]:

@@ -118,6 +118,7 @@ def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
 @option("--markdown", is_flag=True, help="A session as Markdown, with whole texts.")
 @option("--limit", "-n", type=range(1, 1001), default=20, show_default=True, help="Sessions to list.")
 @option("--since", metavar="TIME", help="Only sessions in which something happened since.")
+@option("--before", metavar="TIME", help="Only what happened before.")
 @ALL_PROJECTS
 @PROJECT
 @JSON
@@ -128,6 +129,7 @@ def timeline(
     markdown: bool,
     limit: int,
     since: str | None,
+    before: str | None,
     all_projects: bool,
     project: str | None,
     as_json: bool,
@@ -137,20 +139,22 @@ def timeline(
     SESSION may be any unique beginning of its id (of two agents' sessions with one id: claude-code:ID), or the id of
     an event (ev-…), which is marked then. A session is listed by its first prompt of more than a word or two.
 
-    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, yesterday, 7d, 12h.
+    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, yesterday, last
+    week, 7d, 12h.
 
     \b
     Examples:
       howcome timeline
       howcome timeline --since yesterday
+      howcome timeline --since 2026-10-01 --before 2026-10-08
       howcome timeline 6295e04b
       howcome timeline 6295e04b --markdown > session.md
       howcome timeline ev-3f9a
     """
     if session is None:
         check_scope(project, all_projects=all_projects)
-        since_ms = option_ms(since, "--since")
-        _list_sessions(project, limit, since_ms or 0, all_projects=all_projects, as_json=as_json)
+        window = option_ms(since, "--since") or 0, option_ms(before, "--before")
+        _list_sessions(project, limit, window, all_projects=all_projects, as_json=as_json)
         return
     with open_to_read() as app:
         row_id, name, root, marked = _session(app, clean_argument(session))
@@ -184,11 +188,13 @@ def _as_markdown(row: View) -> str:
     return f"\n## {row['ts']} {kind_of(row)}\n\n{body}"
 
 
-def _list_sessions(project: str | None, limit: int, since_ms: int, *, all_projects: bool, as_json: bool) -> None:
+def _list_sessions(
+    project: str | None, limit: int, window: tuple[int, int | None], *, all_projects: bool, as_json: bool
+) -> None:
     found, nothing = [], EMPTY
     with contextlib.suppress(StoreMissingError), open_to_read() as app:
         scope = scope_of(app, project, all_projects=all_projects)
-        found = app.events.recent_sessions(scope, limit + 1, since_ms=since_ms)
+        found = app.events.recent_sessions(scope, limit + 1, since_ms=window[0], before_ms=window[1])
         nothing = (
             EMPTY if app.events.is_empty() else "No such sessions of this project; --all-projects lists every one."
         )

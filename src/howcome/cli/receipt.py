@@ -51,6 +51,7 @@ def receipt(
     is_all = session is not None and not today and since is None
     since_ms = 0 if is_all else moment_ms(since or TODAY, "--since", now_ms(), is_local=True)
     rows: list[View] = []
+    name: str | None = None
     try:
         with open_to_read() as app:
             name = None if session is None else app.search.session_told(clean_argument(session))
@@ -63,7 +64,10 @@ def receipt(
     if as_json:
         echo(json_line({"receipt": rows}))
         return
-    show_table(_cells(rows), widths=(12,), notes=[] if rows else [NOTHING])
+    period = "" if is_all else f" since {since or 'midnight'}"
+    where = "of this session" if name is not None else "of every project" if all_projects else "of this project"
+    notes = [f"What was said{period}, {where}; the lines themselves: howcome why"] if rows else [NOTHING]
+    show_table(_cells(rows), widths=(12,), notes=notes)
 
 
 def _cells(rows: list[View]) -> list[tuple[str, str]]:

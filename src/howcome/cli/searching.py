@@ -23,6 +23,7 @@ from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED
 from howcome.domain.stored import Found
 from howcome.domain.text import STOP_WORDS
+from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
 from howcome.present.render import json_line
@@ -36,6 +37,7 @@ from howcome.present.views import (
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
+MAX_QUESTION_CHARS = 200
 INDEX_WAIT_S = 1.0
 """A person waits so long for what another process has stored and nobody has made searchable yet."""
 
@@ -141,10 +143,20 @@ def _answers(
     hints = [] if is_everywhere else ["--all-projects searches every project"]
     notes = [] if found else _nothing(app, question, narrowed, hints)
     notes += [not_searchable(lag)] if lag else []
+    notes += _then(question)
     report = {"results": [hit_view(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
         report, notes = report | {"by_words_only": failed}, [*notes, f"Searched by words only: {failed}"]
     return report, [_row(item, is_everywhere=is_everywhere) for item in found], notes
+
+
+def _then(question: Question) -> list[str]:
+    """For a question that speaks of one time, what lists the sessions of that time."""
+    spoken = spans(" ".join(question.concepts)[:MAX_QUESTION_CHARS], now_ms())
+    if len(spoken) != 1 or spoken[0].since_ms is None:
+        return []
+    before = f" --before {iso_day(spoken[0].before_ms)}" if spoken[0].before_ms is not None else ""
+    return [f"The sessions of that time: howcome timeline --since {iso_day(spoken[0].since_ms)}{before}"]
 
 
 def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:

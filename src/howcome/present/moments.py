@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from howcome.domain.times import ago_ms
+from howcome.domain.times import ago_ms, spans
 from howcome.errors import UsageError
+
+MAX_SPOKEN_CHARS = 40
 
 
 def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> int:
-    """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00`, `yesterday`, `7d`, `3 weeks ago`.
+    """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00`, `yesterday`, `7d`, `last week` (its beginning).
 
     Days and times without a zone are UTC's, or (`is_local`) those of where this process runs: a person's.
 
@@ -28,7 +30,10 @@ def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> i
             moment = moment.astimezone() if is_local else moment.replace(tzinfo=UTC)
         return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError) as error:
+        spoken = spans(text[:MAX_SPOKEN_CHARS], now_ms + ahead_ms)
+        if len(spoken) == 1 and spoken[0].since_ms is not None:
+            return max(0, spoken[0].since_ms - ahead_ms)
         raise UsageError(
-            f"{name}: {text[:60]!r} is no time; write 2026-10-01, 2026-10-01T12:00:00Z (ISO 8601), today, yesterday, or"
-            " how long ago: 12h, 7d, 3w, 2 months"
+            f"{name}: {text[:60]!r} is no time; write 2026-10-01, 2026-10-01T12:00:00Z (ISO 8601), today, yesterday,"
+            " last week, or how long ago: 12h, 7d, 3w, 2 months"
         ) from error
