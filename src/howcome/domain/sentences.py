@@ -103,6 +103,10 @@ def without_markdown(text: str) -> str:
     return " ".join(text.split())
 
 
+_BY_CLIENT = ("If you need specific details from before exiting plan mode",)
+"""What Claude Code itself puts below a plan that it gives to a new session: nobody said it."""
+
+
 def sentences(text: str, *, is_typed: bool = False) -> list[Sentence]:
     """The sentences of a text in their order; who types (`is_typed`) may begin them with small letters."""
     found: list[Sentence] = []
@@ -116,7 +120,7 @@ def sentences(text: str, *, is_typed: bool = False) -> list[Sentence]:
             continue
         label, rest = _labelled(block)
         for place, sentence in enumerate(split(without_markdown(rest), is_typed=is_typed)):
-            if len(sentence) > MAX_SENTENCE_CHARS:
+            if len(sentence) > MAX_SENTENCE_CHARS or sentence.startswith(_BY_CLIENT):
                 continue
             found.append(Sentence(sentence, label, heading, kind, number, place))
     return found

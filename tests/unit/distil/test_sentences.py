@@ -65,3 +65,9 @@ def test_markdown_goes_but_code_keeps_its_backticks() -> None:
     """Names in backticks stay recognisable; emphasis, links, pictures and tags go."""
     line = "**Fixed** the [gauge](http://tide.example/g) in `a_b*c*` \U0001f389 for *all* <b>boats</b>"
     assert without_markdown(line) == "Fixed the gauge in `a_b*c*` for all boats"
+
+
+def test_what_the_client_puts_below_a_plan_is_no_sentence() -> None:
+    """Nobody said it."""
+    hint = "If you need specific details from before exiting plan mode (like code), read the transcript at: /a"
+    assert [one.text for one in sentences(f"The poller keeps one gauge.\n\n{hint}")] == ["The poller keeps one gauge."]
