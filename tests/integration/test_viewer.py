@@ -84,6 +84,8 @@ def test_a_session_shows_what_it_was_told(browser: Browser) -> None:
     text = browser.shows(address)
     assert re.search(r"What howcome told it: \d lines?, \d+ tokens", text)
     assert "said: likely enough to help" in text
+    name = re.findall(r"Session (\S+)", text)[0]
+    assert "What howcome told it" in browser.shows(f"session?name={name}")
 
 
 def test_every_link_leads_to_a_page(browser: Browser) -> None:
@@ -147,7 +149,7 @@ def test_a_change_is_made_said_and_taken_back(change: Callable[[Browser], str], 
     page = change(browser)
     assert state() != before
     [(number,)] = [found for found in re.findall(r'name="change" value="(\d+)"', page) for found in [(found,)]]
-    assert "Taken back, so this holds no more" in browser.do("undo", change=number)
+    assert "Taken back, all is as before" in browser.do("undo", change=number)
     assert state() == before
     assert "taken back already" in browser.do("undo", 400, change=number)
 
@@ -168,6 +170,7 @@ def test_a_correction_is_taken_back_on_its_page(browser: Browser) -> None:
     [new] = [str(one["id"]) for one in memories() if "This is new." in str(one["text"])]
     assert f'id={new}">{new}</a> takes the place of' in page
     assert f"<small>{new}</small>" in page
+    assert "Undo this correction" in page
     assert "Bring back, and forget what took its place" in browser.shows(f"memory?id={old}")
     assert f"{old}</a> is live again." in browser.do("restore", id=old)
     states = {one["id"]: one["state"] for one in memories()}

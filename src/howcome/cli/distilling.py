@@ -87,6 +87,17 @@ def distil(
         show_rows([row for one in chosen for row in _sampled(*one)])
 
 
+def first_memories(*, quiet: bool) -> int:
+    """Learns from everything that is stored, without a model: how many memories were added."""
+    settings = read_settings(os.environ)
+    if settings.distiller != "rules":
+        return 0
+    with open_app(settings) as app:
+        added = _distil(app, Scope.everything(), None, quiet=quiet).added
+        app.learn.in_step().run(Scope.everything())
+    return added
+
+
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:
     distillation = app.learn.distillation
     if distillation is None:

@@ -199,8 +199,8 @@ def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) 
         advance(left)
 
 
-def print_import_report(report: Report, *, found_any: bool) -> None:
-    """Says what was read."""
+def print_import_report(report: Report, *, found_any: bool, is_first: bool = False) -> None:
+    """Says what was read; what is learnt from the first of it is said by `init`."""
     if not found_any:
         if not report["unknown_files"]:
             say("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
@@ -208,7 +208,7 @@ def print_import_report(report: Report, *, found_any: bool) -> None:
         return
     seconds, known, ignored = max(report["seconds"], 0.001), report["duplicate"], report["ignored"]
     rate = f" ({report['bytes'] / 1e6 / seconds:.0f} MB/s)" if report["bytes"] >= MIN_RATE_BYTES else ""
-    distils = report["accepted"] and read_settings(os.environ).distiller != "off"
+    distils = report["accepted"] and not is_first and read_settings(os.environ).distiller != "off"
     say(
         f"{counted(report['files'], 'file')}, {report['bytes'] / 1e6:.1f} MB new in {report['seconds']:.1f} s{rate}:"
         f" {counted(report['accepted'], 'event')} added, {known} known already, {ignored} without words"
@@ -238,7 +238,7 @@ def first_import(histories: Mapping[str, list[Found]], *, as_json: bool) -> dict
         echo("Try again with: howcome import", err=True)
         return {"error": str(error)}
     if not as_json:
-        print_import_report(report, found_any=bool(report["files"] or problems))
+        print_import_report(report, found_any=bool(report["files"] or problems), is_first=True)
     for problem in problems:
         echo(f"howcome: {problem}", err=True)
     return {**report, **({"problems": problems} if problems else {})}

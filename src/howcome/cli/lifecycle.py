@@ -12,6 +12,7 @@ import click
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
+from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
 from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
 from howcome.cli.redacting import print_redacted, redact_store
@@ -115,6 +116,11 @@ def init(
     if not as_json:
         _say_installed(reports, notes)
     imported = None if no_import else first_import(histories, as_json=as_json)
+    if imported and imported.get("accepted"):
+        imported["memories"] = first_memories(quiet=as_json)
+        if imported["memories"] and not as_json:
+            memories = counted(int(str(imported["memories"])), "memory", "memories")
+            say(f"{memories} learnt from them: howcome memories")
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return

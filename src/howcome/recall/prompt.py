@@ -89,14 +89,12 @@ def recall(
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
-
-    def is_weak(item: RankedMemory) -> bool:
-        return item.strength < threshold * (HAND_SHARE if item.memory.source == HAND else 1.0)
-
     for item in kept:
-        verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if is_weak(item) else verdicts.OWN)
+        verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if _is_weak(item, threshold) else verdicts.OWN)
     awake = [item for item in kept if asked is not None or not item.memory.is_asleep]
-    kept = _latest([item for item in awake if not is_weak(item) and _is_pushed(store, item.memory, session)])
+    kept = _latest(
+        [item for item in awake if not _is_weak(item, threshold) and _is_pushed(store, item.memory, session)]
+    )
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.unmerged = Unmerged(store, wanted.scope, wanted.then_ms)
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
@@ -277,6 +275,10 @@ def _asked_once(store: Store, ranked: Sequence[Ranked], unmerged: Unmerged) -> l
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text.casefold()))
+
+
+def _is_weak(item: RankedMemory, threshold: float) -> bool:
+    return item.strength < threshold * (HAND_SHARE if item.memory.source == HAND else 1.0)
 
 
 def _is_telling(item: RankedMemory) -> bool:

@@ -93,7 +93,9 @@ def sessions(asked: Asked) -> Context:
 
 def session(asked: Asked) -> Context:
     """A session as it went; the exchange of an event (`at`) where one is named."""
-    row, at = asked.number("id"), asked.text("at")
+    row, at, name = asked.number("id"), asked.text("at"), asked.text("name")
+    if name:
+        row = asked.app.events.session_named(name)[0]
     if at:
         row = asked.app.events.session_row(event := asked.app.events.by_id(at))
         at = event.id
@@ -164,9 +166,10 @@ def memory(asked: Asked) -> Context:
     app = asked.app
     found = app.memories.get(asked.text("id"))
     app.search.look([found])
-    reasons = app.learn.reasons_of(found)
+    reasons, chain = app.learn.reasons_of(found), app.memories.chain(found.key.hex())
     return {
-        "memory": _marked(app, [found])[0], "chain": [memory_view(one) for one in app.memories.chain(found.key.hex())],
+        "memory": _marked(app, [found])[0], "chain": [memory_view(one) for one in chain],
+        "earlier": next((one.id for one in chain if found.is_live and one.row == found.supersedes), ""),
         "said": app.memories.said(found), "wordings": app.memories.wordings(found), "reasons": reasons,
         "evidence": evidence_view(app.events.cited(found.evidence)), "missing": not found.evidence,
     }  # fmt: skip
@@ -219,7 +222,9 @@ def patterns(asked: Asked) -> Context:
     """What goes wrong again and again, and what the user said again and again."""
     telemetry = asked.app.telemetry
     every = telemetry.patterns(asked.scope)
+    unsolved = max((one for one in every if not one.fix), key=lambda one: one.sessions, default=None)
     return {
+        "unsolved": unsolved,
         "found": [one for one in every if one.fix][:SOME],
         "without": sum(not one.fix for one in every),
         "said": telemetry.corrections(asked.scope)[:SOME],

@@ -158,7 +158,7 @@ class Viewer:
             raise UsageError("that was taken back already, or another viewer changed it")
         change.undo(app)
         self._changes[int(number)] = None
-        self._news.append((f"Taken back, so this holds no more: {change.said}", -1))
+        self._news.append((f"Taken back, all is as before: “{change.said}” is undone.", -1))
 
 
 def _last(request: Request) -> str:

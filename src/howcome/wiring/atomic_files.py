@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import hashlib
 import json
 import os
 import re
@@ -138,8 +139,6 @@ def _reason(settings: Path, error: Exception) -> str:
 
 def digest(data: bytes) -> str:
     """The SHA-256 of a file's content."""
-    import hashlib  # it loads OpenSSL: 3 ms
-
     return hashlib.sha256(data).hexdigest()
 
 
