@@ -34,6 +34,7 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.settings import read_settings
 from howcome.worker.thread import worker_state
 
+NO_STORE = "the store is not there yet: howcome init"
 QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "hook error", "integrity"))
 """Lines that quote something. The others are numbers and our own words: to load the rules for secrets takes 40 ms."""
 
@@ -161,13 +162,13 @@ def _folder_size(folder: str) -> int:
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """What a person sees; a line that would say nothing is left out."""
     counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
-    rows, index = in_units(sizes["database_bytes"]), in_units(sizes["index_bytes"])
+    rows, index = in_units(sizes["database_bytes"]) if sizes["database_bytes"] else "", in_units(sizes["index_bytes"])
     lag, waiting = facts["index_lag_rows"], facts["spool"]
     lines = [
-        ("store", facts["store"] if sizes["database_bytes"] else f"{facts['store']}: not there yet"),
+        ("store", facts["store"]),
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
-        ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read"),
+        ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read" if rows else NO_STORE),
         ("last read", day(facts["last_ingest"], now_ms()) if facts["last_ingest"] else "never"),
         ("last hook", day(facts["last_hook"], now_ms()) if facts["last_hook"] else "not known"),
         ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}" if unread["files"] else "none"),
