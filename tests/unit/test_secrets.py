@@ -235,9 +235,9 @@ def hard_texts() -> dict[str, str]:
 @pytest.mark.parametrize("engine", ["re2", "re"])
 @pytest.mark.parametrize("name", list(hard_texts()))
 def test_long_lines_are_bounded(engine: str, name: str) -> None:
-    """A line of a million characters made to be slow takes less than two seconds."""
+    """A line of a million characters made to be slow takes seconds on a slow machine; squared it would take hours."""
     text = hard_texts()[name]
-    assert costs_less(2, lambda: BOTH[engine].redact(text))
+    assert costs_less(5, lambda: BOTH[engine].redact(text))
 
 
 @pytest.mark.parametrize("piece", ["A", "QUFB", "0", "/", "-", "=", ".", "_", "\n", "AAAAAAAAAAB "])
