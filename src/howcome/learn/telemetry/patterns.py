@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Said = TypeVar("Said", bound=Hashable)
 
 PLACE_PARTS, SPACED_CHARS = 2, 30
+"""Of a path outside of the project its end; of two texts so much decides whether only tabs and blanks differ."""
+
 SAID_CHARS, SHOWN_CHARS, WORDS_CHARS = 100, 110, 60
 MOST_LATER = 40
 """Calls after a failure among which the one that solved it is looked for."""
@@ -46,13 +48,17 @@ TOOLS = 3
 """What so many tools complain of alike is no complaint of theirs."""
 
 SAME = 0.5
-"""What complaints of a tool have to share of their stems to be one (docs/evaluation.md, "Patterns")."""
+"""What complaints of a tool have to share of their stems, and more, to be one (docs/evaluation.md, "Patterns")."""
 
 SURE = 0.4
 """Of a class's failures so many have to be solved, that its fix is said; what helped once is none."""
 
-FIRST, FIND, IN_FULL, SET = " first", "find it", "in full", "set"
+FIRST, FIND, IN_FULL, SET, WITH, WITHOUT = " first", "find it", "in full", "set", "give a", "give no"
+"""Words of steps that decide how these are counted and said."""
+
 MAX_EXAMPLES, MANY = 2, 3
+"""So many values are named, and a place where it came up in so many sessions."""
+
 NAMED, SHORT = re.compile(r"\S{4,}"), re.compile(r"\S{1,200}")
 
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
@@ -151,10 +157,8 @@ class Pattern:
         said = ", then ".join(steps)
         is_again = 2 * sum(one.is_again for one in solved) >= len(solved)
         said = said.replace(f"the file{FIRST}", f"the file again{FIRST}") if is_again else said
-        if FIND in said:
-            by = Counter(one.solved.by for one in solved if one.solved.by).most_common(1)
-            said = said.replace(FIND, f"{FIND} with `{by[0][0]}`")
-        return said
+        by = Counter(one.solved.by for one in solved if one.solved.by).most_common(1)
+        return said.replace(FIND, f"{FIND} with `{by[0][0]}`") if by else said
 
     @property
     def examples(self) -> str:
@@ -223,21 +227,24 @@ def _often(pairs: Iterable[tuple[Said, str]], least: int) -> list[Said]:
 
 
 def _joined(classes: Iterable[tuple[set[str], list[Failed]]]) -> list[Pattern]:
-    """As classes, those in one that the same thing helps: one command, or several tools that complain of the same."""
-    found: list[tuple[set[str], Pattern]] = []
+    """As classes, those in one that the same thing helps."""
+    found: dict[Hashable, Pattern] = {}
     for stems, failed in classes:
         pattern = Pattern(failed)
-        for other_stems, other in found:
-            is_command = failed[0].what == other.failed[0].what != failed[0].tool
-            is_like = other.fix.replace(" again", "") == pattern.fix.replace(" again", "") != ""
-            is_other = failed[0].tool != other.failed[0].tool
-            is_find = pattern.fix.startswith(FIND) and other.fix.startswith(FIND)
-            if (is_like and (is_command or (is_other and stems == other_stems))) or (is_other and is_find):
-                other.failed = sorted([*other.failed, *failed], key=lambda one: one.call.order_ms)
-                break
-        else:
-            found.append((stems, pattern))
-    return [pattern for _, pattern in found]
+        first = found.setdefault(_mistake(pattern, stems), pattern)
+        if first is not pattern:
+            first.failed = sorted([*first.failed, *failed], key=lambda one: one.call.order_ms)
+    return [*found.values()]
+
+
+def _mistake(pattern: Pattern, stems: set[str]) -> Hashable:
+    """What two classes have in common that are one: a path that is not there, a command's fix, words and their fix."""
+    fix, first = pattern.fix.replace(" again", ""), pattern.failed[0]
+    if not fix:
+        return id(pattern)
+    if fix.startswith(FIND) and 2 * sum(bool(one.place) for one in pattern.failed) > len(pattern.failed):
+        return FIND
+    return (first.what if first.what != first.tool else frozenset(stems)), fix
 
 
 def _are_alike(one: set[str], other: set[str]) -> bool:
@@ -320,9 +327,15 @@ def _other_call(action: Action, later: Sequence[Action]) -> Solved:
             return Solved([f"list that folder{FIRST}", "name a file in it"], calls)
         first = first or [f"{FIND}{FIRST}" for _ in told][:1]
         changed = _changed(action.input, other.input, action.output)
-        by = told[0].call.tool or "" if told else ""
+        by = _named(told[0]) if told else ""
         return Solved([*first, *changed], calls, bool(same), by, _swapped(action, other))
     return UNSOLVED
+
+
+def _named(action: Action) -> str:
+    """What a call is called by: its tool, or the program that a shell ran."""
+    parts = parts_of(action.command) if action.is_shell else ()
+    return parts[0].program if parts else action.call.tool or ""
 
 
 def _swapped(action: Action, later: Action) -> tuple[str, str]:
@@ -347,7 +360,7 @@ def _within(call: StoredEvent, path: str) -> str:
 
 def _least(step: str) -> int:
     """How often a step has to be seen: that a field was there or not says less than what was in it."""
-    return 3 if step.startswith(("add `", "leave out `")) and " " not in step.partition("`")[2] else 2
+    return 3 if step.startswith((WITH, WITHOUT)) else 2
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object], output: str) -> list[str]:
@@ -358,7 +371,7 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object], output: 
         if name in WRITTEN or old == new:
             continue
         if old is None or new is None:
-            said.append(f"{'add' if old is None else 'leave out'} `{name}`")
+            said.append(f"{WITH if old is None else WITHOUT} `{name}`")
         elif isinstance(old, str) and isinstance(new, str) and new.startswith(f"{old.rstrip('/')}/"):
             said.append("name what is in that folder")
         elif isinstance(new, str) and new.strip() and new in output:
