@@ -108,7 +108,7 @@ def test_what_an_interrupted_import_read_can_be_found(tmp_path: Path) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert b"What was read is kept. Read the rest: howcome import" in said
+    assert b"What was read is kept. The same command reads the rest" in said
     found = ask("status")
     assert found["counts"]["events"]
     assert found["index_lag_rows"] == 0

@@ -170,7 +170,7 @@ def test_a_correction_is_taken_back_on_its_page(browser: Browser) -> None:
     [new] = [str(one["id"]) for one in memories() if "This is new." in str(one["text"])]
     assert f'id={new}">{new}</a> takes the place of' in page
     assert f"<small>{new}</small>" in page
-    assert "Undo this correction" in page
+    assert "Bring back the words before" in page
     assert "Bring back, and forget what took its place" in browser.shows(f"memory?id={old}")
     assert f"{old}</a> is live again." in browser.do("restore", id=old)
     states = {one["id"]: one["state"] for one in memories()}

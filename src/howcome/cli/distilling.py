@@ -12,7 +12,7 @@ from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
 from howcome.domain.memories import Memory
 from howcome.domain.stored import Scope
-from howcome.errors import UsageError
+from howcome.errors import HowcomeError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
 from howcome.present.screen import Row, evidence_rows, memory_row, say, show_rows
@@ -87,15 +87,25 @@ def distil(
         show_rows([row for one in chosen for row in _sampled(*one)])
 
 
-def first_memories(*, quiet: bool) -> int:
-    """Learns from everything that is stored, without a model: how many memories were added."""
+def first_memories(*, quiet: bool) -> dict[str, object]:
+    """Learns from everything that is stored, without a model; what fails is told, and undoes nothing.
+
+    Returns:
+        How many `memories` were added, or the `error`; nothing where the rules are off.
+    """
     settings = read_settings(os.environ)
     if settings.distiller != "rules":
-        return 0
-    with open_app(settings) as app:
-        added = _distil(app, Scope.everything(), None, quiet=quiet).added
-        app.learn.in_step().run(Scope.everything())
-    return added
+        return {}
+    try:
+        with open_app(settings) as app:
+            added = _distil(app, Scope.everything(), None, quiet=quiet).added
+            app.learn.in_step().run(Scope.everything())
+    except HowcomeError as error:
+        echo(f"howcome: nothing was learnt from them yet: {error}. Try again with: howcome distil", err=True)
+        return {"error": str(error)}
+    if not quiet:
+        say(f"{counted(added, 'memory', 'memories')} learnt from them: howcome memories --all-projects")
+    return {"memories": added}
 
 
 def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> DistilReport:

@@ -167,7 +167,7 @@ def read_found(
                 finally_(app, totals)
             app.projects.look(IDENTITY_LIMIT_S)
         except KeyboardInterrupt:
-            echo("What was read is kept. Read the rest: howcome import", err=True)
+            echo("What was read is kept. The same command reads the rest", err=True)
             raise
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")

@@ -95,7 +95,7 @@ def learnt(
         echo(json_line({"undone" if undo else "learnt": rows}))
         return
     shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
-    earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome learnt --since 1y"
+    earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome memories"
     show_rows(shown, notes=[*([earlier] if more > 0 else []), _note(len(rows), is_undone=undo)])
 
 

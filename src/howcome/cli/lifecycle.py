@@ -117,10 +117,7 @@ def init(
         _say_installed(reports, notes)
     imported = None if no_import else first_import(histories, as_json=as_json)
     if imported and imported.get("accepted"):
-        imported["memories"] = first_memories(quiet=as_json)
-        if imported["memories"] and not as_json:
-            memories = counted(int(str(imported["memories"])), "memory", "memories")
-            say(f"{memories} learnt from them: howcome memories")
+        imported |= first_memories(quiet=as_json)
     if as_json:
         _finish(as_json, reports, home, notes=notes, imported=imported)
         return

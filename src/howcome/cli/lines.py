@@ -43,7 +43,10 @@ def blame(place: str, *, as_json: bool) -> None:
     """
     path, line = file_and_line(place)
     if not os.path.isfile(path):
-        raise UsageError(f"there is no file {clean_argument(path)}; `howcome history` tells of files that are gone")
+        raise UsageError(
+            f"there is no file {clean_argument(path)}; `howcome history` tells of files that are gone,"
+            " `howcome search` of words"
+        )
     if line is None:
         _history(path, SHORT_HISTORY, as_json=as_json)
         return

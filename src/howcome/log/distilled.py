@@ -11,6 +11,7 @@ from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
 from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught, Told
 from howcome.domain.stored import Scope
 from howcome.log.database import Database
+from howcome.log.driver import Kept
 from howcome.log.memories import Memories
 from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
@@ -192,10 +193,10 @@ class Candidates:
         """Which source found memories (by key), and how often they were said (before a moment); by hand: nothing."""
         rows = self._db.rows(
             "SELECT memory_key, min(source), count(DISTINCT session_id), max((SELECT count(DISTINCT o.project_id)"
-            " FROM candidates o WHERE o.subject = c.subject AND c.subject LIKE ?2 || ': %'))"
+            " FROM candidates o WHERE o.subject = c.subject AND c.subject LIKE ?2 || '%'))"
             " FROM candidates c WHERE memory_key IN (SELECT unhex(value) FROM json_each(?1))"
             " AND (?3 IS NULL OR ts_ms < ?3) GROUP BY memory_key",
-            (json.dumps([key.hex() for key in keys]), WISH.removesuffix(": "), before_ms),
+            (json.dumps([key.hex() for key in keys]), Kept(WISH), before_ms),
         )
         return {key: Told(source, sessions, max(1, projects)) for key, source, sessions, projects in rows}
 

@@ -8,6 +8,7 @@ from howcome.domain.times import ago_ms, spans
 from howcome.errors import UsageError
 
 MAX_SPOKEN_CHARS = 40
+"""What is longer is no time in words ("the first week of february")."""
 
 
 def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> int:

@@ -15,11 +15,13 @@ from click.testing import CliRunner, Result
 from tests.builders import Claude, Codex, write
 from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
+from howcome.cli.distilling import first_memories
 from howcome.cli.lifecycle import init, uninstall, upgrade
 from howcome.cli.offering import completion
 from howcome.cli.searching import search
 from howcome.errors import LifecycleError, UsageError
 from howcome.settings import read_settings
+from howcome.store.sqlite import SqliteStore
 from howcome.wiring import inspect
 
 
@@ -378,6 +380,29 @@ def test_init_names_every_history_and_a_question_that_finds_something(home: Path
     assert question is not None
     assert json.loads(done(shell.invoke(search.built(), ["--all-projects", "--json", question[1]])))["results"]
     assert 'eval "$(_HOWCOME_COMPLETE=' in said
+
+
+def test_init_learns_from_what_it_reads(home: Path, shell: CliRunner) -> None:
+    """At once, without a model."""
+    talk = Claude("first")
+    asked = (talk.user("go on"), talk.text("Shall I use npm or pnpm here?"))
+    said = (talk.user("Never use npm here, use pnpm, because the lock file is pnpm's."), talk.text("`pnpm` it is."))
+    write(home / ".claude/projects/-quay/a.jsonl", *asked, *said)
+    assert "1 memory learnt from them: howcome memories --all-projects" in done(shell.invoke(init, ["--yes"]))
+
+
+def test_init_says_that_it_could_not_learn(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is undone for that."""
+    kept = home / "kept"
+    SqliteStore(str(kept)).close()
+    (kept / "howcome.db").write_bytes(b"no database " * 1000)
+    monkeypatch.setenv("HOWCOME_HOME", str(kept))
+    assert "error" in first_memories(quiet=True)
+    said = capsys.readouterr().err
+    assert "nothing was learnt from them yet" in said
+    assert "Try again with: howcome distil" in said
 
 
 def test_init_says_what_it_could_not_read(home: Path, shell: CliRunner) -> None:
