@@ -10,7 +10,7 @@ from howcome.cli.declared import command, option
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
-from howcome.present.screen import show_table
+from howcome.present.screen import local_time, show_table
 from howcome.present.terminal import echo
 from howcome.present.views import receipt_view
 
@@ -64,7 +64,7 @@ def receipt(
     if as_json:
         echo(json_line({"receipt": rows}))
         return
-    period = "" if is_all else f" since {since or 'midnight'}"
+    period = "" if is_all else f" since {local_time(since_ms, now_ms())}"
     where = "of this session" if name is not None else "of every project" if all_projects else "of this project"
     notes = [f"What was said{period}, {where}; the lines themselves: howcome why"] if rows else [NOTHING]
     show_table(_cells(rows), widths=(12,), notes=notes)
