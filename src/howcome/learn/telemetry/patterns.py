@@ -9,7 +9,6 @@ solved by changing files has none: what was wrong there is what the complaint sa
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
@@ -17,16 +16,28 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
-from howcome.domain.events import READERS
-from howcome.learn.actions import WRITTEN, actions_of
-from howcome.learn.command_runs import failed_in, mending
+from howcome.learn.actions import actions_of
+from howcome.learn.command_runs import failed_in
+from howcome.learn.telemetry.solving import (
+    FIND,
+    FIRST,
+    IN_FULL,
+    SET,
+    UNSOLVED,
+    Solved,
+    is_at,
+    other_call,
+    other_words,
+    seen_at_least,
+    within,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from howcome.domain.stored import Scope, StoredEvent
     from howcome.learn.actions import Action
@@ -34,10 +45,7 @@ if TYPE_CHECKING:
 
 Said = TypeVar("Said", bound=Hashable)
 
-PLACE_PARTS, SPACED_CHARS = 2, 30
-"""Of a path outside of the project its end; of two texts so much decides whether only tabs and blanks differ."""
-
-SAID_CHARS, SHOWN_CHARS, WORDS_CHARS = 100, 110, 60
+SAID_CHARS, SHOWN_CHARS = 100, 110
 MOST_LATER = 40
 """Calls after a failure among which the one that solved it is looked for."""
 
@@ -53,38 +61,12 @@ SAME = 0.5
 SURE = 0.4
 """Of a class's failures so many have to be solved, that its fix is said; what helped once is none."""
 
-FIRST, FIND, IN_FULL, SET, WITH, WITHOUT = " first", "find it", "in full", "set", "give a", "give no"
-"""Words of steps that decide how these are counted and said."""
-
 MAX_EXAMPLES, MANY = 2, 3
 """So many values are named, and a place where it came up in so many sessions."""
-
-NAMED, SHORT = re.compile(r"\S{4,}"), re.compile(r"\S{1,200}")
 
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
 _PLACE = re.compile(r"(?:\S*[/\]]\S*\s+)+(?=\S)")
 """Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places."""
-
-
-class Solved(NamedTuple):
-    """How it worked in the end.
-
-    Attributes:
-        steps: What was different; None where nobody saw it work.
-        calls: After how many calls it worked.
-        is_same: It was at the same file.
-        by: The tool that told where the right thing is; "" where none did.
-        swap: The short value of a field that did not work, and the one that did.
-    """
-
-    steps: Sequence[str] | None = None
-    calls: int = 0
-    is_same: bool = True
-    by: str = ""
-    swap: tuple[str, str] = ("", "")
-
-
-UNSOLVED = Solved()
 
 
 @dataclass(frozen=True)
@@ -151,7 +133,7 @@ class Pattern:
         if len(solved) < SURE * len(self.failed):
             return ""
         often = Counter(step for one in solved for step in one.solved.steps or ()).most_common()
-        steps = [step for step, count in often if count >= max(SURE * len(solved), _least(step))]
+        steps = [step for step, count in often if count >= max(SURE * len(solved), seen_at_least(step))]
         if any(step.startswith(SET) for step in steps):  # who knows the value need not look for it
             steps = [step for step in steps if not step.startswith(FIND)]
         said = ", then ".join(steps)
@@ -262,11 +244,11 @@ def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:
                 later = actions[place + 1 : place + 1 + MOST_LATER]
-                solved = _other_words(action, later) if action.is_shell else _other_call(action, later)
+                solved = other_words(action, later) if action.is_shell else other_call(action, later)
                 took = _active_ms([action, *later[: solved.calls]])
-                is_again = any(map(partial(_is_at, action), actions[:place]))
+                is_again = any(map(partial(is_at, action), actions[:place]))
                 where = action.call.file or action.input.get("path")
-                path = _within(action.call, where) if isinstance(where, str) else ""
+                path = within(action.call, where) if isinstance(where, str) else ""
                 yield key, Failed(tool, what, said, action.call, path, solved, is_again, took)
 
 
@@ -280,119 +262,6 @@ def _complaint(action: Action) -> tuple[str, str, str]:
         return (parts[0].program if parts else ""), "", output.partition("\n")[0]
     said = "" if _SOURCE.match(failed.said) else failed.said
     return failed.part.program, " ".join(failed.part.name), said
-
-
-def _other_words(action: Action, later: Sequence[Action]) -> Solved:
-    """What was different when the command worked, and after how many calls."""
-    failed = failed_in(action)
-    fix = mending(failed, later) if failed is not None else None
-    if failed is not None and fix is not None:
-        was, now = failed.part.words, fix[1].words
-        gone, new = (" ".join(word for word in one if word not in other) for one, other in ((was, now), (now, was)))
-        how = f"use `{cut(new, WORDS_CHARS)}` instead of `{cut(gone, WORDS_CHARS)}`" if new and gone else ""
-        how = how or (f"add `{cut(new, WORDS_CHARS)}`" if new else f"leave out `{cut(gone, WORDS_CHARS)}`")
-        return Solved([how if new or gone else f"run `{cut(str(fix[1]), WORDS_CHARS)}`"], later.index(fix[0]) + 1)
-    between: list[str] = []
-    for calls, other in enumerate(later, 1):
-        ran = parts_of(other.command) if other.is_shell and other.has_succeeded else ()
-        if failed is not None and any(part.words == failed.part.words for part in ran):
-            return Solved(between[-1:], calls)
-        if other.is_edit and other.has_succeeded:
-            between.clear()
-        between += [f"run `{' '.join(part.name)}`" for part in ran if failed and part.program == failed.part.program]
-    return UNSOLVED
-
-
-def _is_at(action: Action, other: Action) -> bool:
-    """Whether another call has read or changed the same file."""
-    has_touched = other.has_succeeded and (other.is_edit or other.tool in READERS)
-    return has_touched and bool(action.call.file) and other.call.file == action.call.file
-
-
-def _other_call(action: Action, later: Sequence[Action]) -> Solved:
-    """The same tool at the same file, else at one in it (it was a folder), else with something else in common."""
-    again = [(calls, one) for calls, one in enumerate(later, 1) if one.tool == action.tool and one.has_succeeded]
-    values, file = [*action.input.values()], action.call.file
-    same = [pair for pair in again if file and pair[1].call.file == file]
-    inside = [pair for pair in again if file and (pair[1].call.file or "").startswith(f"{file.rstrip('/')}/")]
-    alike = [pair for pair in again if any(value in values for value in pair[1].input.values())]
-    for calls, other in (same or inside or alike or again)[:1]:
-        before = [one for one in later[: calls - 1] if one.has_succeeded and one.tool != action.tool]
-        read = (one for one in before if one.tool in READERS and _is_at(action, one))
-        new = [value for value in other.input.values() if isinstance(value, str) and value not in values]
-        names = [os.path.basename(value) for value in new if NAMED.fullmatch(value)]
-        told = [one for one in before if not one.is_edit and any(name and name in one.output for name in names)]
-        first = [f"`{one.call.tool}` the file{FIRST}" for one in read][:1]
-        if inside and not same:
-            return Solved([f"list that folder{FIRST}", "name a file in it"], calls)
-        first = first or [f"{FIND}{FIRST}" for _ in told][:1]
-        changed = _changed(action.input, other.input, action.output)
-        by = _named(told[0]) if told else ""
-        return Solved([*first, *changed], calls, bool(same), by, _swapped(action, other))
-    return UNSOLVED
-
-
-def _named(action: Action) -> str:
-    """What a call is called by: its tool, or the program that a shell ran."""
-    parts = parts_of(action.command) if action.is_shell else ()
-    return parts[0].program if parts else action.call.tool or ""
-
-
-def _swapped(action: Action, later: Action) -> tuple[str, str]:
-    """The only short word or path of a call that is another one now, as it is called in the project."""
-    other = [
-        (old, new)
-        for name, old in action.input.items()
-        if name not in WRITTEN and isinstance(old, str) and isinstance(new := later.input.get(name), str) and old != new
-    ]
-    if len(other) != 1 or not all(SHORT.fullmatch(value) for value in other[0]):
-        return "", ""
-    was, now = other[0]
-    inside = now.startswith(f"{was.rstrip('/')}/") or was.startswith(f"{now.rstrip('/')}/")
-    return ("", "") if inside else (_within(action.call, was), _within(later.call, now))
-
-
-def _within(call: StoredEvent, path: str) -> str:
-    """A path below its project's root; of another its end, of a word the word."""
-    root = f"{call.project.rstrip('/')}/"
-    return path[len(root) :] if path.startswith(root) else "/".join(path.split("/")[-PLACE_PARTS:])
-
-
-def _least(step: str) -> int:
-    """How often a step has to be seen: that a field was there or not says less than what was in it."""
-    return 3 if step.startswith((WITH, WITHOUT)) else 2
-
-
-def _changed(before: Mapping[str, object], after: Mapping[str, object], output: str) -> list[str]:
-    """How the fields of a call changed, as far as that says something to somebody with other values."""
-    said = []
-    for name in {**before, **after}:
-        old, new = before.get(name), after.get(name)
-        if name in WRITTEN or old == new:
-            continue
-        if old is None or new is None:
-            said.append(f"{WITH if old is None else WITHOUT} `{name}`")
-        elif isinstance(old, str) and isinstance(new, str) and new.startswith(f"{old.rstrip('/')}/"):
-            said.append("name what is in that folder")
-        elif isinstance(new, str) and new.strip() and new in output:
-            is_part = isinstance(old, str) and new.endswith(old)
-            said.append(f"give the `{name}` {IN_FULL}" if is_part else f"use a `{name}` that the message lists")
-        elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"[^\s/]{1,40}", new)):
-            said.append(f"{SET} `{name}` to {json.dumps(new, ensure_ascii=False)}")
-        elif isinstance(old, str) and isinstance(new, str) and _is_spaced(old, new):
-            said.append(f"give `{name}` the tabs and spaces that the file has")
-        elif isinstance(old, str) and isinstance(new, str) and (old in new or new in old):
-            said.append(f"use a {'longer' if old in new else 'shorter'} `{name}`")
-        elif isinstance(old, int) and isinstance(new, int):
-            said.append(f"use a {'larger' if old < new else 'smaller'} `{name}`")
-    return said
-
-
-def _is_spaced(one: str, other: str) -> bool:
-    """Whether two texts begin alike but for their tabs and blanks."""
-    bare, also = ("".join(text.split())[:SPACED_CHARS] for text in (one, other))
-    width = min(len(one), len(other), SPACED_CHARS)
-    return bare == also and one[:width] != other[:width]
 
 
 def _active_ms(actions: Iterable[Action]) -> int:
