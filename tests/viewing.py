@@ -99,9 +99,9 @@ def _done(*words: str) -> None:
 class Browser:
     """Asks the viewer as a browser does that came by the link."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "/") -> None:
         self.keys = Keys(PORT)
-        self.viewer = Viewer(os.environ, "/", self.keys)
+        self.viewer = Viewer(os.environ, folder, self.keys)
         self.origin = f"http://{self.keys.host}"
         self.stranger = TestClient(self.viewer.answers, base_url=self.origin, follow_redirects=False)
         self.client = TestClient(self.viewer.answers, base_url=self.origin, follow_redirects=False)

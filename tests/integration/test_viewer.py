@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.builders import Shell, write
 from tests.processes import run
 from tests.viewing import CWD, DECIDED, KEPT, OUTSIDE, QUESTION, Browser, fill, memories
 
@@ -58,7 +59,7 @@ SHOWN = {
     "memories": ["Decision", *KEPT, OUTSIDE, "from outside"],
     "memories?by=topic": ["poller retries", *KEPT],
     "review": ["They name different numbers.", *KEPT, OUTSIDE, "Accept", "Refuse", "Wrong, never again", "Both hold"],
-    "injections": [QUESTION, "prompts", "said: a memory with so much of the prompt's words", "1 used"],
+    "injections": [QUESTION, "prompts", "said: a memory that holds enough of the prompt's words", "1 used"],
     "injections?all=1": [QUESTION, "Only those that were told something"],
     "stats": ["reads for each edit", "Failed calls:", "Figures"],
     "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "find it with `Glob` first"],
@@ -83,7 +84,7 @@ def test_a_session_shows_what_it_was_told(browser: Browser) -> None:
     [address] = set(re.findall(r'href="[^"]*/(session\?at=[^"#]*)[^"]*">session ', page))
     text = browser.shows(address)
     assert re.search(r"What howcome told it: \d lines?, \d+ tokens", text)
-    assert "said: a memory with so much of the prompt's words" in text
+    assert "said: a memory that holds enough of the prompt's words" in text
     name = re.findall(r"Session (\S+)", text)[0]
     assert "What howcome told it" in browser.shows(f"session?name={name}")
 
@@ -149,7 +150,7 @@ def test_a_change_is_made_said_and_taken_back(change: Callable[[Browser], str], 
     page = change(browser)
     assert state() != before
     [(number,)] = [found for found in re.findall(r'name="change" value="(\d+)"', page) for found in [(found,)]]
-    assert "Taken back, all is as before" in browser.do("undo", change=number)
+    assert "Undone: “" in browser.do("undo", change=number)
     assert state() == before
     assert "taken back already" in browser.do("undo", 400, change=number)
 
@@ -177,6 +178,15 @@ def test_a_correction_is_taken_back_on_its_page(browser: Browser) -> None:
     assert (states[old], states.get(new, "forgotten")) == ("live", "forgotten")
     browser.do("undo", change=1)
     assert {one["id"]: one["state"] for one in memories()}[new] == "live"
+
+
+def test_a_correction_that_is_undone_leads_to_the_words_before(browser: Browser) -> None:
+    """Not to those that were taken back."""
+    old = id_of(KEPT[0])
+    browser.do("correct", id=old, text=f"{KEPT[0]} This is new.")
+    page = browser.do("undo", change=0)
+    assert f"{old}</a> stands again." in page
+    assert f"<small>{old}</small>" in page
 
 
 def test_an_address_without_a_page_says_so(browser: Browser) -> None:
@@ -264,6 +274,21 @@ def test_what_cannot_be_done_is_said(name: str, fields: dict[str, str], status: 
     assert "Back to today" in browser.do(
         name, status, **({"id": id_of(KEPT[0])} if name == "correct" else {}), **fields
     )
+
+
+@pytest.mark.usefixtures("browser")
+def test_it_begins_with_the_project_of_its_folder(tmp_path: Path) -> None:
+    """And goes on with the one that was chosen last."""
+    elsewhere = Shell("elsewhere", cwd="/home/mara/pier")
+    write(tmp_path / "two.jsonl", *elsewhere.exchange("pier"))
+    assert run("import", str(tmp_path)).returncode == 0
+    for folder, chosen in ((CWD, "1"), ("/", "")):
+        here = Browser(folder)
+        here.viewer.prepare()
+        for name, now in (("today", chosen), ("sessions?project=2", "2"), ("memories", "2"), ("review?project=", "")):
+            selected = re.findall(r'<option value="(\d*)"[^>]* selected', here.page(name))
+            assert selected == [now] * bool(now), name
+        here.viewer.close()
 
 
 def test_projects_of_one_name_are_told_apart() -> None:

@@ -50,7 +50,7 @@ def test_the_last_prompts_of_the_project_are_explained(told: Path) -> None:
     assert whys("-n", "2", *HERE) == [again, first]
     assert len(whys("--all-projects")) == 3
     text = run("why", *HERE).stdout
-    assert "already-told (this session has it already" in text
+    assert "already-told: this session has it already" in text
     assert "said: “" not in text
     assert QUESTION in text
 
@@ -67,6 +67,20 @@ def test_a_prompt_and_a_session_are_named_by_their_ids(told: Path) -> None:
     assert run("why", "0000").returncode == 1
     held = first["considered"][0]["id"]
     assert "nothing is kept of" in run("why", held).stderr
+
+
+def test_the_words_are_those_that_were_told(decided: Path) -> None:
+    """To a prompt and to a session that began, although no word of either is kept."""
+    block = said(decided, QUESTION, SESSION)
+    path = write(decided.parent / "new.jsonl", Claude(SESSION, cwd=CWD).user(QUESTION))
+    assert run("import", str(path)).returncode == 0
+    [verdict] = whys("last", *HERE)
+    told = [one for one in verdict["considered"] if not one["rule"]]
+    assert told
+    for one in told:
+        for words in one["summary"].split("; also: "):
+            assert words in block
+        assert one["why"].startswith("said: ")
 
 
 def test_several_words_are_searched_for(told: Path) -> None:

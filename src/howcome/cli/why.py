@@ -97,9 +97,9 @@ def considered_lines(considered: list[View]) -> list[str]:
     """What was considered, a line each: its words, what became of it, and the chance that it helps."""
     lines = []
     for one in considered:
-        fate = because(one["rule"]).removeprefix("; ") if one["rule"] else "said"
+        fate = f"{one['rule']}: {one['why']}" if one["rule"] else one["why"]
         what = squeeze(one["summary"] or "gone", 80)
-        lines.append(f"{what}  {fate}; chance {one['chance']:.2f}  {one['id'] or 'gone'}")
+        lines.append(f"{what}  {fate}  {one['id'] or 'gone'}")
     return lines
 
 

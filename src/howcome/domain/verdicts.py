@@ -12,8 +12,9 @@ PROMPT, BRIEFING, MANIFEST, AGENT = "UserPromptSubmit", "SessionStart", "PreComp
 """What is said, by the hooks' names."""
 
 OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"
-WEAK, UNLIKELY, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM = (
-    "too-weak", "below-chance", "not-pushed", "file-gone", "already-told", "in-a-file", "no-new-words", "limit", "room",
+WEAK, UNLIKELY, BEST, UNSURE, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM = (
+    "too-weak", "below-chance", "below-best", "unsure", "not-pushed", "file-gone", "already-told", "in-a-file",
+    "no-new-words", "limit", "room",
 )  # fmt: skip
 FOCUS, STEERING, SESSION, TOPIC, COOLDOWN = "focus", "steering", "budget-session", "budget-topic", "cooldown"
 
@@ -21,8 +22,10 @@ RULES = {
     OFF: "nothing is injected here (`inject`)",
     CHORE: "a step of the day asks for nothing",
     NOTHING: "nothing here has its words",
-    WEAK: "its words are too few of the prompt's (`recall_threshold`)",
-    UNLIKELY: "it is not likely enough to help, beside the best",
+    WEAK: "it holds too few of the prompt's words (`recall_threshold`)",
+    UNLIKELY: "its chance to help is too low",
+    BEST: "its chance to help is well below that of the best",
+    UNSURE: "a memory with some of the prompt's words, too few to be sure",
     OWN: "it is done with, asleep, from outside, or only of this very session",
     GONE: "the files that it is about are gone",
     TOLD: "this session has it already: it was told, or it is a fork of where it was said",

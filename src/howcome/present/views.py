@@ -145,6 +145,7 @@ def verdict_view(one: Explained) -> View:
         "considered": [
             {
                 "id": None if found is None else found.id, "chance": chance, "rule": rule,
+                "why": one.why(found, chance, rule),
                 "summary": None if found is None else one.said.get(found.id, found.summary),
             }
             for found, chance, rule in one.candidates

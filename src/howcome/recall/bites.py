@@ -14,6 +14,7 @@ from howcome.domain.text import coined_names, entities
 from howcome.domain.times import iso_day
 from howcome.recall.gate import POINTING_TERMS
 from howcome.retrieve.branches import told as on_branch
+from howcome.retrieve.situation import Candidate, Ranked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
-    from howcome.retrieve.situation import Ranked, Situation
+    from howcome.retrieve.situation import Situation
     from howcome.store.base import Store
 
 ANSWERS = 2
@@ -121,6 +122,12 @@ class Bites:
         chances = (first.score * LATER**place for place in range(1, count + 1))
         found = (self._next(item, self._turns(item), chance) for chance in chances)
         return [bite for bite in found if bite is not None]
+
+    def again(self, exchange: int, row: int, count: int) -> list[tuple[int, str]]:
+        """The first lines of an exchange (its prompt's row) in which a row was found, each with the row of its turn."""
+        item = Ranked(Candidate(row, 0, exchange, 0, 0.0), 0.0, {}, 0.0)
+        found = (self._next(item, self._turns(item), 0.0) for _ in range(count))
+        return [(bite.source.row, bite.passages[0][1]) for bite in found if bite is not None]
 
     def _next(self, item: Ranked, turns: list[StoredEvent], chance: float) -> Reminder | None:
         told = [pair for pair in by_weight(turns, self._weights) if not self._is_told(pair[1])]

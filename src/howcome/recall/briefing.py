@@ -19,6 +19,7 @@ from howcome.domain.stored import Reminder
 from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
 from howcome.recall.bites import by_weight, is_telling, of_memory, with_later
+from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
 from howcome.retrieve.branches import Unmerged
@@ -69,7 +70,7 @@ PLACES, PLACE_PARTS = 2, 2
 
 LIMITS = {"rules": 6, "since": 3, "now": 2, "context": 2, "failure": 3, "decision": 2}
 HEADS = {
-    "rules": "To be kept to:", "checks": "Checks that sessions run here:", "failure": "Failed here before:",
+    "rules": "To be kept to:", "checks": CHECKS, "failure": "Failed here before:",
     "now": "At work here a moment ago:", "ended": "Last on this branch:", "elsewhere": "Last in this project:",
     "since": "Elsewhere since then:", "context": "Open:", "decision": "Decided on this branch:",
 }  # fmt: skip

@@ -21,6 +21,7 @@ FOUND_SESSIONS = 2
 """What failed in so many sessions checks something; what never fails only looks."""
 
 MAX_CHARS = 50
+HEAD = "Checks that sessions run here:"
 
 
 def checks_of(store: Store, scope: Scope, sessions: Iterable[int], before_ms: int | None) -> Reminder | None:

@@ -6,18 +6,29 @@ import json
 from contextlib import suppress
 
 from howcome.clients.decode import clean_text
+from howcome.domain.asking import asked_of_past
 from howcome.domain.events import TOOL_CALL, USER_PROMPT
-from howcome.recall.bites import by_weight, line_of, of_memory
+from howcome.domain.stored import Filter, Scope, StoredEvent
+from howcome.domain.verdicts import PROMPT, RULES
+from howcome.recall.bites import Bites, by_weight, line_of, of_memory
+from howcome.recall.checks import HEAD as CHECKS
+from howcome.recall.gate import SPEAK
 from howcome.recall.prompt import fingerprint
+from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory
-    from howcome.domain.stored import StoredEvent
     from howcome.domain.verdicts import PastVerdict
     from howcome.store.base import Store
+
+BEGUN = "said as the session began: it holds here, whatever is asked"
+KEPT = "said: a memory that holds enough of the prompt's words"
+LIKELY = "said: its chance to help is high"
+NAMED = "said: the prompt asks about the past, or is short, and it holds enough of the prompt's words"
+"""Why a line was said; `gate.worth_saying` decides between the last two."""
 
 APART_MS = 60_000
 """A prompt whose words are not those of the hash (they were redacted, or put otherwise) is the one that is so near."""
@@ -40,6 +51,15 @@ class Explained:
     ) -> None:
         self.verdict, self.prompt, self.candidates, self.said = verdict, prompt, candidates, said
 
+    def why(self, found: StoredEvent | Memory | None, chance: float, rule: str) -> str:
+        """Why a candidate was said, or held back, with what was measured of it."""
+        if self.verdict.hook != PROMPT:
+            return RULES.get(rule, rule) or BEGUN
+        if found is None or isinstance(found, StoredEvent):
+            said = LIKELY if chance >= SPEAK else NAMED
+            return f"{RULES.get(rule, rule) or said} (chance to help: {chance:.0%})"
+        return f"{RULES.get(rule, rule) or KEPT} ({chance:.0%} of them, by weight)"
+
 
 def explained(store: Store, verdicts: Iterable[PastVerdict]) -> list[Explained]:
     """Verdicts with their prompts and candidates, in their order."""
@@ -60,23 +80,44 @@ def _explained(store: Store, one: PastVerdict, prompts: dict[str, list[tuple[byt
 
 
 def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
-    """The words of what was said, by ids; of an event what is most about what was asked (they are not kept)."""
+    """The words of what was said, by ids. They are not kept: the same question gives them again."""
     said = [row for row, _, rule in one.considered if not rule]
-    weights = dict.fromkeys(store.index.analyze(asked), 1.0) if asked else {}
-    found = {}
-    for event in store.log.events([row for row in said if row > 0], with_text=True).values():
-        told = by_weight([event], weights) if event.kind != TOOL_CALL else []
-        found[event.id] = line_of(event, told[0][1], told) if told else command_of(event)
     memories = store.memories.by_row([-row for row in said if row < 0]).values()
-    return found | {memory.id: of_memory(memory.text) for memory in memories}
+    found = {memory.id: of_memory(memory.text) for memory in memories}
+    events = store.log.events([row for row in said if row > 0], with_text=True)
+    bites = _bites(store, one, asked, found.values(), events.values()) if asked and events else {}
+    for row, event in events.items():
+        told = by_weight([event], {}) if event.kind != TOOL_CALL and row not in bites else []
+        found[event.id] = bites.get(row) or (line_of(event, told[0][1], told) if told else command_of(event))
+    return found
+
+
+def _bites(
+    store: Store, one: PastVerdict, asked: str, kept: Iterable[str], events: Iterable[StoredEvent]
+) -> dict[int, str]:
+    """The lines that a prompt was told of some events, by their rows, beside the lines of memories."""
+    past = asked_of_past(prompt := clean_text(asked[:MAX_QUESTION_CHARS]))
+    scope = Scope.everything() if one.project_id is None else Scope.project(one.project_id)
+    situation = Searcher(store).situation(past or prompt, Filter(scope), breadth=RECALL_BREADTH)
+    if past is not None:
+        situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
+    made, found = Bites(store, situation, kept, is_asked=past is not None), dict[int, list[str]]()
+    exchanges: dict[int, list[int]] = {}
+    for event in events:
+        exchanges.setdefault(store.log.opening(event.row) or event.row, []).append(event.row)
+    more = one.lines - sum(not rule for _, _, rule in one.considered)  # lines of one turn are one row
+    for exchange, rows in exchanges.items():
+        for row, line in made.again(exchange, rows[0], len(rows) + more):
+            found.setdefault(row, []).append(line)
+    return {row: "; also: ".join(lines) for row, lines in found.items()}
 
 
 def command_of(event: StoredEvent) -> str:
-    """The command of a call, as a briefing says it; of anything else its excerpt."""
+    """The command of a call, as a briefing says that it checks the work; of anything else its excerpt."""
     with suppress(ValueError, RecursionError):
         called = json.loads(event.text or "")
         if isinstance(called, dict) and isinstance(called.get("command"), str):
-            return f"`{' '.join(called['command'].split())}`"
+            return f"{CHECKS} `{' '.join(called['command'].split())}`"
     return event.excerpt
 
 

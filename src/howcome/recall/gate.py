@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import exp, log1p
 
+from howcome.domain import verdicts
 from howcome.retrieve.situation import Ranked
 
 TYPE_CHECKING = False
@@ -75,11 +76,22 @@ def worth_saying(
     """
     found = first_of_exchanges(ranked)
     weighed = sorted(zip(chances(found, now_ms), found, strict=True), key=lambda pair: -pair[0])
-    if is_asked or terms <= POINTING_TERMS or len(found) <= FEW:
+    if _is_by_words(len(found), terms, is_asked=is_asked):
         return [pair for pair in weighed if pair[1].strength >= threshold]
     if weighed and weighed[0][0] >= SPEAK:
         return [pair for pair in weighed if pair[0] >= BESIDE_SHARE * weighed[0][0]]
     return [pair for pair in weighed if pair[1].strength >= SURE]
+
+
+def rule_of(weighed: Sequence[float], terms: int, *, is_asked: bool) -> str:
+    """What holds back those of some exchanges (by their chances) that are not worth saying."""
+    if _is_by_words(len(weighed), terms, is_asked=is_asked):
+        return verdicts.WEAK
+    return verdicts.BEST if max(weighed, default=0.0) >= SPEAK else verdicts.UNLIKELY
+
+
+def _is_by_words(found: int, terms: int, *, is_asked: bool) -> bool:
+    return is_asked or terms <= POINTING_TERMS or found <= FEW
 
 
 def chances(found: Sequence[Ranked], now_ms: int) -> list[float]:

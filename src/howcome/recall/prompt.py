@@ -21,6 +21,7 @@ from howcome.recall.gate import (
     SURE_MEMORY,
     chances,
     first_of_exchanges,
+    rule_of,
     worth_saying,
 )
 from howcome.recall.rules import Before
@@ -102,7 +103,7 @@ def recall(
     found.told = store.injections.memories_known(session)
     for item in kept:
         is_new = item in found.kept and item.memory.row not in found.told
-        verdict.hold(-item.memory.row, verdicts.UNLIKELY if is_new else verdicts.TOLD)
+        verdict.hold(-item.memory.row, verdicts.UNSURE if is_new else verdicts.TOLD)
     _leave_out_held(found, verdict, asking.is_held)
     if settings.inject == CONTEXT:
         verdict.said = _in_context(store, settings, found, session)
@@ -181,11 +182,13 @@ def _in_bites(
     is_asked, terms = before.is_asked, len(found.situation.terms)
     threshold = settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
     ranked = _asked_once(store, found.ranked, found.unmerged)
-    for item, chance in zip(looked_at := first_of_exchanges(ranked), chances(looked_at, now_ms), strict=True):
-        verdict.weigh(item.candidate.row, chance, verdicts.UNLIKELY)
+    looked_at = first_of_exchanges(ranked)
+    held_by = rule_of(weights := chances(looked_at, now_ms), terms, is_asked=is_asked)
+    for item, chance in zip(looked_at, weights, strict=True):
+        verdict.weigh(item.candidate.row, chance, held_by)
     weighed = found.unmerged.last(worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked))
     kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
-    kept = kept[: settings.recall_limit]
+    kept = _first(kept, settings.recall_limit, verdict)
     rule = before.holds_prompt() if weighed or kept else ""
     if rule:
         for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
@@ -238,8 +241,16 @@ def _fit(
         verdict.hold(-row, verdicts.GONE)
     kept = found.unmerged.mark([_bite(item.memory, item.strength) for item in fit if item.memory.row not in gone])
     if is_beside:  # the rest of the lines is for what was said
-        kept = [one for place, one in enumerate(kept) if place < MEMORIES_BESIDE or (is_asked and _is_sure(one))]
+        sure = [one for one in kept[MEMORIES_BESIDE:] if is_asked and _is_sure(one)]
+        kept = _first([*kept[:MEMORIES_BESIDE], *sure, *kept[MEMORIES_BESIDE:]], MEMORIES_BESIDE + len(sure), verdict)
     return kept, gone
+
+
+def _first(kept: list[Reminder], limit: int, verdict: Verdict) -> list[Reminder]:
+    """So many of some reminders; the rest is held back for them."""
+    for row in {row_of(one) for one in kept[limit:]} - {row_of(one) for one in kept[:limit]}:
+        verdict.hold(row, verdicts.LIMIT)
+    return kept[:limit]
 
 
 def _instead(

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """One change: what it did, in a sentence, what takes it back, and the memory to go on with ("": as before)."""
+    """One change: what it did, in a sentence, what takes it back, and the memories to go on with ("": as before): when
+    it is done, and when it is taken back.
+    """  # noqa: D205 - one sentence
 
     said: str
     undo: Callable[[App], None]
     memory: str = ""
+    before: str = ""
 
 
 def _changed(app: App, of: Iterable[Memory], change: Callable[[], object], said: str) -> Change:
@@ -90,7 +93,7 @@ def correct(app: App, form: Form) -> Change:
         raise UsageError(f"{new.id} says that already; {one.id} stays as it is")
     after = app.memories.states([new], before)
     said = f"{new.id} takes the place of {one.id}."
-    return Change(said, lambda app: app.memories.set_back(before, after), new.id)
+    return Change(said, lambda app: app.memories.set_back(before, after), new.id, one.id)
 
 
 def settle(app: App, form: Form) -> Change:

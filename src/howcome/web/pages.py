@@ -33,7 +33,7 @@ from howcome.web.replay import PAGE_EXCHANGES, exchanges, steps
 
 Context = dict[str, Any]
 MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
-ROWS, BOOK, SHORT, WEEKS, HITS, SOME = 50, 300, 6, 26, 10, 20
+ROWS, BOOK, SHORT, WEEKS, HITS, MORE_HITS, SOME = 50, 300, 6, 26, 10, 50, 20
 OPEN_PROJECTS, MAX_PROPOSALS = 3, 8
 PLOTTED = {
     "calls": "Calls", "failures": "Failed calls", "rework": "Edits replaced later", "compactions": "Compactions",
@@ -122,10 +122,10 @@ def session(asked: Asked) -> Context:
 def search(asked: Asked) -> Context:
     """What answers a question, and why."""
     text, kind, is_explained = asked.text("q"), asked.text("type"), bool(asked.text("why"))
-    found, nothing = [], ""
+    found, nothing, most = [], "", MORE_HITS if asked.text("more") else HITS
     if text:
         wanted = (kind,) if kind in FOUND_TYPES else ()
-        question = Question(text, asked.scope, limit=HITS, types=wanted, explained=is_explained)
+        question = Question(text, asked.scope, limit=most, types=wanted, explained=is_explained)
         try:
             found = asked.app.search.find(question)
         except ProviderError as error:  # words are there
@@ -137,7 +137,7 @@ def search(asked: Asked) -> Context:
     hits = [(hit_view(one), one) for one in found]
     return {
         "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "words": words, "nothing": nothing,
-        "why": is_explained,
+        "why": is_explained, "has_more": len(found) == most == HITS, "most": MORE_HITS,
     }  # fmt: skip
 
 
@@ -172,6 +172,7 @@ def memory(asked: Asked) -> Context:
         "earlier": next((one.id for one in chain if found.is_live and one.row == found.supersedes), ""),
         "said": app.memories.said(found), "wordings": app.memories.wordings(found), "reasons": reasons,
         "evidence": evidence_view(app.events.cited(found.evidence)), "missing": not found.evidence,
+        "is_corrected": bool(asked.text("correct")) and found.is_live,
     }  # fmt: skip
 
 
@@ -279,7 +280,7 @@ PAGES = {
     "patterns": Page("Patterns", "w", patterns),
     "stats": Page("Statistics", "c", stats),
     "commands": Page("Commands", "x", commands),
-    "spending": Page("Spending", "p", spending),
+    "spending": Page("Model calls", "p", spending),
     "health": Page("Health", "h", health),
     "session": Page("", "", session),
     "memory": Page("", "", memory),

@@ -48,10 +48,14 @@ _STATUS = {NotFoundError: 404, UsageError: 400, OwnerError: 409}
 
 
 class Viewer:
-    """What is looked at, and what has been changed here: each change can be taken back while the viewer runs."""
+    """What is looked at, and what has been changed here: each change can be taken back while the viewer runs.
+
+    The project that was chosen last is shown until another one is: first the one of the folder.
+    """
 
     def __init__(self, environment: Mapping[str, str], folder: str, keys: Keys) -> None:
-        self._place, self._keys = Workplace(environment, folder), keys
+        self._place, self._keys, self._folder = Workplace(environment, folder), keys, folder
+        self._project = ""
         self._lock = threading.Lock()  # one thread at a time uses a store
         self._examined: list[Finding] | None = None
         self._changes: list[Change | None] = []
@@ -71,6 +75,7 @@ class Viewer:
         Raises:
             HowcomeError: the store or the settings cannot be read.
         """
+        self._project = str(self._place.app.projects.scope_of(self._folder).project_id or "")
         PAGES["today"].make(Asked(self._place.app, {}))
         for name in ("base", "parts", "today"):
             self._templates.get_template(f"{name}.html")
@@ -92,7 +97,8 @@ class Viewer:
             self._examined = findings()  # seconds, in which other pages are shown
         try:
             with self._lock:
-                asked = Asked(self._place.app, request.query_params, self._examined)
+                self._project = request.query_params.get("project", self._project)
+                asked = Asked(self._place.app, {**request.query_params, "project": self._project}, self._examined)
                 return self._shown(request, name, {**self._around(asked), **PAGES[name].make(asked)})
         except HowcomeError as error:
             return self._problem(request, error)
@@ -131,34 +137,35 @@ class Viewer:
         return await run_in_threadpool(self._change, request, request.path_params["name"], form)
 
     def _change(self, request: Request, name: str, form: Mapping[str, str]) -> Response:
-        change = None
+        to = ""
         try:
             with self._lock:
                 if name == EXAMINE:
                     self._examined = None
                 elif name == UNDO:
-                    self._undo(self._place.app, form.get("change", ""))
+                    to = self._undo(self._place.app, form.get("change", "")).before
                 elif name in CHANGES:
                     change = CHANGES[name](self._place.app, form)
+                    to = change.memory
                     self._changes.append(change)
                     self._news.append((change.said, len(self._changes) - 1))
                 else:
                     raise NotFoundError("there is no such change")
         except HowcomeError as error:
             return self._problem(request, error)
-        to = change.memory if change is not None else ""
         back = f"{self._keys.root}/memory?id={to}" if to else form.get("back", "")
         is_ours = back.startswith(f"{self._keys.root}/") and re.fullmatch(r"[!-~]+", back) and "\\" not in back
         return RedirectResponse(back if is_ours else f"{self._keys.root}/", 303)
 
-    def _undo(self, app: App, number: str) -> None:
+    def _undo(self, app: App, number: str) -> Change:
         is_known = number.isascii() and number.isdigit() and len(number) < 9 and int(number) < len(self._changes)
         change = self._changes[int(number)] if is_known else None
         if change is None:
             raise UsageError("that was taken back already, or another viewer changed it")
         change.undo(app)
         self._changes[int(number)] = None
-        self._news.append((f"Taken back, all is as before: “{change.said}” is undone.", -1))
+        self._news.append((f"Undone: “{change.said}” {f'{change.before} stands again.' if change.before else ''}", -1))
+        return change
 
 
 def _last(request: Request) -> str:

@@ -44,6 +44,13 @@
     if (act && act() !== false) event.preventDefault();
   });
 
+  // After a change the same page is shown again: it stays where it was.
+  const place = "place";
+  document.addEventListener("submit", () => sessionStorage.setItem(place, `${scrollY} ${location.href}`));
+  const [height, left] = (sessionStorage.getItem(place) || "").split(" ");
+  sessionStorage.removeItem(place);
+  if (left === location.href) scrollTo(0, Number(height));
+
   // Another project: the same page of it.
   document.querySelector("[data-keep]")?.addEventListener("change", (event) => {
     const here = new URL(location.href);
