@@ -124,6 +124,9 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
     ("open_ends", "what the last words say is open", [
         user("mend the poller"), agent("Mended. Two tests of `test_poller.py` are still failing on the buoy."),
     ], ["Left open", "still failing"]),
+    ("open_ends", "what stands under a heading for it", [
+        user("mend the poller"), agent("Mended `poll()`.\n\n**Next steps**\n- Give `TidePoller` a limit.\n"),
+    ], ["Next steps: Give `TidePoller` a limit."]),
 ]  # fmt: skip
 
 LEFT: list[tuple[str, Parts]] = [
@@ -186,6 +189,17 @@ LEFT: list[tuple[str, Parts]] = [
         "# Plan: Tides\n\n- The poller currently never asks `gauge` twice, because the old firmware did not answer.\n"
         "- Der Pegel `pegel.py` fragt derzeit niemals zweimal, weil die alte Firmware nicht antwortet, nur `poll()`.\n"
     ) + "- More of it, as above.\n" * 20)]),
+    ("a line of a plan without a reason", [user("plan it"), call("ExitPlanMode", "ok", plan=(
+        "# Plan: Tides\n\n- The poller of the harbour asks `gauge` and `buoy` twice in each hour of the day.\n"
+        + "- More of it, as above.\n" * 20
+    ))]),
+    *((f"what points at {place}", [
+        user("hi"), agent("Hm."), user(f"the reading in {place} must never be rounded because the buoy says so"),
+        changed("tide.py"), agent(f"The reading in {place} is not rounded now, because `read_tides()` says so."),
+    ]) for place in ("line 366", "tide.py:52", "83af232", "6295e04b-8f1c-4c52-9d4e-2a0f3f0d9a11")),
+    ("words for what is open that tell of other things", [
+        user("mend it"), agent("Mended. The remaining changes of `tide.py` are not committed and unrelated."),
+    ]),
     ("a short line of a plan", [user("plan it"), call("ExitPlanMode", "ok", plan=(
         "# Plan: Tides\n\n- Never wake `gauge` twice, because `dial()` leaks.\n" + "- More of it, as above.\n" * 20
     ))]),

@@ -20,6 +20,7 @@ from howcome.learn.shell import commands
 from howcome.learn.sources.seen import (
     base_names,
     count_words,
+    is_of_the_moment,
     is_question,
     is_whole,
     lasting,
@@ -80,7 +81,7 @@ def find(seen: Seen) -> list[Draft]:
         return []
     own = _own(seen, said.text)
     text = one_line(own, MAX_WORDS_CHARS)
-    if not text or (seen.refused is not None and is_question(own)):
+    if not text or is_of_the_moment(own) or (seen.refused is not None and is_question(own)):
         return []
     begun, asked_of = _begun(seen, text)
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from howcome.domain import words
 from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import lasting, named, one_line
+from howcome.learn.sources.seen import named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from howcome.domain.sentences import Sentence
     from howcome.learn.actions import Action
     from howcome.learn.sources.seen import Seen
 
@@ -27,12 +28,25 @@ def find(seen: Seen) -> list[Draft]:
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
-    told = [(said, line) for said in final[-1:] for line in lasting(said)]
-    best = seen.best((float(named(line)), line, said) for said, line in told if words.has(line, "open") and named(line))
+    told = [(said, one) for said in final[-1:] for one in said.sentences if named(one.text)]
+    best = seen.best((float(named(one.text)), _opened(one), said) for said, one in told if _opened(one))
     if best is None:
         return []
-    head = "" if words.begins(best[0], "open") else "Left open: "
-    return [Draft("context", f"{head}{one_line(best[0], MAX_TEXT_CHARS)}", [best[1].event])]
+    return [Draft("context", one_line(best[0], MAX_TEXT_CHARS), [best[1].event])]
+
+
+def _opened(one: Sentence) -> str:
+    """A sentence that begins with a word for what is open, or stands under one, or says that something still fails.
+
+    In the middle of others such words told of other things in 10 of 10 memories of two projects ("the remaining files
+    are unrelated").
+    """
+    if words.has(one.text, "fails"):
+        return f"Left open: {one.text}"
+    if words.begins(one.text, "open"):
+        return one.text
+    head = next((head for head in (one.label, one.heading) if words.begins(head, "open")), "")
+    return f"{head}: {one.text}" if head else ""
 
 
 def todos_left(actions: Sequence[Action]) -> list[str]:
