@@ -98,7 +98,7 @@ def test_what_fails_in_session_after_session_is_said_without_the_words_of_a_tool
     assert run("import", str(tmp_path / "t")).returncode == 0
     assert run("distil").returncode == 0
     begun = [one["moments"][0]["lines"] for one in replayed(CWD)["sessions"]]
-    told = "`wrap pytest -q` failed in 3 sessions; `pytest -q` then worked."
+    told = "`wrap pytest -q` failed in 3 sessions; run `pytest -q` directly."
     assert [any(told in line for line in lines) for lines in begun] == [False, False, False, True]
     assert "banana" not in str(begun)
 

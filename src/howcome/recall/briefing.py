@@ -229,7 +229,9 @@ class Briefing:
             return _lines([memory])
         failed, worked = failed_and_worked(memory.text) if memory.source == RULES else ("", "")
         told = self._told.get(memory.key)
-        text = f"`{failed}` failed in {told.sessions if told else 1} sessions; `{worked}` then worked."
+        times = f"`{failed}` failed in {told.sessions if told else 1} sessions;"
+        is_wrapped = failed.partition(" ")[2] == worked
+        text = f"{times} run `{worked}` directly." if is_wrapped else f"{times} `{worked}` then worked."
         said = Reminder(None, 1.0, [(memory.type, text)], [memory.row], memory)
         return [(f"[{memory.id}] {text}", said)] if worked and len(text) <= MAX_LINE_CHARS else []
 

@@ -110,7 +110,7 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
         call("Edit", "ok",
              file_path="quay/poller.py", old_string="def poll():\n\tLIMIT = 3", new_string="x"),
         agent("Raised."),
-    ], ["Edits", "white space was not copied exactly"]),
+    ], ["`*.py` files are indented with tabs", "edits that did not copy it exactly failed"]),
     ("commits", "the reason of a commit", [
         user("commit"), agent("Committing."),
         ran('git commit -m "$(cat <<\'EOF\'\nRead tides in UTC\n\n'

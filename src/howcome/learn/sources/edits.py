@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from howcome.learn.draft import Draft
 
 TYPE_CHECKING = False
@@ -12,20 +14,29 @@ if TYPE_CHECKING:
 MAX_LATER = 12
 """Calls after a failed edit among which the one that worked is looked for."""
 
-TEXT = "Edits in which white space was not copied exactly failed; with nothing else changed they worked."
+TEXT = "{} are indented with {}: edits that did not copy it exactly failed, and worked with nothing else changed."
+_INDENTED_WITH_TAB = re.compile(r"(?m)^ *\t")
 _REPLACED = ("old_string", "old_str", "oldString")
 
 
 def find(seen: Seen) -> list[Draft]:
-    """What such an edit of an exchange teaches: the same of whatever file, so that one sees how often it happens."""
+    """What such an edit of an exchange teaches: the same of all files of a kind, so that it is seen how often it happens."""
     actions = seen.scene.actions
     for place, failed in enumerate(actions):
         if failed.is_edit and failed.has_failed and failed.call.file:
             later = (one for one in actions[place + 1 : place + 1 + MAX_LATER] if one.is_edit and one.has_succeeded)
             worked = next((one for one in later if one.call.file == failed.call.file), None)
             if worked is not None and _differ_in_blanks(_replaced(failed), _replaced(worked)):
-                return [Draft("failure", TEXT, [failed.call], witnesses=[worked.call])]
+                with_ = "tabs" if _INDENTED_WITH_TAB.search(_replaced(worked)) else "spaces"
+                text = TEXT.format(_kind(failed.call.file), with_)
+                return [Draft("failure", text, [failed.call], witnesses=[worked.call])]
     return []
+
+
+def _kind(file: str) -> str:
+    """The files of a kind: by the ending of the name, where it has one."""
+    _, dot, ending = file.replace("\\", "/").rpartition("/")[2].rpartition(".")
+    return f"`*.{ending}` files" if dot and ending.isalnum() else "Files"
 
 
 def _replaced(action: Action) -> str:
