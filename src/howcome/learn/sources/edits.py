@@ -20,7 +20,7 @@ _REPLACED = ("old_string", "old_str", "oldString")
 
 
 def find(seen: Seen) -> list[Draft]:
-    """What such an edit of an exchange teaches: the same of all files of a kind, so that it is seen how often it happens."""
+    """What such an edit of an exchange teaches: the same of all files of a kind, so that one sees how often."""
     actions = seen.scene.actions
     for place, failed in enumerate(actions):
         if failed.is_edit and failed.has_failed and failed.call.file:
