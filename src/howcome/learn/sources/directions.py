@@ -94,7 +94,8 @@ def find(seen: Seen) -> list[Draft]:
     stop = "" if said_words.endswith((".", "!", "?", "…")) else "."
     whole = f"{begun}: {quoted(said_words)}{f'{stop} {then}' if then else ''}"
     witnesses = [event for event in (asked_of, told_by) if event is not None]
-    return [Draft("decision", whole, [said.event], witnesses=witnesses, subject=_wish(text))]
+    kind = "discovery" if is_question(own) else "decision"
+    return [Draft(kind, whole, [said.event], witnesses=witnesses, subject=_wish(text))]
 
 
 def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:

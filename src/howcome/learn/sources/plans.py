@@ -73,6 +73,11 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
     weighed.sort(key=lambda one: (-one[0], one[1]))
     own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))
     return [
-        Draft("decision", f"{head}: {text}", [said.event], origin=ORIGIN_ASSISTANT)
+        Draft(_type(text), f"{head}: {text}", [said.event], origin=ORIGIN_ASSISTANT)
         for text in islice(own, MAX_FROM_ONE)
     ]
+
+
+def _type(text: str) -> str:
+    """A cause was found out; the rest of what has a reason was decided."""
+    return "decision" if words.has(text, "reasons") and not words.has(text, "blames") else "discovery"
