@@ -9,7 +9,7 @@ from howcome.clients.decode import clean_text
 from howcome.domain.asking import asked_of_past
 from howcome.domain.events import TOOL_CALL, USER_PROMPT
 from howcome.domain.stored import Filter, Scope, StoredEvent
-from howcome.domain.verdicts import PROMPT, RULES
+from howcome.domain.verdicts import BEST, PROMPT, RULES, UNLIKELY
 from howcome.recall.bites import Bites, by_weight, line_of, of_memory
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.gate import SPEAK
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from howcome.store.base import Store
 
 BEGUN = "said as the session began: it holds here, whatever is asked"
-KEPT = "said: a memory that holds enough of the prompt's words"
 LIKELY = "said: its chance to help is high"
-NAMED = "said: the prompt asks about the past, or is short, and it holds enough of the prompt's words"
-"""Why a line was said; `gate.worth_saying` decides between the last two."""
+ENOUGH = "said: it holds enough of the prompt's words"
+PAST, SHORT = "the prompt asks about the past", "the prompt is short, or little was found"
+"""Why a line was said; `gate.worth_saying` decides between the last three."""
 
 APART_MS = 60_000
 """A prompt whose words are not those of the hash (they were redacted, or put otherwise) is the one that is so near."""
@@ -37,10 +37,10 @@ APART_MS = 60_000
 class Explained:
     """A verdict with its prompt (None: it is not read yet, or nobody asked) and its candidates, by their rows.
 
-    `said`: by the ids of what was said, the words of it.
+    `said`: by the ids of what was said, the words of it. `is_past`: it is a question about the past.
     """
 
-    __slots__ = ("candidates", "prompt", "said", "verdict")
+    __slots__ = ("candidates", "is_past", "prompt", "said", "verdict")
 
     def __init__(
         self,
@@ -48,17 +48,23 @@ class Explained:
         prompt: StoredEvent | None,
         candidates: Sequence[tuple[StoredEvent | Memory | None, float, str]],
         said: Mapping[str, str],
+        *,
+        is_past: bool,
     ) -> None:
         self.verdict, self.prompt, self.candidates, self.said = verdict, prompt, candidates, said
+        self.is_past = is_past
 
     def why(self, found: StoredEvent | Memory | None, chance: float, rule: str) -> str:
         """Why a candidate was said, or held back, with what was measured of it."""
+        held = RULES.get(rule, rule)
         if self.verdict.hook != PROMPT:
-            return RULES.get(rule, rule) or BEGUN
-        if found is None or isinstance(found, StoredEvent):
-            said = LIKELY if chance >= SPEAK else NAMED
-            return f"{RULES.get(rule, rule) or said} (chance to help: {chance:.0%})"
-        return f"{RULES.get(rule, rule) or KEPT} ({chance:.0%} of them, by weight)"
+            return held or BEGUN
+        if found is not None and not isinstance(found, StoredEvent):
+            said = held or "said: a memory that is sure enough"
+            return f"{said}; it holds {chance:.0%} of the prompt's words, by weight"
+        if chance < SPEAK and not held:
+            return f"{ENOUGH}{'' if self.prompt is None else f', and {PAST if self.is_past else SHORT}'}"
+        return f"{held or LIKELY} ({chance:.0%})" if held in ("", RULES[UNLIKELY], RULES[BEST]) else held
 
 
 def explained(store: Store, verdicts: Iterable[PastVerdict]) -> list[Explained]:
@@ -75,8 +81,10 @@ def _explained(store: Store, one: PastVerdict, prompts: dict[str, list[tuple[byt
         prompts[one.session] = prompts_of(store, one.session)
     prompt = _nearest(one, prompts.get(one.session, ())) if one.asked is not None else None
     texts = store.log.events([prompt.row], with_text=True) if prompt is not None else {}
-    said = words_said(store, one, next((event.text or "" for event in texts.values()), ""))
-    return Explained(one, prompt, [(found.get(row), chance, rule) for row, chance, rule in one.considered], said)
+    asked = next((event.text or "" for event in texts.values()), "")
+    said, is_past = words_said(store, one, asked), asked_of_past(_typed(asked)) is not None
+    candidates = [(found.get(row), chance, rule) for row, chance, rule in one.considered]
+    return Explained(one, prompt, candidates, said, is_past=is_past)
 
 
 def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
@@ -92,11 +100,16 @@ def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
     return found
 
 
+def _typed(asked: str) -> str:
+    """What of a prompt is asked, as its hook cuts it."""
+    return clean_text(asked[:MAX_QUESTION_CHARS])
+
+
 def _bites(
     store: Store, one: PastVerdict, asked: str, kept: Iterable[str], events: Iterable[StoredEvent]
 ) -> dict[int, str]:
     """The lines that a prompt was told of some events, by their rows, beside the lines of memories."""
-    past = asked_of_past(prompt := clean_text(asked[:MAX_QUESTION_CHARS]))
+    past = asked_of_past(prompt := _typed(asked))
     scope = Scope.everything() if one.project_id is None else Scope.project(one.project_id)
     situation = Searcher(store).situation(past or prompt, Filter(scope), breadth=RECALL_BREADTH)
     if past is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ from howcome.web.replay import PAGE_EXCHANGES, exchanges, steps
 
 Context = dict[str, Any]
 MAX_TEXT_CHARS, MAX_NUMBER = 1000, 1 << 53
-ROWS, BOOK, SHORT, WEEKS, HITS, MORE_HITS, SOME = 50, 300, 6, 26, 10, 50, 20
+ROWS, BOOK, SHORT, WEEKS, HITS, MORE_HITS, SOME = 50, 300, 6, 53, 10, 50, 20
 OPEN_PROJECTS, MAX_PROPOSALS = 3, 8
 PLOTTED = {
     "calls": "Calls", "failures": "Failed calls", "rework": "Edits replaced later", "compactions": "Compactions",
@@ -206,8 +207,12 @@ def injections(asked: Asked) -> Context:
 def stats(asked: Asked) -> Context:
     """What sessions did, as `howcome stats` says it, and by week."""
     facts = statistics.gather(asked.app, asked.scope, 0, "week", is_told=False)
-    weeks = sorted(facts["by"].items())[-WEEKS:]
-    plots = [(title, [(week, _count(values[name])) for week, values in weeks]) for name, title in PLOTTED.items()]
+    by_week = facts["by"]
+    weeks = _weeks(by_week)[-WEEKS:]
+    plots = [
+        (title, [(week, _count(by_week[week][name]) if week in by_week else 0) for week in weeks])
+        for name, title in PLOTTED.items()
+    ]
     rows = statistics.rework_rows(facts["precede_rework"])
     return {
         "lines": statistics.lines_of(facts), "rework": rows, "caveat": facts["caveat"],
@@ -305,6 +310,16 @@ def _marked(app: App, found: list[Memory]) -> list[Context]:
         else 0}
         for one in found
     ]  # fmt: skip
+
+
+def _weeks(known: Iterable[str]) -> list[str]:
+    """The weeks ("2026-W07") from the first known one to the last, also those in which nothing was done."""
+    found = sorted(week for week in known if re.fullmatch(r"\d{4}-W\d\d", week))
+    if not found:
+        return []
+    first, last = (datetime.strptime(f"{week}-1", "%G-W%V-%u").replace(tzinfo=UTC) for week in (found[0], found[-1]))
+    days = range(0, (last - first).days + 1, 7)
+    return [(first + timedelta(days=day)).strftime("%G-W%V") for day in days]
 
 
 def _date(ms: int) -> str:
