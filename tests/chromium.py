@@ -55,6 +55,10 @@ class Chromium:
         """What a script returns that the page's policy has no say in."""
         return self._call("POST", "/execute/sync", script=script, args=list(values))
 
+    def wait(self, script: str, *values: object) -> Any:
+        """What a script hands to its last argument, a function, in its own time."""
+        return self._call("POST", "/execute/async", script=script, args=list(values))
+
     def press(self, *keys: str) -> None:
         """Presses keys one after the other, wherever the focus is."""
         for key in keys:
