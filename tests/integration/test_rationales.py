@@ -264,8 +264,9 @@ def test_the_command_shows_what_a_timeline_shows(tmp_path: Path, store_folder: P
     lines = shown.stdout.splitlines()
     assert lines[0].startswith("1 session in ")
     assert "1 added, 0 written anew; 1 rationale there now" in lines[0]
-    assert lines[3:] == ["    Asked: Raise the poller's timeout.", "    Done: Edited poller.py.", f"    Why: {REASON}"]
-    ident = lines[2].split()[0]
+    assert lines[2] == "Asked: Raise the poller's timeout."
+    assert lines[4:] == ["    Done: Edited poller.py.", f"    Why: {REASON}"]
+    ident = lines[3].split()[-1]
     assert f"Why: {REASON}" in run("show", ident).stdout
     timeline = run("timeline", ident).stdout
     assert [line for line in timeline.splitlines() if line.startswith("> ") and "rationale" in line]

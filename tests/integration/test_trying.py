@@ -33,6 +33,7 @@ def test_what_is_held_back_says_why(decided: Path) -> None:
     shown = run("try", "run the tests again please", "--project", CWD).stdout
     assert "told nothing" in shown
     assert "Held back:" in shown
+    assert "  too-weak  ev-" in shown
     assert "too-weak: it holds too few" in shown
     assert run("try").returncode == 2
     assert run("try", "what was it?", "--project", "nowhere").returncode == 2

@@ -15,6 +15,7 @@ from howcome.domain.stored import Scope, StoredEvent
 from howcome.learn.rationale.run import RationaleReport
 from howcome.present.moments import moment_ms
 from howcome.present.render import counted, iso_time, json_line
+from howcome.present.screen import Row, day, say, show_rows
 from howcome.present.terminal import echo
 from howcome.present.views import event_view
 from howcome.settings import read_settings
@@ -54,9 +55,10 @@ def rationale(since: str | None, project: str | None, limit: int, *, as_json: bo
     if as_json:
         echo(json_line(_values(report, authors, shown, prompts)))
         return
-    lines = [UNKNOWN] if is_unknown(scope) else _lines(report, sum(authors.values()))
-    for line in [*lines, *(line for event in shown for line in _shown(event))]:
-        echo(line)
+    say(*([UNKNOWN] if is_unknown(scope) else _lines(report, sum(authors.values()))))
+    if shown:
+        echo("")
+        show_rows(list(map(_shown, shown)))
 
 
 def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
@@ -93,6 +95,8 @@ def _lines(report: RationaleReport, total: int) -> list[str]:
     return lines
 
 
-def _shown(event: StoredEvent) -> list[str]:
-    head = f"{event.id}  {str(iso_time(event.ts_ms))[:16]}  session {event.session[:8]}  {event.project}"
-    return ["", head, *(f"    {part}" for part in parts_of(event.text or event.excerpt))]
+def _shown(event: StoredEvent) -> Row:
+    asked, *rest = parts_of(event.text or event.excerpt)
+    project = event.project.rpartition("/")[2]
+    about = (day(iso_time(event.ts_ms), now_ms()), project, f"session {event.session[:8]}", event.id)
+    return Row(asked, about, rest)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from html import unescape
 
 import click
 
 from howcome.app import now_ms
 from howcome.cli.arguments import clean_argument, open_to_read, scope_of
-from howcome.cli.why import because, considered_lines
+from howcome.cli.why import because, considered_lines, legend
 from howcome.domain.text import tokens
 from howcome.domain.verdicts import PROMPT, PastVerdict, Verdict
 from howcome.hooks.handlers import prepare
@@ -55,8 +56,9 @@ def try_prompt(words: tuple[str, ...], project: str | None, *, as_json: bool) ->
         facts = {"prompt": prompt, "told": reply.context, "tokens": cost, "said": said, "rule": kept.rule, "held": held}
         echo(json_line(facts))
         return
-    lines = [line for line in reply.context.splitlines() if line.startswith("[")]
+    lines = [unescape(line) for line in reply.context.splitlines() if line.startswith("[")]
     told = f"{counted(len(reply.said), 'line')}, {cost} tokens" if lines else f"{NOTHING}{because(kept.rule)}"
     show_rows(
-        [*(Row(line) for line in lines), Row(f"{told}{'. Held back:' if held else ''}", (), considered_lines(held))]
+        [*(Row(line) for line in lines), Row(f"{told}{'. Held back:' if held else ''}", (), considered_lines(held))],
+        notes=legend([view]),
     )

@@ -36,8 +36,9 @@ def why(what: str | None, limit: int, *, project: str | None, all_projects: bool
     """Say what was considered for a prompt, what was said, and which rule held the rest back.
 
     PROMPT is the event of a prompt (ev-…, any unique beginning), SESSION the beginning of a session's id; without
-    either it is the last prompts of this folder's project, with `last` the last one. Beside each candidate stands the
-    chance (0 to 1) that it helps. It is kept for 30 days. Several words behind `why` are searched for.
+    either it is the last prompts of this folder's project, with `last` the last one. Behind each candidate stands why
+    it was said, or the rule that held it back; what each rule means stands below. `--json` has the chance (0 to 1)
+    that it helps, too. It is kept for 30 days. Several words behind `why` are searched for.
 
     \b
     Examples:
@@ -64,7 +65,7 @@ def why(what: str | None, limit: int, *, project: str | None, all_projects: bool
     if as_json:
         echo(json_line({"verdicts": rows}))
         return
-    show_rows(list(map(_row, rows)), notes=[] if rows else [nothing])
+    show_rows(list(map(_row, rows)), notes=legend(rows) if rows else [nothing])
 
 
 def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
@@ -94,13 +95,17 @@ def _row(view: View) -> Row:
 
 
 def considered_lines(considered: list[View]) -> list[str]:
-    """What was considered, a line each: its words, what became of it, and the chance that it helps."""
-    lines = []
-    for one in considered:
-        fate = f"{one['rule']}: {one['why']}" if one["rule"] else one["why"]
-        what = squeeze(one["summary"] or "gone", 80)
-        lines.append(f"{what}  {fate}  {one['id'] or 'gone'}")
-    return lines
+    """What was considered, a line each: its words, and why it was said, or the rule that held it back."""
+    return [
+        f"{squeeze(one['summary'] or 'gone', 80)}  {one['rule'] or one['why']}  {one['id'] or 'gone'}"
+        for one in considered
+    ]
+
+
+def legend(views: list[View]) -> list[str]:
+    """What the rules say that held something back, each once."""
+    held = dict.fromkeys(one["rule"] for view in views for one in view["considered"] if one["rule"])
+    return [f"{rule}: {RULES.get(rule, 'a rule of another version')}" for rule in held]
 
 
 def because(rule: str) -> str:
