@@ -147,6 +147,15 @@ def test_work_that_goes_on_is_left_alone(calls: int, prompt: str, rule: str, dec
     assert ("five times" in told) == (rule == "")
 
 
+@pytest.mark.parametrize(("marks", "rule"), [(("# ", "## "), verdicts.DOCUMENT), (("# ", "# "), ""), (("", ""), "")])
+def test_a_document_brings_what_it_is_about(marks: tuple[str, str], rule: str, decided: Path) -> None:
+    """A plan, for instance; the comments of a script are no headings."""
+    first, second = marks
+    told = said(decided, f"{first}{TASK}\n\n{second}{TASK}\n\n" + f"{TASK}\n" * 6)
+    assert kept()[-1].rule == rule
+    assert ("five times" in told) == (rule == "")
+
+
 def test_the_rules_of_a_prompt_load_no_rules_for_secrets(decided: Path) -> None:
     """These take 0.1 s: what is looked for, and is plain, needs none."""
     fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": TASK, "cwd": CWD}

@@ -92,6 +92,6 @@ def test_of_a_memory_the_part_is_said_that_says_it() -> None:
 def test_a_call_is_shown_as_its_command() -> None:
     """As a briefing says it; what is no command as it is."""
     [call] = session(agent('{"command": "make \\n lint", "timeout": 9}'))
-    assert command_of(call) == "`make lint`"
+    assert command_of(call) == "Checks that sessions run here: `make lint`"
     [words] = session(agent("[1, 2]"))
     assert command_of(words) == words.excerpt

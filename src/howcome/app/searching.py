@@ -138,7 +138,7 @@ class Searching:
 
     def forget_said(self, session: str) -> None:
         """Lets everything be said to a session again: its window no longer holds it."""
-        from howcome.recall.prompt import forget_said
+        from howcome.recall.told import forget_said
 
         forget_said(self._store, session)
 
@@ -194,6 +194,6 @@ class Searching:
         self, session: str, hook: str, said: Sequence[Reminder], verdict: Verdict | None = None, tokens: int = 0
     ) -> None:
         """Remembers what was injected, how many tokens, and why no more; losing this must not lose the answer."""
-        from howcome.recall.prompt import record_said
+        from howcome.recall.told import record_said
 
         record_said(self._store, session, hook, said, now_ms(), verdict or Verdict(), tokens)

@@ -16,7 +16,9 @@ WEAK, UNLIKELY, BEST, UNSURE, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM = (
     "too-weak", "below-chance", "below-best", "unsure", "not-pushed", "file-gone", "already-told", "in-a-file",
     "no-new-words", "limit", "room",
 )  # fmt: skip
-FOCUS, STEERING, SESSION, TOPIC, COOLDOWN = "focus", "steering", "budget-session", "budget-topic", "cooldown"
+FOCUS, STEERING, DOCUMENT, SESSION, TOPIC, COOLDOWN = (
+    "focus", "steering", "document", "budget-session", "budget-topic", "cooldown",
+)  # fmt: skip
 
 RULES = {
     OFF: "nothing is injected here (`inject`)",
@@ -35,6 +37,7 @@ RULES = {
     ROOM: "the block was full",
     FOCUS: "a run of work goes on, and the prompt asks nothing",
     STEERING: "a few words about what is on the screen",
+    DOCUMENT: "the prompt is a plan or another document with headings, which brings what it is about",
     SESSION: "this session was told as many lines as it may be (`session_bites`)",
     TOPIC: "this session was told enough of that earlier session",
     COOLDOWN: "the same prompt was told it in other sessions of the day",

@@ -182,10 +182,7 @@ def _in_bites(
     is_asked, terms = before.is_asked, len(found.situation.terms)
     threshold = settings.recall_threshold * (ASKED_SHARE if is_asked else 1.0)
     ranked = _asked_once(store, found.ranked, found.unmerged)
-    looked_at = first_of_exchanges(ranked)
-    held_by = rule_of(weights := chances(looked_at, now_ms), terms, is_asked=is_asked)
-    for item, chance in zip(looked_at, weights, strict=True):
-        verdict.weigh(item.candidate.row, chance, held_by)
+    _weigh(verdict, ranked, terms, now_ms, is_asked=is_asked)
     weighed = found.unmerged.last(worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked))
     kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
     kept = _first(kept, settings.recall_limit, verdict)
@@ -220,6 +217,14 @@ def _in_bites(
         said += bites.more(item, bite, settings.recall_limit - len(said))
         answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
     return fitting(sorted(found.unmerged.mark(said), key=lambda reminder: -reminder.said_ms), now_ms)
+
+
+def _weigh(verdict: Verdict, ranked: Sequence[Ranked], terms: int, now_ms: int, *, is_asked: bool) -> None:
+    """Notes the chance of each exchange, and what holds it back unless it is said."""
+    looked_at = first_of_exchanges(ranked)
+    weights = chances(looked_at, now_ms)
+    for item, chance in zip(looked_at, weights, strict=True):
+        verdict.weigh(item.candidate.row, chance, rule_of(weights, terms, is_asked=is_asked))
 
 
 def _fit(
@@ -352,30 +357,6 @@ def _is_pushed(store: Store, memory: Memory, session: str) -> bool:
         return False
     told = store.sessions.of_memory(memory.row)
     return memory.source == HAND or {told[event] for event in memory.evidence if event in told} != {session}
-
-
-def record_said(
-    store: Store, session: str, hook: str, said: Sequence[Reminder], now_ms: int, verdict: Verdict, tokens: int
-) -> None:
-    """Remembers what was injected, and what held the rest back; losing this must not lose the answer."""
-    if store.is_read_only:
-        return
-    rows = [(row, item.score) for item in said if item.memory is None for row in item.rows]
-    kept = [(row, item.score) for item in said if item.memory is not None for row in item.rows]
-    try:
-        store.injections.record(session, hook, now_ms, rows, kept, verdict.kept(said, tokens))
-    except StoreError:
-        return
-
-
-def forget_said(store: Store, session: str) -> None:
-    """Lets everything be said to a session again: its window lost it. Failing at it must not lose the answer."""
-    if store.is_read_only:
-        return
-    try:
-        store.injections.forget(session)
-    except StoreError:
-        return
 
 
 def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[Ranked]:

@@ -26,6 +26,10 @@ STEERING_WORDS, STEERING_STEPS = 8, 3
 of 29 such prompts of the same 240, and what was said helped none. After a look or two such a prompt points at what was
 looked at ("ok, let's do that"), and is answered."""
 
+DOCUMENT_CHARS, DOCUMENT_HEADINGS = 400, 2
+"""A prompt of so many characters with so many headings is a document. Of the same 240 earlier words could help 11 of
+65 that are one, and 39 of 175 others; what was said helped none of seven of the former and 5 of 18 of the latter."""
+
 TOPIC_LINES = 2
 """Of one earlier session so many lines are said to a session. Of 28 that came after two, readers saw three: none
 helped."""
@@ -79,11 +83,22 @@ class Before:
         is_short = len(self.prompt.split()) <= STEERING_WORDS and "?" not in self.prompt
         return is_short and self.steps >= STEERING_STEPS and not entities(self.prompt)
 
+    def is_document(self) -> bool:
+        """A plan that is handed over, for instance: it was written with its context at hand."""
+        if len(self.prompt) < DOCUMENT_CHARS:
+            return False
+        marks = [line.partition(" ")[0] for line in self.prompt.splitlines() if line.startswith("#")]
+        heads = [mark for mark in marks if not mark.strip("#")]
+        return len(heads) >= DOCUMENT_HEADINGS and any(
+            len(mark) > 1 for mark in heads
+        )  # `# …` may be a script's comment
+
     def is_told_enough(self) -> bool:
         """The session was told as many lines as it may be."""
         return self.bites[0] >= self._settings.session_bites
 
 
 PROMPT_RULES = {
-    verdicts.FOCUS: Before.is_in_focus, verdicts.STEERING: Before.is_steered, verdicts.SESSION: Before.is_told_enough,
+    verdicts.FOCUS: Before.is_in_focus, verdicts.STEERING: Before.is_steered, verdicts.DOCUMENT: Before.is_document,
+    verdicts.SESSION: Before.is_told_enough,
 }  # fmt: skip
