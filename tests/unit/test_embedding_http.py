@@ -90,7 +90,7 @@ def test_nobody_there_is_said() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}/api/embed"
-        with pytest.raises(ProviderError, match=r"does not answer .*is it running"):
+        with pytest.raises(ProviderError, match=r"does not answer .*tried 2 times: is it running"):
             HttpEmbedder(url, "m", limit_s=20).embed(TEXTS)
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 BATCH_TEXTS = 64
 """A request of some 100 kB; the answer at 1,024 dimensions is 1.5 MB of JSON."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S, ATTEMPTS = 0.5, 20.0, 5
+FIRST_PAUSE_S, LONGEST_PAUSE_S, ATTEMPTS, ATTEMPTS_ABSENT = 0.5, 20.0, 5, 2
+"""Where nobody listens a second attempt is enough: a search is answered by words, and somebody waits for it."""
+
 BLANK = "."
 """Stands for an empty text, which endpoints refuse."""
 
@@ -30,8 +32,9 @@ BLANK = "."
 class HttpEmbedder:
     """Embeds texts by asking an endpoint.
 
-    A busy or failing one (429, 5xx, no connection) is asked five times at most, with growing pauses or those that it
-    asks for, within the time limit. A redirect is never followed: texts and key go where the settings say, or nowhere.
+    A busy or failing one (429, 5xx, a lost connection) is asked five times at most, with growing pauses or those that
+    it asks for, within the time limit; one that is not there twice. A redirect is never followed: texts and key go
+    where the settings say, or nowhere.
 
     Args:
         url: The endpoint; a path that ends in `/api/embed` is Ollama's, one in `/v1` is completed.
@@ -84,7 +87,8 @@ class HttpEmbedder:
                 raise ProviderError(str(refusal)) from refusal
             except TryLaterError as failure:
                 pause_s = min(max(pause_s, failure.wait_s), LONGEST_PAUSE_S)
-                if attempt == ATTEMPTS or time.monotonic() + pause_s >= deadline:
+                attempts = ATTEMPTS_ABSENT if failure.is_absent else ATTEMPTS
+                if attempt >= attempts or time.monotonic() + pause_s >= deadline:
                     raise ProviderError(f"{failure}; tried {attempt} times: is it running?") from failure
                 time.sleep(pause_s)
                 pause_s *= 2

@@ -42,11 +42,14 @@ class TooLongError(RefusedError):
 
 
 class TryLaterError(ProviderError):
-    """The endpoint does not answer now; `wait_s` is how long it asks to be left alone (0: it does not say)."""
+    """The endpoint does not answer now; `wait_s` is how long it asks to be left alone (0: it does not say).
 
-    def __init__(self, message: str, wait_s: float = 0.0) -> None:
+    `is_absent`: nobody listens there.
+    """
+
+    def __init__(self, message: str, wait_s: float = 0.0, *, is_absent: bool = False) -> None:
         super().__init__(message)
-        self.wait_s = wait_s
+        self.wait_s, self.is_absent = wait_s, is_absent
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -150,9 +153,11 @@ class Endpoint:
                 raise self._failure(error, deadline) from error
         except (OSError, http.client.HTTPException) as error:  # no connection, no answer in time, no HTTP
             reason = getattr(error, "reason", error)
+            is_absent = isinstance(reason, ConnectionRefusedError)
             if isinstance(reason, TimeoutError) and time.monotonic() >= deadline - CLOSE_S:
                 reason = f"it was given {deadline - started:.0f} s"
-            raise TryLaterError(f"{self.shown} does not answer ({reason or type(error).__name__})") from error
+            said = f"{self.shown} does not answer ({reason or type(error).__name__})"
+            raise TryLaterError(said, is_absent=is_absent) from error
 
     def _read(self, answer: http.client.HTTPResponse | urllib.error.HTTPError, deadline: float) -> bytes:
         parts, size_bytes = [], 0
