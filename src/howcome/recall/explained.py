@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from howcome.store.base import Store
 
 BEGUN = "said as the session began: it holds here, whatever is asked"
-LIKELY = "said: its chance to help is high"
+LIKELY = f"said: its chance to help is above the bar of {SPEAK:.0%}"
 ENOUGH = "said: it holds enough of the prompt's words"
 PAST, SHORT = "the prompt asks about the past", "the prompt is short, or little was found"
 """Why a line was said; `gate.worth_saying` decides between the last three."""
