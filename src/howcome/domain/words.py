@@ -10,9 +10,9 @@ import re
 from functools import cache
 
 LISTS = (
-    "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "chores", "dangles",
-    "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves", "turns",
-    "starts", "onto", "small", "undoes",
+    "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
+    "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
+    "turns", "starts", "onto", "small", "undoes",
 )  # fmt: skip
 """What each list is for.
 
@@ -20,7 +20,8 @@ narrates: a sentence that begins so tells what is done next; dangles: it hangs o
 day; before: it says how things are before a change. guesses: who says so is not sure; causes: it names why something
 is so, blames: surely; reasons: it gives a reason;
 confirms: it says yes; retracts: it takes back what was said; open: begun so, it names what is left to
-do, fails: anywhere. chores: a prompt of
+do, fails: anywhere, unless something
+denies it. joins: what of blames only joins two statements. chores: a prompt of
 nothing else asks for a step of the day. recalls: a prompt with one asks about the past, hints: if it is a question;
 asking: words of such a question that say nothing of its subject. rules: the user wants something kept to, orders: if
 the words begin so. What follows one of swaps or leaves is what somebody turns away from, and what stands between one of

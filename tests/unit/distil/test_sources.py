@@ -111,6 +111,17 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
              file_path="quay/poller.py", old_string="def poll():\n\tLIMIT = 3", new_string="x"),
         agent("Raised."),
     ], ["`*.py` files are indented with tabs", "edits that did not copy it exactly failed"]),
+    ("edits", "white space elsewhere differs", [
+        user("raise the limit"),
+        call("Edit", "String to replace not found in file.", failed=True,
+             file_path="quay/poller.py", old_string="LIMIT = 3  # a", new_string="x"),
+        call("Edit", "ok", file_path="quay/poller.py", old_string="LIMIT = 3 # a", new_string="x"),
+        agent("Raised."),
+    ], ["Edits in which white space was not copied exactly failed"]),
+    *(("directions", f"a rule that names {place}", [
+        user("hi"), agent("Hm."), user(f"the poller must never use {place} because the buoy says so"),
+        changed("tide.py"), agent("The poller of the buoy is changed."),
+    ], [place]) for place in ("127.0.0.1:8080", "node.js:20", "lines 80 characters wide", "version 3.11.7")),
     ("commits", "the reason of a commit", [
         user("commit"), agent("Committing."),
         ran('git commit -m "$(cat <<\'EOF\'\nRead tides in UTC\n\n'
@@ -194,12 +205,15 @@ LEFT: list[tuple[str, Parts]] = [
         + "- More of it, as above.\n" * 20
     ))]),
     *((f"what points at {place}", [
-        user("hi"), agent("Hm."), user(f"the reading in {place} must never be rounded because the buoy says so"),
-        changed("tide.py"), agent(f"The reading in {place} is not rounded now, because `read_tides()` says so."),
-    ]) for place in ("line 366", "tide.py:52", "83af232", "6295e04b-8f1c-4c52-9d4e-2a0f3f0d9a11")),
-    ("words for what is open that tell of other things", [
-        user("mend it"), agent("Mended. The remaining changes of `tide.py` are not committed and unrelated."),
-    ]),
+        user("hi"), agent("Hm."), user(f"the reading {place} must never be rounded because the buoy says so"),
+        changed("tide.py"), agent(f"The reading {place} is not rounded now, because `read_tides()` says so."),
+    ]) for place in ("in line 366", "of tide.py:52", "of commit 83af232", "of 6295e04b-8f1c-4c52-9d4e-2a0f3f0d9a11")),
+    *((f"a word for what is open: {told}", [user("mend it"), agent(f"Mended. {told}")]) for told in (
+        "The remaining changes of `tide.py` are not committed and unrelated.",
+        "No tests of `test_poller.py` still fail on the buoy of the harbour.",
+        "Later versions of `numpy` have this built in, so `poll()` is short.",
+        "I think `tide.py` is maybe not fixed for the gauges of the harbour.",
+    )),
     ("a short line of a plan", [user("plan it"), call("ExitPlanMode", "ok", plan=(
         "# Plan: Tides\n\n- Never wake `gauge` twice, because `dial()` leaks.\n" + "- More of it, as above.\n" * 20
     ))]),
@@ -360,3 +374,21 @@ def test_an_answer_that_was_chosen_is_learnt_once() -> None:
     found = learnt(user("set up the queue"), chosen, typed, agent("Set up."))
 
     assert [one.source for one in found] == ["choices"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [
+        ([user("hi"), agent("Hm."), user("can you please always write the tables of `tide.py` in UTC?"),
+          changed("tide.py"), agent("The tables of `tide.py` are always written in UTC now.")], "decision"),
+        ([user("hi"), agent("Hm."), user("does the table of `tide.py` hold the gauges of the harbour, too?"),
+          changed("tide.py"), agent("`tide.py` holds the gauges of the harbour now.")], "discovery"),
+        ([user("plan it"), call("ExitPlanMode", "ok", plan="# Plan: Tides\n\n- Use `SQLite` for `tides` rather than "
+          "Postgres in the harbour, because one file is enough.\n" + "- More of it.\n" * 40)], "decision"),
+        ([user("plan it"), call("ExitPlanMode", "ok", plan="# Plan: Tides\n\n- The root cause is that `poll()` does "
+          "not close the socket of the gauge and only `dial()` does.\n" + "- More of it.\n" * 40)], "discovery"),
+    ],
+)  # fmt: skip
+def test_what_was_decided_and_what_was_found_out_are_told_apart(parts: Parts, kind: str) -> None:
+    """A rule that is put as a request is decided; a cause is found out."""
+    assert [one.type for one in learnt(*parts, only=["directions", "plans"])] == [kind]

@@ -81,7 +81,7 @@ def find(seen: Seen) -> list[Draft]:
         return []
     own = _own(seen, said.text)
     text = one_line(own, MAX_WORDS_CHARS)
-    if not text or is_of_the_moment(own) or (seen.refused is not None and is_question(own)):
+    if not text or is_of_the_moment(text) or (seen.refused is not None and is_question(own)):
         return []
     begun, asked_of = _begun(seen, text)
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
@@ -94,8 +94,16 @@ def find(seen: Seen) -> list[Draft]:
     stop = "" if said_words.endswith((".", "!", "?", "…")) else "."
     whole = f"{begun}: {quoted(said_words)}{f'{stop} {then}' if then else ''}"
     witnesses = [event for event in (asked_of, told_by) if event is not None]
-    kind = "discovery" if is_question(own) else "decision"
-    return [Draft(kind, whole, [said.event], witnesses=witnesses, subject=_wish(text))]
+    is_rule = any(words.has(own, name) for name in ("rules", "orders", "reasons"))
+    return [
+        Draft(
+            "discovery" if is_question(own) and not is_rule else "decision",
+            whole,
+            [said.event],
+            witnesses=witnesses,
+            subject=_wish(text),
+        )
+    ]
 
 
 def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:

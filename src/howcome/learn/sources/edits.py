@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from howcome.learn.draft import Draft
 
 TYPE_CHECKING = False
@@ -14,8 +12,8 @@ if TYPE_CHECKING:
 MAX_LATER = 12
 """Calls after a failed edit among which the one that worked is looked for."""
 
-TEXT = "{} are indented with {}: edits that did not copy it exactly failed, and worked with nothing else changed."
-_INDENTED_WITH_TAB = re.compile(r"(?m)^ *\t")
+INDENTED = "{} are indented with {}: edits that did not copy it exactly failed, and worked with nothing else changed."
+BLANKS = "Edits in which white space was not copied exactly failed; with nothing else changed they worked."
 _REPLACED = ("old_string", "old_str", "oldString")
 
 
@@ -27,16 +25,24 @@ def find(seen: Seen) -> list[Draft]:
             later = (one for one in actions[place + 1 : place + 1 + MAX_LATER] if one.is_edit and one.has_succeeded)
             worked = next((one for one in later if one.call.file == failed.call.file), None)
             if worked is not None and _differ_in_blanks(_replaced(failed), _replaced(worked)):
-                with_ = "tabs" if _INDENTED_WITH_TAB.search(_replaced(worked)) else "spaces"
-                text = TEXT.format(_kind(failed.call.file), with_)
+                text = _told(failed.call.file, _replaced(failed), _replaced(worked))
                 return [Draft("failure", text, [failed.call], witnesses=[worked.call])]
     return []
 
 
-def _kind(file: str) -> str:
-    """The files of a kind: by the ending of the name, where it has one."""
-    _, dot, ending = file.replace("\\", "/").rpartition("/")[2].rpartition(".")
-    return f"`*.{ending}` files" if dot and ending.isalnum() else "Files"
+def _told(file: str, failed: str, worked: str) -> str:
+    """How files of a kind are indented, where only that was wrong; else that white space was."""
+    wrong, right = failed.splitlines(), worked.splitlines()
+    kinds = {_indent(line) for line, other in zip(right, wrong, strict=False) if line != other}
+    name, dot, ending = file.replace("\\", "/").rpartition("/")[2].rpartition(".")
+    is_indent = [line.lstrip() for line in wrong] == [line.lstrip() for line in right] and len(kinds) == 1
+    if is_indent and "" not in kinds and dot and name and ending.isalnum():
+        return INDENTED.format(f"`*.{ending}` files", *kinds)
+    return BLANKS
+
+
+def _indent(line: str) -> str:
+    return "tabs" if line.lstrip(" ").startswith("\t") else "spaces" if line.startswith(" ") else ""
 
 
 def _replaced(action: Action) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from howcome.domain import words
 from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import named, one_line
+from howcome.learn.sources.seen import lasting, named, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from howcome.domain.sentences import Sentence
     from howcome.learn.actions import Action
+    from howcome.learn.scene import Said
     from howcome.learn.sources.seen import Seen
 
-MAX_TEXT_CHARS = 240
+MAX_TEXT_CHARS, MAX_HEAD_CHARS = 240, 30
 _LISTS = frozenset(("todowrite", "update_plan", "write_todos"))
 _DONE = frozenset(("completed", "done", "cancelled"))
 
@@ -28,25 +28,27 @@ def find(seen: Seen) -> list[Draft]:
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
-    told = [(said, one) for said in final[-1:] for one in said.sentences if named(one.text)]
-    best = seen.best((float(named(one.text)), _opened(one), said) for said, one in told if _opened(one))
-    if best is None:
-        return []
-    return [Draft("context", one_line(best[0], MAX_TEXT_CHARS), [best[1].event])]
+    told = [(said, text) for said in final[-1:] for text in _opened(said)]
+    best = seen.best((float(named(text)), text, said) for said, text in told)
+    return [Draft("context", one_line(best[0], MAX_TEXT_CHARS), [best[1].event])] if best is not None else []
 
 
-def _opened(one: Sentence) -> str:
-    """A sentence that begins with a word for what is open, or stands under one, or says that something still fails.
+def _opened(said: Said) -> Iterator[str]:
+    """What stands under a word for what is open ("Next steps: …"), and what still fails.
 
-    In the middle of others such words told of other things in 10 of 10 memories of two projects ("the remaining files
-    are unrelated").
+    In the middle of a sentence such words told of other things in 10 of 10 memories of two projects ("the remaining
+    files are unrelated").
     """
-    if words.has(one.text, "fails"):
-        return f"Left open: {one.text}"
-    if words.begins(one.text, "open"):
-        return one.text
-    head = next((head for head in (one.label, one.heading) if words.begins(head, "open")), "")
-    return f"{head}: {one.text}" if head else ""
+    kept = set(lasting(said))
+    for one in said.sentences:
+        if one.text in kept and named(one.text):
+            head = next((head for head in (one.label, one.heading) if words.begins(head, "open")), "")
+            if head:
+                yield f"{head}: {one.text}"
+            elif words.begins(one.text, "open") and ":" in one.text[:MAX_HEAD_CHARS]:
+                yield one.text
+            elif words.has(one.text, "fails") and not words.has(one.text, "denies"):
+                yield f"Left open: {one.text}"
 
 
 def todos_left(actions: Sequence[Action]) -> list[str]:

@@ -79,5 +79,6 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
 
 
 def _type(text: str) -> str:
-    """A cause was found out; the rest of what has a reason was decided."""
-    return "decision" if words.has(text, "reasons") and not words.has(text, "blames") else "discovery"
+    """A cause that was found out ("the root cause is …") is no decision; the rest of what has a reason is one."""
+    is_found = words.has(words.without(text, "joins"), "blames") or not words.has(text, "reasons")
+    return "discovery" if is_found and not words.has(text, "swaps") else "decision"

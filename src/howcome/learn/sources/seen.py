@@ -50,11 +50,16 @@ _COUNTED = re.compile(rf"[{_SIGNS}]{{1,2}}|[^\W\d_{_SIGNS}]+")
 _LATER = sys.maxsize
 _QUESTION = re.compile(r"[?？]")  # noqa: RUF001 - as people write it
 _TELLING = re.compile(r"[^\W_]{3,}")
+_SOURCE = (
+    r"(?:py|tsx?|jsx|mjs|go|rs|java|kt|rb|php|c|h|cc|cpp|hpp|cs|swift|scala|sh|sql|md|html|s?css|json|ya?ml|toml|vue"
+    r"|lua|dart|exs?)"
+)
 _MOMENTARY = re.compile(
-    r"\b(?:lines?|zeilen?) \d"  # a line's number, also behind a file's name
-    r"|\b[\w-]+\.\w{1,5}:\d"
-    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b(?!\.\w)"  # a commit; no file whose name looks like one
-    r"|\b(?:[0-9a-f]{4,12}-){3,4}[0-9a-f]{4,12}\b",
+    r"(?:[(~]|\b(?:at|on|in|see|from|auf|in|ab) )(?:lines?|zeilen?) \d+\b(?! (?:or|of) )"  # a line's number
+    r"|\b(?:lines|zeilen) \d+ ?[-\u2013] ?\d"
+    rf"|\b[\w/-]*[a-z_]\.{_SOURCE}:\d"  # a place in a file
+    r"|(?:\bcommit |`)(?=[a-f]*\d)(?=\d*[a-f])(?:[0-9a-f]{7,12}|[0-9a-f]{40})\b(?!\.\w)"
+    r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
     re.IGNORECASE,
 )
 _ENDS = (".", "!", "。", "！")  # noqa: RUF001 - as above
