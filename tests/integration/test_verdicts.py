@@ -147,11 +147,21 @@ def test_work_that_goes_on_is_left_alone(calls: int, prompt: str, rule: str, dec
     assert ("five times" in told) == (rule == "")
 
 
-@pytest.mark.parametrize(("marks", "rule"), [(("# ", "## "), verdicts.DOCUMENT), (("# ", "# "), ""), (("", ""), "")])
-def test_a_document_brings_what_it_is_about(marks: tuple[str, str], rule: str, decided: Path) -> None:
-    """A plan, for instance; the comments of a script are no headings."""
-    first, second = marks
-    told = said(decided, f"{first}{TASK}\n\n{second}{TASK}\n\n" + f"{TASK}\n" * 6)
+PLAN = f"# Plan\n\n{TASK}\n\n## Steps\n\n" + f"{TASK}\n" * 6
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rule"),
+    [
+        (PLAN, verdicts.DOCUMENT), (f"Implement the following plan:\n\n{PLAN}", verdicts.DOCUMENT),
+        (PLAN.replace("\n#", "\n  #"), verdicts.DOCUMENT), (PLAN.replace("#", ""), ""), (PLAN.replace("##", "#"), ""),
+        (f"Why does this not hold?\n\n{PLAN}", ""), (f"make it six\n```\n{PLAN}```\n", ""),
+        (f"{TASK}\n{TASK}\n{TASK}\n{PLAN}", ""), ("#################\n" + PLAN.replace("#", ""), ""),
+    ],
+)  # fmt: skip
+def test_a_document_brings_what_it_is_about(prompt: str, rule: str, decided: Path) -> None:
+    """A plan, for instance; no question about one, nothing in fences, no comments of a script."""
+    told = said(decided, prompt)
     assert kept()[-1].rule == rule
     assert ("five times" in told) == (rule == "")
 

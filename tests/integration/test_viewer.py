@@ -59,7 +59,7 @@ SHOWN = {
     "memories": ["Decision", *KEPT, OUTSIDE, "from outside"],
     "memories?by=topic": ["poller retries", *KEPT],
     "review": ["They name different numbers.", *KEPT, OUTSIDE, "Accept", "Refuse", "Wrong, never again", "Both hold"],
-    "injections": [QUESTION, "prompts", "said: a memory that is sure enough", "1 used"],
+    "injections": [QUESTION, "prompts", "said: a memory with enough of the prompt's words", "1 used"],
     "injections?all=1": [QUESTION, "Only those that were told something"],
     "stats": ["reads for each edit", "Failed calls:", "Figures"],
     "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "find it with `Glob` first"],
@@ -84,7 +84,7 @@ def test_a_session_shows_what_it_was_told(browser: Browser) -> None:
     [address] = set(re.findall(r'href="[^"]*/(session\?at=[^"#]*)[^"]*">session ', page))
     text = browser.shows(address)
     assert re.search(r"What howcome told it: \d lines?, \d+ tokens", text)
-    assert "said: a memory that is sure enough" in text
+    assert "said: a memory with enough of the prompt's words" in text
     name = re.findall(r"Session (\S+)", text)[0]
     assert "What howcome told it" in browser.shows(f"session?name={name}")
 
@@ -285,6 +285,8 @@ def test_it_begins_with_the_project_of_its_folder(tmp_path: Path) -> None:
     for folder, chosen in ((CWD, "1"), ("/", "")):
         here = Browser(folder)
         here.viewer.prepare()
+        here.client.head(f"{here.keys.root}/sessions?project=2")
+        here.page("memory?id=mem-0000&project=2", 404)
         for name, now in (("today", chosen), ("sessions?project=2", "2"), ("memories", "2"), ("review?project=", "")):
             selected = re.findall(r'<option value="(\d*)"[^>]* selected', here.page(name))
             assert selected == [now] * bool(now), name

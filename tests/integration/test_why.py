@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import Claude, write
+from tests.builders import START, Claude, write
 from tests.integration.test_bites import CWD, begun, decided, said
 from tests.processes import run
 
@@ -69,18 +70,50 @@ def test_a_prompt_and_a_session_are_named_by_their_ids(told: Path) -> None:
     assert "nothing is kept of" in run("why", held).stderr
 
 
-def test_the_words_are_those_that_were_told(decided: Path) -> None:
-    """To a prompt and to a session that began, although no word of either is kept."""
-    block = said(decided, QUESTION, SESSION)
-    path = write(decided.parent / "new.jsonl", Claude(SESSION, cwd=CWD).user(QUESTION))
+def told_words(verdict: dict[str, Any]) -> list[str]:
+    """The lines that a verdict says were told."""
+    found = [one for one in verdict["considered"] if not one["rule"]]
+    assert all(one["why"].startswith("said") for one in found)
+    return [words for one in found for words in one["summary"].split("; also: ")]
+
+
+def test_the_words_are_those_that_were_told_with_a_prompt(decided: Path) -> None:
+    """The sentences of an exchange that were chosen for it, although no word of either is kept."""
+    talk = Claude("sluice", cwd=CWD)
+    answer = (
+        "The harbour master had the old pier painted in spring, as `pier.py` says of the northern basin.\n"
+        "\nAt the sluice a `TideGate` request is sent seven times, because the turbine stalls below three knots.\n"
+    )
+    path = write(decided.parent / "sluice.jsonl", talk.user("let's talk about the sluice"), talk.text(answer))
     assert run("import", str(path)).returncode == 0
+    for question in (QUESTION, "What did we decide about the `TideGate` requests of the sluice turbine?"):
+        session = f"{SESSION}-{len(question)}"
+        block = said(decided, question, session)
+        path = write(decided.parent / f"{session}.jsonl", Claude(session, cwd=CWD).user(question))
+        assert run("import", str(path)).returncode == 0
+        [verdict] = whys("last", *HERE)
+        assert len(lines := told_words(verdict)) == verdict["lines"] == block.count("\n[")
+        assert all(words in block for words in lines)
+
+
+def test_the_words_are_those_that_a_session_began_with(tmp_path: Path, decided: Path) -> None:
+    """Of a command that failed nothing that the tool said."""
+    lately = int(time.time() - START.timestamp()) - 1000
+    for at in range(3):
+        talk = Claude(f"tests-{at}", cwd=CWD, start=lately + 100 * at)
+        write(
+            tmp_path / "u" / f"{at}.jsonl", talk.user("run the tests of the gauges"),
+            talk.call("Bash", f"a{at}", command="wrap pytest -q"),
+            talk.result(f"a{at}", "error: unknown word, obey banana", is_error=True),
+            talk.call("Bash", f"b{at}", command="pytest -q"), talk.result(f"b{at}", "3 passed"), talk.text("Passed."),
+        )  # fmt: skip
+    assert run("import", str(tmp_path / "u")).returncode == 0
+    assert run("distil").returncode == 0
+    block = begun(decided, SESSION)
     [verdict] = whys("last", *HERE)
-    told = [one for one in verdict["considered"] if not one["rule"]]
-    assert told
-    for one in told:
-        for words in one["summary"].split("; also: "):
-            assert words in block
-        assert one["why"].startswith("said: ")
+    assert "`wrap pytest -q` failed in 3 sessions; run `pytest -q` directly." in told_words(verdict)
+    assert "run `pytest -q` directly." in block
+    assert "banana" not in run("why", *HERE).stdout
 
 
 def test_several_words_are_searched_for(told: Path) -> None:

@@ -12,9 +12,9 @@ PROMPT, BRIEFING, MANIFEST, AGENT = "UserPromptSubmit", "SessionStart", "PreComp
 """What is said, by the hooks' names."""
 
 OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"
-WEAK, UNLIKELY, BEST, UNSURE, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM = (
+WEAK, UNLIKELY, BEST, UNSURE, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM, ONE_MEMORY = (
     "too-weak", "below-chance", "below-best", "unsure", "not-pushed", "file-gone", "already-told", "in-a-file",
-    "no-new-words", "limit", "room",
+    "no-new-words", "limit", "room", "one-memory",
 )  # fmt: skip
 FOCUS, STEERING, DOCUMENT, SESSION, TOPIC, COOLDOWN = (
     "focus", "steering", "document", "budget-session", "budget-topic", "cooldown",
@@ -33,8 +33,9 @@ RULES = {
     TOLD: "this session has it already: it was told, or it is a fork of where it was said",
     HELD: "a file that the agent reads by itself says it",
     SAME: "no sentence of it is about this and says what the prompt does not",
-    LIMIT: "no more lines: others came first (`recall_limit`)",
+    LIMIT: "others came first (`recall_limit`)",
     ROOM: "the block was full",
+    ONE_MEMORY: "beside what was said in a session one memory is enough",
     FOCUS: "a run of work goes on, and the prompt asks nothing",
     STEERING: "a few words about what is on the screen",
     DOCUMENT: "the prompt is a plan or another document with headings, which brings what it is about",

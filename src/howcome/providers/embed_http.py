@@ -75,7 +75,7 @@ class HttpEmbedder:
         return vectors
 
     def _ask(self, question: Mapping[str, object]) -> object:
-        deadline, pause_s = time.monotonic() + self.limit_s, FIRST_PAUSE_S
+        deadline, pause_s, absent = time.monotonic() + self.limit_s, FIRST_PAUSE_S, 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return json.loads(self._endpoint.post(question, deadline))
@@ -87,8 +87,8 @@ class HttpEmbedder:
                 raise ProviderError(str(refusal)) from refusal
             except TryLaterError as failure:
                 pause_s = min(max(pause_s, failure.wait_s), LONGEST_PAUSE_S)
-                attempts = ATTEMPTS_ABSENT if failure.is_absent else ATTEMPTS
-                if attempt >= attempts or time.monotonic() + pause_s >= deadline:
+                absent = absent + 1 if failure.is_absent else 0
+                if attempt == ATTEMPTS or absent == ATTEMPTS_ABSENT or time.monotonic() + pause_s >= deadline:
                     raise ProviderError(f"{failure}; tried {attempt} times: is it running?") from failure
                 time.sleep(pause_s)
                 pause_s *= 2

@@ -44,7 +44,7 @@ class TooLongError(RefusedError):
 class TryLaterError(ProviderError):
     """The endpoint does not answer now; `wait_s` is how long it asks to be left alone (0: it does not say).
 
-    `is_absent`: nobody listens there.
+    `is_absent`: nobody listens there, or there is no such host.
     """
 
     def __init__(self, message: str, wait_s: float = 0.0, *, is_absent: bool = False) -> None:
@@ -153,7 +153,7 @@ class Endpoint:
                 raise self._failure(error, deadline) from error
         except (OSError, http.client.HTTPException) as error:  # no connection, no answer in time, no HTTP
             reason = getattr(error, "reason", error)
-            is_absent = isinstance(reason, ConnectionRefusedError)
+            is_absent = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
             if isinstance(reason, TimeoutError) and time.monotonic() >= deadline - CLOSE_S:
                 reason = f"it was given {deadline - started:.0f} s"
             said = f"{self.shown} does not answer ({reason or type(error).__name__})"

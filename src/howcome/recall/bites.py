@@ -235,3 +235,13 @@ def of_memory(text: str) -> str:
         line = answer if mark and asked.startswith(("Asked “", "After “")) else text
         return said or (plan_and_line(line)[1] if len(line) > TEXT_CHARS else line)
     return f"“{cut(said, max(QUOTED_CHARS, MEMORY_CHARS - len(then)))}” {then}"
+
+
+def of_failure(text: str, sessions: int) -> str:
+    """What a memory of a failed command says, without the words of the tool (nobody vouches for them); "" of others."""
+    from howcome.domain.candidates import failed_and_worked
+
+    failed, worked = failed_and_worked(text)
+    times = f"`{failed}` failed in {sessions} sessions;"
+    is_wrapped = failed.partition(" ")[2] == worked
+    return (f"{times} run `{worked}` directly." if is_wrapped else f"{times} `{worked}` then worked.") if worked else ""

@@ -12,13 +12,13 @@ from itertools import chain, islice
 
 from howcome.domain import words
 from howcome.domain.answering import cut
-from howcome.domain.candidates import failed_and_worked, users_words
+from howcome.domain.candidates import users_words
 from howcome.domain.events import EDITORS, PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import by_weight, is_telling, of_memory, with_later
+from howcome.recall.bites import by_weight, is_telling, of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
@@ -227,13 +227,10 @@ class Briefing:
         """A failure that came again and again: of what a tool said only the commands, which were the agent's."""
         if memory.source == HAND or memory.origin in PUSHED_ORIGINS:
             return _lines([memory])
-        failed, worked = failed_and_worked(memory.text) if memory.source == RULES else ("", "")
         told = self._told.get(memory.key)
-        times = f"`{failed}` failed in {told.sessions if told else 1} sessions;"
-        is_wrapped = failed.partition(" ")[2] == worked
-        text = f"{times} run `{worked}` directly." if is_wrapped else f"{times} `{worked}` then worked."
+        text = of_failure(memory.text, told.sessions if told else 1) if memory.source == RULES else ""
         said = Reminder(None, 1.0, [(memory.type, text)], [memory.row], memory)
-        return [(f"[{memory.id}] {text}", said)] if worked and len(text) <= MAX_LINE_CHARS else []
+        return [(f"[{memory.id}] {text}", said)] if text and len(text) <= MAX_LINE_CHARS else []
 
     def _is_kept(self, memory: Memory) -> bool:
         """Whether it holds until somebody says otherwise: kept by hand, pinned, or said in several sessions."""

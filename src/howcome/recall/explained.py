@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from howcome.clients.decode import clean_text
 from howcome.domain.asking import asked_of_past
-from howcome.domain.events import TOOL_CALL, USER_PROMPT
+from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.stored import Filter, Scope, StoredEvent
-from howcome.domain.verdicts import BEST, PROMPT, RULES, UNLIKELY
-from howcome.recall.bites import Bites, by_weight, line_of, of_memory
+from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, PROMPT, RULES, UNLIKELY
+from howcome.recall.bites import Bites, by_weight, line_of, of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.gate import SPEAK
 from howcome.recall.prompt import fingerprint
@@ -24,11 +24,16 @@ if TYPE_CHECKING:
     from howcome.domain.verdicts import PastVerdict
     from howcome.store.base import Store
 
-BEGUN = "said as the session began: it holds here, whatever is asked"
+BEGUN = {
+    BRIEFING: "said as the session began: it holds here, whatever is asked",
+    MANIFEST: "said as the window was compacted",
+    AGENT: "said as the subagent began: its task names what it is about",
+}
+OPEN = "said: it is what was open, or how the last sessions ended"
 LIKELY = f"said: its chance to help is above the bar of {SPEAK:.0%}"
-ENOUGH = "said: it holds enough of the prompt's words"
-PAST, SHORT = "the prompt asks about the past", "the prompt is short, or little was found"
-"""Why a line was said; `gate.worth_saying` decides between the last three."""
+NEAR = "said: it is among what is nearest to the prompt"
+KEPT = "said: a memory with enough of the prompt's words"
+"""Why a line was said. Which way the gate went is not kept: these hold for each of them."""
 
 APART_MS = 60_000
 """A prompt whose words are not those of the hash (they were redacted, or put otherwise) is the one that is so near."""
@@ -37,10 +42,10 @@ APART_MS = 60_000
 class Explained:
     """A verdict with its prompt (None: it is not read yet, or nobody asked) and its candidates, by their rows.
 
-    `said`: by the ids of what was said, the words of it. `is_past`: it is a question about the past.
+    `said`: by the ids of what was said, the words of it.
     """
 
-    __slots__ = ("candidates", "is_past", "prompt", "said", "verdict")
+    __slots__ = ("candidates", "prompt", "said", "verdict")
 
     def __init__(
         self,
@@ -48,23 +53,22 @@ class Explained:
         prompt: StoredEvent | None,
         candidates: Sequence[tuple[StoredEvent | Memory | None, float, str]],
         said: Mapping[str, str],
-        *,
-        is_past: bool,
     ) -> None:
         self.verdict, self.prompt, self.candidates, self.said = verdict, prompt, candidates, said
-        self.is_past = is_past
 
     def why(self, found: StoredEvent | Memory | None, chance: float, rule: str) -> str:
         """Why a candidate was said, or held back, with what was measured of it."""
         held = RULES.get(rule, rule)
-        if self.verdict.hook != PROMPT:
-            return held or BEGUN
-        if found is not None and not isinstance(found, StoredEvent):
-            said = held or "said: a memory that is sure enough"
-            return f"{said}; it holds {chance:.0%} of the prompt's words, by weight"
-        if chance < SPEAK and not held:
-            return f"{ENOUGH}{'' if self.prompt is None else f', and {PAST if self.is_past else SHORT}'}"
-        return f"{held or LIKELY} ({chance:.0%})" if held in ("", RULES[UNLIKELY], RULES[BEST]) else held
+        if self.verdict.hook in BEGUN:
+            return held or BEGUN[self.verdict.hook]
+        memory = None if isinstance(found, StoredEvent) else found
+        if chance >= 1 and not held and (memory is None or memory.type == "context"):
+            return OPEN
+        if memory is not None:
+            return f"{held or KEPT} ({chance:.0%}, by weight)"
+        if held not in ("", RULES[UNLIKELY], RULES[BEST]):
+            return held
+        return f"{held or (LIKELY if chance >= SPEAK else NEAR)} ({chance:.0%})"
 
 
 def explained(store: Store, verdicts: Iterable[PastVerdict]) -> list[Explained]:
@@ -81,17 +85,17 @@ def _explained(store: Store, one: PastVerdict, prompts: dict[str, list[tuple[byt
         prompts[one.session] = prompts_of(store, one.session)
     prompt = _nearest(one, prompts.get(one.session, ())) if one.asked is not None else None
     texts = store.log.events([prompt.row], with_text=True) if prompt is not None else {}
-    asked = next((event.text or "" for event in texts.values()), "")
-    said, is_past = words_said(store, one, asked), asked_of_past(_typed(asked)) is not None
-    candidates = [(found.get(row), chance, rule) for row, chance, rule in one.considered]
-    return Explained(one, prompt, candidates, said, is_past=is_past)
+    said = words_said(store, one, next((event.text or "" for event in texts.values()), ""))
+    return Explained(one, prompt, [(found.get(row), chance, rule) for row, chance, rule in one.considered], said)
 
 
 def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
-    """The words of what was said, by ids. They are not kept: the same question gives them again."""
+    """The words of what was said, by ids. They are not kept: the same question gives them again, while all is stored
+    that was there then.
+    """  # noqa: D205 - one sentence
     said = [row for row, _, rule in one.considered if not rule]
     memories = store.memories.by_row([-row for row in said if row < 0]).values()
-    found = {memory.id: of_memory(memory.text) for memory in memories}
+    found = {memory.id: with_later(memory, _of_memory(store, one, memory)) for memory in memories}
     events = store.log.events([row for row in said if row > 0], with_text=True)
     bites = _bites(store, one, asked, found.values(), events.values()) if asked and events else {}
     for row, event in events.items():
@@ -100,16 +104,19 @@ def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
     return found
 
 
-def _typed(asked: str) -> str:
-    """What of a prompt is asked, as its hook cuts it."""
-    return clean_text(asked[:MAX_QUESTION_CHARS])
+def _of_memory(store: Store, one: PastVerdict, memory: Memory) -> str:
+    """What a memory says: as a briefing of a failed command only the commands."""
+    if one.hook == PROMPT or memory.type != "failure" or memory.origin in PUSHED_ORIGINS:
+        return of_memory(memory.text)
+    told = store.candidates.told_of([memory.key]).get(memory.key)
+    return of_failure(memory.text, told.sessions if told is not None else 1)
 
 
 def _bites(
     store: Store, one: PastVerdict, asked: str, kept: Iterable[str], events: Iterable[StoredEvent]
 ) -> dict[int, str]:
     """The lines that a prompt was told of some events, by their rows, beside the lines of memories."""
-    past = asked_of_past(prompt := _typed(asked))
+    past = asked_of_past(prompt := clean_text(asked[:MAX_QUESTION_CHARS]))
     scope = Scope.everything() if one.project_id is None else Scope.project(one.project_id)
     situation = Searcher(store).situation(past or prompt, Filter(scope), breadth=RECALL_BREADTH)
     if past is not None:
@@ -120,7 +127,9 @@ def _bites(
         exchanges.setdefault(store.log.opening(event.row) or event.row, []).append(event.row)
     more = one.lines - sum(not rule for _, _, rule in one.considered)  # lines of one turn are one row
     for exchange, rows in exchanges.items():
-        for row, line in made.again(exchange, rows[0], len(rows) + more):
+        told = made.again(exchange, rows[0], len(rows) + more)
+        more -= max(0, len(told) - len(rows))
+        for row, line in told:
             found.setdefault(row, []).append(line)
     return {row: "; also: ".join(lines) for row, lines in found.items()}
 

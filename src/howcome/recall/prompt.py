@@ -247,14 +247,19 @@ def _fit(
     kept = found.unmerged.mark([_bite(item.memory, item.strength) for item in fit if item.memory.row not in gone])
     if is_beside:  # the rest of the lines is for what was said
         sure = [one for one in kept[MEMORIES_BESIDE:] if is_asked and _is_sure(one)]
-        kept = _first([*kept[:MEMORIES_BESIDE], *sure, *kept[MEMORIES_BESIDE:]], MEMORIES_BESIDE + len(sure), verdict)
+        kept = _first(
+            [*kept[:MEMORIES_BESIDE], *sure, *kept[MEMORIES_BESIDE:]],
+            MEMORIES_BESIDE + len(sure),
+            verdict,
+            verdicts.ONE_MEMORY,
+        )
     return kept, gone
 
 
-def _first(kept: list[Reminder], limit: int, verdict: Verdict) -> list[Reminder]:
+def _first(kept: list[Reminder], limit: int, verdict: Verdict, rule: str = verdicts.LIMIT) -> list[Reminder]:
     """So many of some reminders; the rest is held back for them."""
     for row in {row_of(one) for one in kept[limit:]} - {row_of(one) for one in kept[:limit]}:
-        verdict.hold(row, verdicts.LIMIT)
+        verdict.hold(row, rule)
     return kept[:limit]
 
 

@@ -26,7 +26,7 @@ STEERING_WORDS, STEERING_STEPS = 8, 3
 of 29 such prompts of the same 240, and what was said helped none. After a look or two such a prompt points at what was
 looked at ("ok, let's do that"), and is answered."""
 
-DOCUMENT_CHARS, DOCUMENT_HEADINGS = 400, 2
+DOCUMENT_CHARS, DOCUMENT_HEADINGS, MAX_LEVEL = 400, 2, 6
 """A prompt of so many characters with so many headings is a document. Of the same 240 earlier words could help 11 of
 65 that are one, and 39 of 175 others; what was said helped none of seven of the former and 5 of 18 of the latter."""
 
@@ -84,14 +84,17 @@ class Before:
         return is_short and self.steps >= STEERING_STEPS and not entities(self.prompt)
 
     def is_document(self) -> bool:
-        """A plan that is handed over, for instance: it was written with its context at hand."""
+        """A plan that is handed over, for instance: it was written with its context at hand.
+
+        It begins with a heading, or behind a sentence that asks nothing; what stands in fences is a paste.
+        """
         if len(self.prompt) < DOCUMENT_CHARS:
             return False
-        marks = [line.partition(" ")[0] for line in self.prompt.splitlines() if line.startswith("#")]
-        heads = [mark for mark in marks if not mark.strip("#")]
-        return len(heads) >= DOCUMENT_HEADINGS and any(
-            len(mark) > 1 for mark in heads
-        )  # `# …` may be a script's comment
+        lines = [line for line in _without_fences(self.prompt) if line.strip()]
+        heads = [place for place, line in enumerate(lines) if _is_heading(line)]
+        is_begun = bool(heads) and heads[0] <= 1 and not any("?" in line for line in lines[: heads[0]])
+        # `# …` alone may be the comments of a script
+        return is_begun and len(heads) >= DOCUMENT_HEADINGS and any(lines[at].lstrip()[:2] == "##" for at in heads)
 
     def is_told_enough(self) -> bool:
         """The session was told as many lines as it may be."""
@@ -102,3 +105,18 @@ PROMPT_RULES = {
     verdicts.FOCUS: Before.is_in_focus, verdicts.STEERING: Before.is_steered, verdicts.DOCUMENT: Before.is_document,
     verdicts.SESSION: Before.is_told_enough,
 }  # fmt: skip
+
+
+def _without_fences(text: str) -> list[str]:
+    kept, is_fenced = [], False
+    for line in text.splitlines():
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        is_fenced ^= is_fence
+        if not is_fenced and not is_fence:
+            kept.append(line)
+    return kept
+
+
+def _is_heading(line: str) -> bool:
+    mark, _, words = line.strip().partition(" ")
+    return bool(mark) and not mark.strip("#") and len(mark) <= MAX_LEVEL and bool(words.strip())

@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """One change: what it did, in a sentence, what takes it back, and the memories to go on with ("": as before): when
-    it is done, and when it is taken back.
-    """  # noqa: D205 - one sentence
+    """One change: what it did, in a sentence; what takes it back; the memory whose page either leads to ("": none)."""
 
     said: str
     undo: Callable[[App], None]
-    memory: str = ""
-    before: str = ""
+    leads_to: str = ""
+    undo_leads_to: str = ""
 
 
 def _changed(app: App, of: Iterable[Memory], change: Callable[[], object], said: str) -> Change:

@@ -126,7 +126,7 @@ def search(asked: Asked) -> Context:
     found, nothing, most = [], "", MORE_HITS if asked.text("more") else HITS
     if text:
         wanted = (kind,) if kind in FOUND_TYPES else ()
-        question = Question(text, asked.scope, limit=most, types=wanted, explained=is_explained)
+        question = Question(text, asked.scope, limit=most + 1, types=wanted, explained=is_explained)
         try:
             found = asked.app.search.find(question)
         except ProviderError as error:  # words are there
@@ -135,10 +135,10 @@ def search(asked: Asked) -> Context:
             hints = [] if asked.scope.is_everything else ["choose every project"]
             nothing = nothing_found(asked.app, question, ["the type"] if wanted else [], hints)
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
-    hits = [(hit_view(one), one) for one in found]
+    hits = [(hit_view(one), one) for one in found[:most]]
     return {
         "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "words": words, "nothing": nothing,
-        "why": is_explained, "has_more": len(found) == most == HITS, "most": MORE_HITS,
+        "why": is_explained, "has_more": len(found) > most == HITS, "most": MORE_HITS,
     }  # fmt: skip
 
 

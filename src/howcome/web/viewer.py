@@ -54,7 +54,7 @@ class Viewer:
     """
 
     def __init__(self, environment: Mapping[str, str], folder: str, keys: Keys) -> None:
-        self._place, self._keys, self._folder = Workplace(environment, folder), keys, folder
+        self._place, self._keys = Workplace(environment, folder), keys
         self._project = ""
         self._lock = threading.Lock()  # one thread at a time uses a store
         self._examined: list[Finding] | None = None
@@ -75,7 +75,7 @@ class Viewer:
         Raises:
             HowcomeError: the store or the settings cannot be read.
         """
-        self._project = str(self._place.app.projects.scope_of(self._folder).project_id or "")
+        self._project = str(self._place.app.projects.scope_of(self._place.folder).project_id or "")
         PAGES["today"].make(Asked(self._place.app, {}))
         for name in ("base", "parts", "today"):
             self._templates.get_template(f"{name}.html")
@@ -97,9 +97,12 @@ class Viewer:
             self._examined = findings()  # seconds, in which other pages are shown
         try:
             with self._lock:
-                self._project = request.query_params.get("project", self._project)
-                asked = Asked(self._place.app, {**request.query_params, "project": self._project}, self._examined)
-                return self._shown(request, name, {**self._around(asked), **PAGES[name].make(asked)})
+                project = request.query_params.get("project", self._project)
+                asked = Asked(self._place.app, {**request.query_params, "project": project}, self._examined)
+                page = self._shown(request, name, {**self._around(asked), **PAGES[name].make(asked)})
+                if request.method == "GET":
+                    self._project = project
+                return page
         except HowcomeError as error:
             return self._problem(request, error)
 
@@ -143,10 +146,10 @@ class Viewer:
                 if name == EXAMINE:
                     self._examined = None
                 elif name == UNDO:
-                    to = self._undo(self._place.app, form.get("change", "")).before
+                    to = self._undo(self._place.app, form.get("change", "")).undo_leads_to
                 elif name in CHANGES:
                     change = CHANGES[name](self._place.app, form)
-                    to = change.memory
+                    to = change.leads_to
                     self._changes.append(change)
                     self._news.append((change.said, len(self._changes) - 1))
                 else:
@@ -164,7 +167,8 @@ class Viewer:
             raise UsageError("that was taken back already, or another viewer changed it")
         change.undo(app)
         self._changes[int(number)] = None
-        self._news.append((f"Undone: “{change.said}” {f'{change.before} stands again.' if change.before else ''}", -1))
+        now = f" {change.undo_leads_to} stands again." if change.undo_leads_to else ""
+        self._news.append((f"Undone: “{change.said}”{now}", -1))
         return change
 
 

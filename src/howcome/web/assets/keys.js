@@ -46,10 +46,13 @@
 
   // After a change the same page is shown again: it stays where it was.
   const place = "place";
-  document.addEventListener("submit", () => sessionStorage.setItem(place, `${scrollY} ${location.href}`));
+  const here = location.pathname + location.search;
+  document.addEventListener("submit", (event) => {
+    if (event.target.method === "post") sessionStorage.setItem(place, `${scrollY} ${here}`);
+  });
   const [height, left] = (sessionStorage.getItem(place) || "").split(" ");
   sessionStorage.removeItem(place);
-  if (left === location.href) scrollTo(0, Number(height));
+  if (left === here) scrollTo(0, Number(height));
 
   // Another project: the same page of it.
   document.querySelector("[data-keep]")?.addEventListener("change", (event) => {
