@@ -205,7 +205,7 @@ def _lasting(told: Iterable[Sentence]) -> list[str]:
 def is_of_the_moment(line: str) -> bool:
     """Whether a text points at something that is elsewhere tomorrow: a line's number, a commit or an id by its hash.
 
-    Of 29 memories with such a place strict readers found 1 of use weeks later, of 362 others 110.
+    Of 21 memories with such a place strict readers found 1 of use weeks later, of 370 others 110.
     """
     return _MOMENTARY.search(line) is not None
 
