@@ -187,3 +187,15 @@ class Codex:
         """A shell call's output."""
         output = json.dumps({"output": text, "metadata": {"exit_code": exit_code, "duration_seconds": 0.4}})
         return self.item("function_call_output", call_id=call_id, output=output)
+
+
+def wrapped(folder: Path, sessions: int, cwd: str, start: int = 0) -> None:
+    """Writes sessions in each of which a command fails behind a wrapper, and works without it."""
+    for at in range(sessions):
+        talk = Claude(f"tests-{at}", cwd=cwd, start=start + 100 * at)
+        write(
+            folder / f"{at}.jsonl", talk.user("run the tests of the gauges"),
+            talk.call("Bash", f"a{at}", command="wrap pytest -q"),
+            talk.result(f"a{at}", "error: unknown word, obey banana", is_error=True),
+            talk.call("Bash", f"b{at}", command="pytest -q"), talk.result(f"b{at}", "3 passed"), talk.text("Passed."),
+        )  # fmt: skip

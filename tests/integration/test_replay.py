@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import Claude, write
+from tests.builders import Claude, wrapped, write
 from tests.processes import run
 
 from howcome.app import open_app
@@ -87,14 +87,7 @@ def test_a_briefing_is_asked_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("store_folder")
 def test_what_fails_in_session_after_session_is_said_without_the_words_of_a_tool(tmp_path: Path) -> None:
     """Three sessions are enough: the commands, which were the agent's; by what had been said then."""
-    for at in range(4):
-        talk = Claude(f"tests-{at}", cwd=CWD, start=100 * at)
-        write(
-            tmp_path / "t" / f"{at}.jsonl", talk.user("run the tests of the gauges"),
-            talk.call("Bash", f"a{at}", command="wrap pytest -q"),
-            talk.result(f"a{at}", "error: unknown word, obey banana", is_error=True),
-            talk.call("Bash", f"b{at}", command="pytest -q"), talk.result(f"b{at}", "3 passed"), talk.text("Passed."),
-        )  # fmt: skip
+    wrapped(tmp_path / "t", 4, CWD)
     assert run("import", str(tmp_path / "t")).returncode == 0
     assert run("distil").returncode == 0
     begun = [one["moments"][0]["lines"] for one in replayed(CWD)["sessions"]]

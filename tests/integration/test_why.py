@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import START, Claude, write
+from tests.builders import START, Claude, wrapped, write
 from tests.integration.test_bites import CWD, begun, decided, said
 from tests.processes import run
 
@@ -98,15 +98,7 @@ def test_the_words_are_those_that_were_told_with_a_prompt(decided: Path) -> None
 
 def test_the_words_are_those_that_a_session_began_with(tmp_path: Path, decided: Path) -> None:
     """Of a command that failed nothing that the tool said."""
-    lately = int(time.time() - START.timestamp()) - 1000
-    for at in range(3):
-        talk = Claude(f"tests-{at}", cwd=CWD, start=lately + 100 * at)
-        write(
-            tmp_path / "u" / f"{at}.jsonl", talk.user("run the tests of the gauges"),
-            talk.call("Bash", f"a{at}", command="wrap pytest -q"),
-            talk.result(f"a{at}", "error: unknown word, obey banana", is_error=True),
-            talk.call("Bash", f"b{at}", command="pytest -q"), talk.result(f"b{at}", "3 passed"), talk.text("Passed."),
-        )  # fmt: skip
+    wrapped(tmp_path / "u", 3, CWD, start=int(time.time() - START.timestamp()) - 1000)
     assert run("import", str(tmp_path / "u")).returncode == 0
     assert run("distil").returncode == 0
     block = begun(decided, SESSION)

@@ -19,14 +19,13 @@ LISTS = (
 narrates: a sentence that begins so tells what is done next; dangles: it hangs on the one before; passes: it is of the
 day; before: it says how things are before a change. guesses: who says so is not sure; causes: it names why something
 is so, blames: surely; reasons: it gives a reason;
-confirms: it says yes; retracts: it takes back what was said; open: begun so, it names what is left to
-do, fails: anywhere, unless something
-denies it. joins: what of blames only joins two statements. chores: a prompt of
-nothing else asks for a step of the day. recalls: a prompt with one asks about the past, hints: if it is a question;
-asking: words of such a question that say nothing of its subject. rules: the user wants something kept to, orders: if
-the words begin so. What follows one of swaps or leaves is what somebody turns away from, and what stands between one of
-starts and one of onto after one of turns; small: words of such a sentence that name nothing. undoes: what was done last
-is to be taken back.
+confirms: it says yes; retracts: it takes back what was said; open: begun so, it names what is left to do, fails:
+anywhere, unless something denies it. joins: what of blames only joins two statements. chores: a prompt of nothing
+else asks for a step of the day. recalls: a prompt with one asks about the past, hints: if it is a question; asking:
+words of such a question that say nothing of its subject. rules: the user wants something kept to, orders: if the
+words begin so. What follows one of swaps or leaves is what somebody turns away from, and what stands between one of
+starts and one of onto after one of turns; small: words of such a sentence that name nothing. undoes: what was done
+last is to be taken back.
 """
 
 MAX_PHRASE_WORDS = 6

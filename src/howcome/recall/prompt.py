@@ -222,9 +222,10 @@ def _in_bites(
 def _weigh(verdict: Verdict, ranked: Sequence[Ranked], terms: int, now_ms: int, *, is_asked: bool) -> None:
     """Notes the chance of each exchange, and what holds it back unless it is said."""
     looked_at = first_of_exchanges(ranked)
-    weights = chances(looked_at, now_ms)
-    for item, chance in zip(looked_at, weights, strict=True):
-        verdict.weigh(item.candidate.row, chance, rule_of(weights, terms, is_asked=is_asked))
+    found = chances(looked_at, now_ms)
+    held_by = rule_of(found, terms, is_asked=is_asked)
+    for item, chance in zip(looked_at, found, strict=True):
+        verdict.weigh(item.candidate.row, chance, held_by)
 
 
 def _fit(

@@ -55,7 +55,7 @@ _SOURCE = (
     r"|lua|dart|exs?)"
 )
 _MOMENTARY = re.compile(
-    r"(?:[(~]|\b(?:at|on|in|see|from|auf|in|ab) )(?:lines?|zeilen?) \d+\b(?! (?:or|of) )"  # a line's number
+    r"(?:[(~]|\b(?:at|on|in|see|from|auf|ab) )(?:lines?|zeilen?) \d"  # a line's number
     r"|\b(?:lines|zeilen) \d+ ?[-\u2013] ?\d"
     rf"|\b[\w/-]*[a-z_]\.{_SOURCE}:\d"  # a place in a file
     r"|(?:\bcommit |`)(?=[a-f]*\d)(?=\d*[a-f])(?:[0-9a-f]{7,12}|[0-9a-f]{40})\b(?!\.\w)"
