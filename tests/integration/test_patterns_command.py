@@ -23,6 +23,7 @@ def session(number: int) -> list[Record]:
     file = f"/srv/harbor/crane{number}.py"
     records = [
         talk.user("go on"),
+        *talk.did("Grep", says=f"{file}:1:a = 1", pattern="a ="),
         *talk.edits(file, "a = 1", "b = 1", fails=UNREAD),
         *talk.did("Read", file_path=file),
         *talk.edits(file, "a = 1", "b = 1"),
@@ -57,16 +58,22 @@ def mistaken(tmp_path: Path, store_folder: Path) -> None:
 
 @pytest.mark.usefixtures("mistaken")
 def test_each_class_has_the_fix_that_worked() -> None:
-    """Other words, a look at the file. None for what a change of files solved. The client's words are no class."""
-    assert [one["fix"] for one in found()["failures"]] == ["`Read` the file first", "leave out `--every`"]
-    assert found()["without_fix"] == 2
+    """Other words, a look at the file, nothing where nothing worked. None for what a change of files solved.
+
+    The client's words are no class. Advice that the message gives is said with what it leaves out.
+    """
+    without = "do not call it with `moor`, which never worked"
+    assert [one["fix"] for one in found()["failures"]] == ["`Read` the file first", without, "leave out `--every`"]
+    assert found()["without_fix"] == 1
     classes = {one["name"]: one for one in found("--all")["failures"]}
     assert {name: (one["size"], one["sessions"], one["solved"], one["fix"]) for name, one in classes.items()} == {
         "Edit: File has not been read yet. Read it first.": (3, 3, 3, "`Read` the file first"),
         "tide: error: unexpected argument '--every' found": (3, 3, 3, "leave out `--every`"),
         "make lint: error: … unused imports found in berths": (3, 3, 3, None),
-        "Skill: Unknown skill: moor": (3, 3, 0, None),
+        "Skill: Unknown skill: moor": (3, 3, 0, without),
     }
+    unread = classes["Edit: File has not been read yet. Read it first."]["sentence"]
+    assert unread.endswith("of `Edit`: `Read` the file first. What `Grep` shows of it is not enough.")
     lint = classes["make lint: error: … unused imports found in berths"]
     assert (lint["trend"], lint["calls"]) == ({"earlier_half": 2, "later_half": 1}, 6)
     tide = classes["tide: error: unexpected argument '--every' found"]
@@ -85,6 +92,10 @@ def test_what_failed_in_one_session_only_is_no_pattern() -> None:
 EDITED = "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>"
 GONE = "<tool_use_error>String to replace not found in file.</tool_use_error>"
 FOLDER = "EISDIR: illegal operation on a directory, read"
+AGAIN = (
+    "`Read` the file again first, then give `old_string` the tabs and spaces that the file has, or few words that begin"
+    " after them"
+)
 AWAY = "File does not exist."
 NO_TYPE = "Agent type 'porter{0}' not found. Available agents: pilot{0}, harbor:porter{0}"
 
@@ -98,9 +109,9 @@ def field_session(number: int) -> list[Record]:
         *talk.did("Read", file_path=file),
         *talk.edits(file, "a = 1", "b = 1", fails=EDITED),
         *talk.edits(file, "def f():\n    a = 1", "b = 1"),
-        *talk.edits(file, "c = 3", "d = 4", fails=GONE),
+        *talk.edits(file, "tide = 1\nhook = None  # of the crane", "d = 4", fails=GONE),
         *talk.did("Read", file_path=file),
-        *talk.edits(file, "c  = 3", "d = 4"),
+        *talk.edits(file, "hook  = None  # of the crane", "d = 4"),
         *talk.did("Read", file_path=f"/srv/tide{number}.py", fails=AWAY),
         *talk.did("Glob", says=real, pattern="**/tide*.py"),
         *talk.did("Read", file_path=real),
@@ -145,12 +156,12 @@ def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Pat
     fixes = {one["name"].partition(": ")[2][:14]: one["fix"] for one in every}
     assert fixes == {
         "Found 2 matche": "use a longer `old_string`",
-        "String to repl": "`Read` the file again first, then give `old_string` the tabs and spaces that the file has",
+        "String to repl": AGAIN,
         "File does not ": "find it with `Glob` first",
         "Agent type … n": "give the `subagent_type` in full",
         "Unknown skill ": "find it with `Skills` first",
         "EISDIR: illega": "list that folder first, then name a file in it",
-        "File has not b": "`Read` the file first",
+        "File has not b": None,  # the message says it
         "error: problem": "add `--fix`",
         "error: no hook": None,
     }

@@ -38,11 +38,12 @@ def patterns(
 ) -> None:
     """Show what goes wrong again and again: in how many sessions, what it costs, and the fix that worked.
 
-    Failures are one class when the same tool or program complains of the same, or when the same thing helps. The fix
-    is what was different in two of five solved cases or more. A value that was wrong in several sessions is named with
-    the one that worked. What is solved by changing files (a failing test, a type error) has no fix: its message says
-    what to do. Minutes and calls count until it worked; a pause counts as three minutes at most. The last line of each
-    is for an instructions file (CLAUDE.md, AGENTS.md). What you said in three sessions comes last.
+    Failures are one class when the same tool or program complains of the same, or when the same thing helps. The
+    fix is what was different in two of five solved cases or more. A value that was wrong in several sessions is
+    named with the one that worked. What is solved by changing files (a failing test, a type error) has no fix, nor
+    has what says itself what to do. Minutes and calls count until it worked; a pause counts as three minutes at
+    most. The last line of each is for an instructions file (CLAUDE.md, AGENTS.md). What you said in three sessions
+    comes last.
 
     \b
     Examples:
@@ -103,4 +104,4 @@ def _row(view: dict[str, Any]) -> Row:
         took if view["solved"] else "never solved",
         view["events"][-1],
     )
-    return Row(view["name"], about, [view["sentence"] or "No fix was seen."])
+    return Row(view["name"], about, [view["sentence"] or "No fix was seen that its message does not say."])

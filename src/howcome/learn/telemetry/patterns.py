@@ -13,7 +13,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, TypeVar
@@ -30,10 +29,12 @@ from howcome.learn.telemetry.solving import (
     UNSOLVED,
     Solved,
     is_at,
+    named_by,
     other_call,
     other_words,
     seen_at_least,
     within,
+    word_in,
 )
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ MAX_EXAMPLES, MANY = 2, 3
 """So many values are named, and a place where it came up in so many sessions."""
 
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
+_ADVICE = re.compile(r"(?i)\b(?:please|instead|try|did you mean|read it|set \w+ to)\b")
 _PLACE = re.compile(r"(?:\S*[/\]]\S*\s+)+(?=\S)")
-"""Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places."""
+"""Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places.
+A message with advice needs none of ours (docs/evaluation.md, "Patterns")."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class Failed:
         said: What it complained of; `call`: the call.
         place: The end of the path that it was about, "" of none.
         solved: How it worked later; `is_again`: the file had been read or changed before. `ms`: how long it took.
+        shown: What had named the file since then without reading it: a tool or a program; "" for nothing.
+        named: A word of the call that the complaint repeats; "" for none.
     """
 
     tool: str
@@ -88,6 +93,8 @@ class Failed:
     solved: Solved = UNSOLVED
     is_again: bool = False
     ms: int = 0
+    shown: str = ""
+    named: str = ""
 
 
 @dataclass
@@ -128,15 +135,25 @@ class Pattern:
 
     @property
     def fix(self) -> str:
+        """What helps; "" where nothing is sure, or where the message says it already and we know no more."""
+        said = self.helped
+        is_told = 2 * sum(bool(_ADVICE.search(one.said)) for one in self.failed) > len(self.failed)
+        return "" if is_told and not self.examples else said
+
+    @property
+    def helped(self) -> str:
         """What was different in most that were solved, where those are many; "" where nothing is sure."""
         solved = self.solved
+        if not solved:
+            never = _often([(one.named, one.call.session) for one in self.failed if one.named], MANY)
+            return "".join(f"do not call it with `{name}`, which never worked" for name in never[:1])
         if len(solved) < SURE * len(self.failed):
             return ""
         often = Counter(step for one in solved for step in one.solved.steps or ()).most_common()
         steps = [step for step, count in often if count >= max(SURE * len(solved), seen_at_least(step))]
         if any(step.startswith(SET) for step in steps):  # who knows the value need not look for it
             steps = [step for step in steps if not step.startswith(FIND)]
-        said = ", then ".join(steps)
+        said = ", then ".join(sorted(steps, key=lambda step: not step.endswith(FIRST)))
         is_again = 2 * sum(one.is_again for one in solved) >= len(solved)
         said = said.replace(f"the file{FIRST}", f"the file again{FIRST}") if is_again else said
         by = Counter(one.solved.by for one in solved if one.solved.by).most_common(1)
@@ -144,17 +161,21 @@ class Pattern:
 
     @property
     def examples(self) -> str:
-        """Values that did not work in several sessions, with what worked instead, and places that were not there."""
-        least = 1 if IN_FULL in self.fix else 2
+        """What did not do in several sessions: values, with what worked instead, places, and what only named a file."""
+        least = 1 if IN_FULL in self.helped else 2
         swaps = _often([(one.solved.swap, one.call.session) for one in self.solved if one.solved.swap[0]], least)
         places = _often([(one.place, one.call.session) for one in self.failed if one.place], MANY)
-        said = [f" It is `{now}`, not `{was}`." for was, now in swaps if json.dumps(now) not in self.fix]
-        if FIND in self.fix:
+        said = [f" It is `{now}`, not `{was}`." for was, now in swaps if json.dumps(now) not in self.helped]
+        if FIND in self.helped:
             gone = (place for place in places if not any(place.endswith(was) for was, _ in swaps))
             said += [f" There is no `{place}`." for place in gone]
         else:
-            most = (place for place in places if 2 * sum(one.place == place for one in self.failed) > len(self.failed))
-            said += [f" Mostly at `{place}`." for place in most]
+            often = (place for place in places if 2 * sum(one.place == place for one in self.failed) > len(self.failed))
+            said += [f" Mostly at `{place}`." for place in often]
+        shown = Counter(one.shown for one in self.failed if one.shown).most_common(1)
+        if FIRST in self.helped and FIND not in self.helped:
+            most = (by for by, count in shown if count >= SURE * len(self.failed))
+            said += [f" What `{by}` shows of it is not enough." for by in most]
         return "".join(said[:MAX_EXAMPLES])
 
     @property
@@ -221,7 +242,7 @@ def _joined(classes: Iterable[tuple[set[str], list[Failed]]]) -> list[Pattern]:
 
 def _mistake(pattern: Pattern, stems: set[str]) -> Hashable:
     """What two classes have in common that are one: a path that is not there, a command's fix, words and their fix."""
-    fix, first = pattern.fix.replace(" again", ""), pattern.failed[0]
+    fix, first = pattern.helped.replace(" again", ""), pattern.failed[0]
     if not fix:
         return id(pattern)
     if fix.startswith(FIND) and 2 * sum(bool(one.place) for one in pattern.failed) > len(pattern.failed):
@@ -246,10 +267,12 @@ def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
                 later = actions[place + 1 : place + 1 + MOST_LATER]
                 solved = other_words(action, later) if action.is_shell else other_call(action, later)
                 took = _active_ms([action, *later[: solved.calls]])
-                is_again = any(map(partial(is_at, action), actions[:place]))
+                since = next((at for at in range(place, 0, -1) if is_at(action, actions[at - 1])), 0)
                 where = action.call.file or action.input.get("path")
                 path = within(action.call, where) if isinstance(where, str) else ""
-                yield key, Failed(tool, what, said, action.call, path, solved, is_again, took)
+                shown = named_by(action, actions[since:place])
+                named = "" if action.is_shell else word_in(action, said)
+                yield key, Failed(tool, what, said, action.call, path, solved, since > 0, took, shown, named)
 
 
 def _complaint(action: Action) -> tuple[str, str, str]:

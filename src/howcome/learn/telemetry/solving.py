@@ -22,8 +22,8 @@ WORDS_CHARS = 60
 FIRST, FIND, IN_FULL, SET, WITH, WITHOUT = " first", "find it", "in full", "set", "give a", "give no"
 """Words of steps that decide how these are counted and said."""
 
-PLACE_PARTS, SPACED_CHARS = 2, 30
-"""Of a path outside of the project its end; of two texts so much decides whether only tabs and blanks differ."""
+PLACE_PARTS, SPACED_CHARS = 2, 8
+"""Of a path outside of the project its end; of a line so much has to be more than tabs and blanks."""
 
 _NAMED, _SHORT = re.compile(r"\S{4,}"), re.compile(r"\S{1,200}")
 
@@ -76,6 +76,13 @@ def is_at(action: Action, other: Action) -> bool:
     return has_touched and bool(action.call.file) and other.call.file == action.call.file
 
 
+def named_by(action: Action, before: Sequence[Action]) -> str:
+    """The last of some calls that named the file of another one, in what it ran or was told; "" for none."""
+    name = os.path.basename(action.call.file or "")
+    showed = (one for one in reversed(before) if one.has_succeeded and name and name in f"{one.command}\n{one.output}")
+    return next(map(_named, showed), "")
+
+
 def other_call(action: Action, later: Sequence[Action]) -> Solved:
     """The same tool at the same file, else at one in it (it was a folder), else with something else in common."""
     again = [(calls, one) for calls, one in enumerate(later, 1) if one.tool == action.tool and one.has_succeeded]
@@ -125,6 +132,12 @@ def within(call: StoredEvent, path: str) -> str:
     return path[len(root) :] if path.startswith(root) else "/".join(path.split("/")[-PLACE_PARTS:])
 
 
+def word_in(action: Action, said: str) -> str:
+    """A value of a call that is one word and stands in what was complained of; "" for none."""
+    values = (value for value in action.input.values() if isinstance(value, str) and _SHORT.fullmatch(value))
+    return next((value for value in values if value in said), "")
+
+
 def seen_at_least(step: str) -> int:
     """How often a step has to be seen: that a field was there or not says less than what was in it."""
     return 3 if step.startswith((WITH, WITHOUT)) else 2
@@ -147,7 +160,7 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object], output: 
         elif isinstance(new, bool) or (isinstance(new, str) and re.fullmatch(r"[^\s/]{1,40}", new)):
             said.append(f"{SET} `{name}` to {json.dumps(new, ensure_ascii=False)}")
         elif isinstance(old, str) and isinstance(new, str) and _is_spaced(old, new):
-            said.append(f"give `{name}` the tabs and spaces that the file has")
+            said.append(f"give `{name}` the tabs and spaces that the file has, or few words that begin after them")
         elif isinstance(old, str) and isinstance(new, str) and (old in new or new in old):
             said.append(f"use a {'longer' if old in new else 'shorter'} `{name}`")
         elif isinstance(old, int) and isinstance(new, int):
@@ -156,7 +169,10 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object], output: 
 
 
 def _is_spaced(one: str, other: str) -> bool:
-    """Whether two texts begin alike but for their tabs and blanks."""
-    bare, also = ("".join(text.split())[:SPACED_CHARS] for text in (one, other))
-    width = min(len(one), len(other), SPACED_CHARS)
-    return bare == also and one[:width] != other[:width]
+    """Whether a line of two texts differs only by its tabs and blanks."""
+    lines = set(other.splitlines())
+    bare = {"".join(line.split()) for line in lines}
+    return any(
+        line not in lines and len(squeezed := "".join(line.split())) >= SPACED_CHARS and squeezed in bare
+        for line in one.splitlines()
+    )
