@@ -5,6 +5,7 @@ A row's score is made of all terms, and of how often they stand in it: its vecto
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,6 +27,12 @@ _SCORE = (
 )
 """BM25 of one field: what is not asked for is taken out of the vector, and the rest weighed."""
 
+_HELD = (
+    "SELECT asked.numbers[array_position(asked.lexemes, held.lexeme)]"
+    " FROM unnest(ts_filter(setweight(row.{field}, 'A', asked.lexemes), '{{a}}')) held"
+)
+"""The numbers of the terms that one field holds: its vector is read once, however many are asked for."""
+
 MAX_COUNT = 16_383
 """The highest position that a vector may have."""
 
@@ -33,6 +40,11 @@ MAX_COUNT = 16_383
 def lexeme(project_id: int, term: str) -> str:
     """A term as it stands in a project's vectors."""
     return f"{project_id}:{term}"
+
+
+def project_of(name: str) -> int:
+    """The project whose lexeme it is."""
+    return int(name.partition(":")[0])
 
 
 def vector(project_id: int, counts: Mapping[str, int]) -> str:
@@ -57,7 +69,10 @@ Weights: TypeAlias = Mapping[int, Mapping[str, float]]
 
 
 class Known(NamedTuple):
-    """A term that a field of some documents holds, and what it adds to the score of one of average length."""
+    """A term that a field ("": any) of some documents holds, and what it adds to the score of one of average length.
+
+    Its lexemes are those of each project, or of other spellings.
+    """
 
     field: str
     documents: int
@@ -111,16 +126,22 @@ class Select:
         found = _matches({field: any_of(names) for field, names in queries.items()})
         return self._statement(" + ".join(scores), asked, values, found, limit)
 
-    def by_presence(self, weights: Mapping[str, float], limit: int) -> Statement:
-        """The best rows by the weights of the queries that they answer, in whichever field."""
-        scores: list[str] = []
-        values: list[Any] = []
-        for query, weight in weights.items():
-            condition, queries = _matches(dict.fromkeys(self.fields, query))
-            scores.append(f"CASE WHEN {condition} THEN %s::float8 ELSE 0 END")
-            values += [*queries, weight]
-        found = _matches(dict.fromkeys(self.fields, " | ".join(weights)))
-        return self._statement(" + ".join(scores), "", values, found, limit)
+    def by_presence(self, terms: Sequence[Known], wanted: Iterable[Known], limit: int) -> Statement:
+        """The best rows of those that hold some wanted terms, by the worth of all terms, in whichever field."""
+        held = " UNION ".join(_HELD.format(field=field) for field in self.fields)
+        score = f"coalesce((SELECT sum(asked.worth[number]) FROM ({held}) held (number)), 0)"  # noqa: S608 - fixed names
+        projects: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        for number, one in enumerate(terms, 1):
+            for name in one.lexemes:
+                projects[project_of(name)].append((name, number))
+        rows = ", ".join("(%s::bigint, %s::text[], %s::int[], %s::float8[])" for _ in projects)
+        asked = f" JOIN (VALUES {rows}) asked (project_id, lexemes, numbers, worth) USING (project_id)"
+        worth = [one.worth for one in terms]
+        values: list[object] = []
+        for project, of in projects.items():
+            values += [project, [name for name, _ in of], [number for _, number in of], worth]
+        found = _matches(dict.fromkeys(self.fields, any_of(name for one in wanted for name in one.lexemes)))
+        return self._statement(score, asked, values, found, limit)
 
     def _statement(
         self, score: str, joined: str, values: list[Any], found: tuple[str, list[str]], limit: int

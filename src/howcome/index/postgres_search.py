@@ -18,7 +18,7 @@ from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, is_one_edit, with_extra_terms
 from howcome.errors import StoreLockedError
 from howcome.index.lexical import MAX_ENDING_CHARS, MIN_STEM_CHARS, SCHEMAS
-from howcome.index.postgres_query import SCHEMA, Known, Select, any_of, lexeme
+from howcome.index.postgres_query import SCHEMA, Known, Select, Statement, lexeme
 from howcome.index.postgres_writer import Connection, PostgresWriter, last_of
 from howcome.index.search_index import Search
 from howcome.log.event_log import EventLog
@@ -198,28 +198,41 @@ class PostgresSearchIndex:
         self, what: Search, weights: Mapping[str, float], projects: list[int], select: Select, limit: int
     ) -> list[tuple[Any, ...]]:
         """A term that a row holds counts its weight, however often it stands there."""
-        queries: dict[str, float] = {}
-        for term, weight in weights.items():
-            spelt = self._one_edit_away(term, projects) if what == FUZZY else [(each, term) for each in projects]
-            if spelt:
-                queries[any_of(lexeme(*one) for one in spelt)] = weight
-        return self._rows(*select.by_presence(queries, limit)) if queries else []
+        if what == FUZZY:
+            spelt = {term: self._one_edit_away(term, projects) for term in weights}
+            known = [
+                Known("", 1, weights[term], [lexeme(*one) for one in near]) for term, near in spelt.items() if near
+            ]
+            return self._rows(*select.by_presence(known, known, limit)) if known else []
+        documents: dict[str, int] = defaultdict(int)
+        for _, _, term, count in self._held(select.fields, weights, projects):
+            documents[term] += count
+        known = _rarest_first(
+            Known("", count, weights[term], [lexeme(each, term) for each in projects])
+            for term, count in documents.items()
+        )
+        return self._best(known, limit, lambda taken: select.by_presence(known, taken, limit))
 
     def _by_bm25(
         self, weights: Mapping[str, float], projects: list[int], select: Select, limit: int
+    ) -> list[tuple[Any, ...]]:
+        lexemes, known = self._known(weights, projects, select.fields)
+        return self._best(known, limit, lambda taken: select.by_bm25(lexemes, taken, limit))
+
+    def _best(
+        self, known: Sequence[Known], limit: int, select: Callable[[Sequence[Known]], Statement]
     ) -> list[tuple[Any, ...]]:
         """The best rows of those that the rarest terms find.
 
         Terms are added until what the others usually add is less than what the last of the best rows has.
         """
-        lexemes, known = self._known(weights, projects, select.fields)
         rows: list[tuple[Any, ...]] = []
         taken, least = 0, 0.0
         while taken < len(known):
             found, rest = sum(one.documents for one in known[:taken]), sum(one.worth for one in known[taken:])
             while taken < len(known) and (found < FIRST_ROWS or (rows and rest > least)):
                 found, rest, taken = found + known[taken].documents, rest - known[taken].worth, taken + 1
-            rows = self._rows(*select.by_bm25(lexemes, known[:taken], limit))
+            rows = self._rows(*select(known[:taken]))
             least = rows[-1][-1] if len(rows) == limit else 0.0
             if rest <= least:
                 break
@@ -236,7 +249,7 @@ class PostgresSearchIndex:
             by_term[field, term] = one._replace(documents=one.documents + documents)
             one.lexemes.append(lexeme(project, term))
             lexemes[project][one.lexemes[-1]] = weights[term]
-        return lexemes, sorted(by_term.values(), key=lambda one: -one.worth / one.documents)
+        return lexemes, _rarest_first(by_term.values())
 
     # -- keeping up ------------------------------------------------------------------------------------------------
     def lag(self) -> int:
@@ -294,6 +307,11 @@ class PostgresSearchIndex:
             writer = PostgresWriter(self._log, server)
             self._writer = writer if writer.open() else None
         return self._writer
+
+
+def _rarest_first(known: Iterable[Known]) -> list[Known]:
+    """First what adds most for the rows that it finds."""
+    return sorted(known, key=lambda one: -one.worth / one.documents)
 
 
 def _storable(value: object) -> object:
