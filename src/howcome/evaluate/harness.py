@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -12,14 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import apsw
+
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
 from howcome.domain import events
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Found, Scope, StoredEvent
-from howcome.domain.text import tokens
+from howcome.domain.text import STOP_WORDS, tokens
 from howcome.errors import ProviderError
-from howcome.evaluate.baseline import Baseline
 from howcome.evaluate.datasets import Asked, Corpus, DataSet
 from howcome.evaluate.metrics import coverage, score_ranking
 from howcome.learn.run import DistilReport
@@ -35,6 +37,8 @@ OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything
 RANKED = 50
 REMOVALS, REMOVAL_PAUSE_S = 20, 0.1
 MAX_LISTED = 1_000_000
+ROWS_A_STEP = 5000
+_WORD = re.compile(r"\w+")
 SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
 set gives in words."""
@@ -79,6 +83,43 @@ def throwaway_home() -> Iterator[str]:
             if not os.path.exists(home):
                 break
             time.sleep(REMOVAL_PAUSE_S)
+
+
+def every_event(app: App) -> Iterator[StoredEvent]:
+    """All events of a store, in the order of their rows, with their texts."""
+    for first in range(0, app.events.last_row() + 1, ROWS_A_STEP):
+        yield from app.events.of_rows(range(first, first + ROWS_A_STEP)).values()
+
+
+class Baseline:
+    """Every turn of a store in an FTS5 table in memory; any telling word of a question may match."""
+
+    def __init__(self, app: App) -> None:
+        self._database = apsw.Connection(":memory:")
+        self._database.execute(
+            "CREATE TABLE turns (id INTEGER PRIMARY KEY, session TEXT, project TEXT, order_ms INTEGER, ts_ms INTEGER);"
+            "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61', content = '')"
+        )
+        with self._database:
+            for event in every_event(app):
+                if event.kind not in events.TURN_KINDS:
+                    continue
+                values = (event.row, event.session, event.project, event.order_ms, event.ts_ms or 0)
+                self._database.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", values)
+                self._database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (event.row, event.text))
+
+    def ranked(self, text: str, project: str, before_ms: int) -> list[tuple[int, str, int]]:
+        """The turns of a project that match, best first, as row, session and time."""
+        words = [word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in STOP_WORDS]
+        if not words:
+            return []
+        query = " OR ".join(f'"{word}"' for word in words)
+        found = self._database.execute(
+            "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
+            " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
+            (query, project, before_ms),
+        )
+        return [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in found]
 
 
 @dataclass(frozen=True)

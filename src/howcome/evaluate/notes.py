@@ -18,7 +18,7 @@ from howcome.domain.memories import normalized
 from howcome.domain.shares import Share
 from howcome.domain.text import STOP_WORDS
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import Row, find, read_rows
+from howcome.evaluate.datasets import find, rows_of
 
 CAUGHT_STEMS = 0.5
 """The share of a quote's stems, or of a topic's, that a memory which catches the note has."""
@@ -231,17 +231,13 @@ def read_notes(folder: Path) -> tuple[list[Note], list[Trap]]:
         UsageError: a file is not what docs/evaluation.md describes; the message says where.
     """
     notes = []
-    for number, row in enumerate(_rows(folder, "notes"), 1):
+    for number, row in enumerate(rows_of(folder, "notes", "session", "quotes"), 1):
         topic, kind, speaker, value = (str(row.get(name) or "") for name in ("topic", "kind", "speaker", "value"))
         if value and not (value.isascii() and value.isdigit()):
             raise UsageError(f"{find(folder, 'notes')}, row {number}: value {value!r} is no whole number")
         notes.append(Note(str(row["session"]), _quotes(row), topic, kind, speaker, int(value or 1)))
-    return notes, [Trap(str(row["session"]), _quotes(row)) for row in _rows(folder, "traps")]
-
-
-def _rows(folder: Path, stem: str) -> Iterable[Row]:
-    path = find(folder, stem)
-    return read_rows(path, "session", "quotes") if path else ()
+    traps = rows_of(folder, "traps", "session", "quotes")
+    return notes, [Trap(str(row["session"]), _quotes(row)) for row in traps]
 
 
 def _quotes(row: Mapping[str, object]) -> tuple[str, ...]:
