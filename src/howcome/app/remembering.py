@@ -56,10 +56,10 @@ class Remembering(Memories):
         return self._store.reviews.waiting(scope, limit)
 
     def settle(self, number: int, keep: str) -> Review:
-        """Settles a pair; see `memory.reviewing.Reviewing`."""
-        from howcome.memory.reviewing import Reviewing
+        """Settles a pair; see `memory.reviewing.settle`."""
+        from howcome.memory.reviewing import settle
 
-        return Reviewing(self._store, self, now_ms).settle(number, keep)
+        return settle(self._store, self, now_ms, number, keep)
 
     def states(self, memories: Iterable[Memory], before: States | None = None) -> States:
         """What `set_back` needs to know of memories, and of what stands in their chains, before and after a change."""

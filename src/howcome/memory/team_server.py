@@ -21,11 +21,11 @@ from howcome.files import write_whole
 from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, store_id
-from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people
-from howcome.memory.team_wire import TeamWire, batches, digest_of, reason_in
+from howcome.memory.export import HEAD, store_id
+from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people, line_of
+from howcome.memory.team_wire import TeamWire, batches, digest_of
 from howcome.memory.text import owner
-from howcome.providers.http_post import LOOPBACK
+from howcome.providers.http_post import LOOPBACK, in_one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -293,7 +293,8 @@ class TeamServer:
                 self._state.setdefault("refused", {})[record.key] = digest_of(record)
                 if not self._state["pushed"][record.key][0]:
                     del self._state["pushed"][record.key]
-                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {reason_in(result)}"
+                reason = str(result.get("reason")) if isinstance(result, dict) else "no answer"
+                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {in_one_line(reason)}"
         self._keep()
 
     # -- taking ----------------------------------------------------------------------------------------------------
@@ -325,16 +326,11 @@ class TeamServer:
             if record.is_withdrawn:
                 report.taken_back += self._take_back(keys.get(record.key))
             elif record.key not in later and not self._store.memories.find(record.key, limit=1):
-                lines.append({
-                    "key": record.key, "type": record.type, "text": record.text, "agent": author,
-                    "origin": record.origin, "status": record.status, "created_ms": record.created_ms,
-                    "supersedes": record.supersedes, "evidence": [], "project": root,
-                })  # fmt: skip
+                lines.append(line_of(record, author, root))
         if not lines:
             return
-        head: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
         outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in keys.items()}
-        done = self._memories.import_values(enumerate((head, *lines)), outside=outside)
+        done = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
         keys |= {raw.hex(): local.hex() for raw, local in done.keys.items()}
         report.to_review += done.added
         report.problems += [said for _, said in done.problems]

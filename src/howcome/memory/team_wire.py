@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from howcome.domain.team_records import Record
 
-ASK_S, MAX_BATCH_CHARS, MAX_SHOWN_CHARS = 10.0, 500_000, 200
+ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401
 
 
@@ -83,9 +83,3 @@ def batches(records: list[Record]) -> list[list[Record]]:
         found[-1].append(record)
         size += len(record.text)
     return found
-
-
-def reason_in(result: object) -> str:
-    """Why a record was refused, in one line."""
-    said = str(result.get("reason")) if isinstance(result, dict) else "no answer"
-    return " ".join("".join(c if c.isprintable() else " " for c in said[:MAX_SHOWN_CHARS]).split())
