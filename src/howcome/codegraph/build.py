@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
+from howcome.clients.projects import top_of
 from howcome.codegraph.golang import GO
 from howcome.codegraph.java import JAVA
 from howcome.codegraph.javascript import JAVASCRIPT
 from howcome.codegraph.parsing import Grammar, Language, SourceTree, TooSlowError
 from howcome.codegraph.python import PYTHON
 from howcome.codegraph.rust import RUST
-from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing, top_of
+from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
 from howcome.domain.code import CodeFile, GraphChange
 from howcome.errors import ProviderError, UsageError
 from howcome.ingest.exclusion import Places
@@ -144,15 +145,13 @@ class GraphBuilder:
         suffix = "." + path.rpartition(".")[2]
         language = _OF_SUFFIX[suffix]
         try:
-            nodes, is_whole = self._grammar(language, language.suffixes[suffix]).nodes(data)
+            name = language.suffixes[suffix]
+            if name not in self._grammars:
+                self._grammars[name] = Grammar(name, language.query, language.kinds)
+            nodes, is_whole = self._grammars[name].nodes(data)
         except TooSlowError:
             return [], CodeFile.SLOW
         return self._kept(language.read(nodes)), CodeFile.READ if is_whole else CodeFile.BROKEN
-
-    def _grammar(self, language: Language, name: str) -> Grammar:
-        if name not in self._grammars:
-            self._grammars[name] = Grammar(name, language.query, language.kinds)
-        return self._grammars[name]
 
     def _kept(self, imports: Sequence[str]) -> list[str]:
         """What may be stored: names, each once, and nothing that looks like a secret."""
@@ -212,7 +211,8 @@ class ProjectGraphs:
         if self._builder is None:  # mostly nothing is due, and compiling the rules for secrets takes time
             key = self._store.meta("key")
             self._builder = GraphBuilder(self._store.code_graph, key if isinstance(key, bytes) else b"", self._now_ms)
-        return self._builder.build(top_of(folder) or root, root, self._store.projects.of_root(root), on_progress)
+        tree = top_of(os.path.realpath(folder)) or root
+        return self._builder.build(tree, root, self._store.projects.of_root(root), on_progress)
 
     def refresh(self, rest: Callable[[], bool]) -> bool:
         """Refreshes the graphs that are old, of projects that are on this machine; False when it had to end.

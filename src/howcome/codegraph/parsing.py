@@ -110,9 +110,10 @@ class SourceTree:
     ) -> None:
         self.imports, self.configs, self.text = imports, configs, text
 
-    def folders_with(self, name: str) -> list[str]:
-        """Folders that hold a configuration file of this name, sorted."""
-        return sorted(path.rpartition("/")[0] for path in self.configs if path.rpartition("/")[2] == name)
+    def folders_with(self, name: str) -> list[tuple[str, str]]:
+        """Folders that hold a configuration file of this name, sorted, each with that file's text."""
+        folders = sorted(folder_of(path) for path in self.configs if path.rpartition("/")[2] == name)
+        return [(folder, self.text(f"{folder}/{name}".lstrip("/"))) for folder in folders]
 
 
 class Resolver(Protocol):

@@ -41,11 +41,11 @@ def _groups(measured: Sequence[Measured], level: str) -> Figures:
         groups["human-written"] = human
     names = sorted({item.asked.category for item in asked})
     groups |= {name: [item for item in asked if item.asked.category == name] for name in names if name != "all"}
-    return {name: _means([item.scores[level] for item in items]) for name, items in groups.items()}
-
-
-def _means(rows: Sequence[Mapping[str, float]]) -> Figures:
-    return {"n": len(rows), **{name: _with_interval([row[name] for row in rows]) for name in rows[0]}}
+    rows = {name: [item.scores[level] for item in items] for name, items in groups.items()}
+    return {
+        name: {"n": len(of), **{metric: _with_interval([row[metric] for row in of]) for metric in of[0]}}
+        for name, of in rows.items()
+    }
 
 
 def difference(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Figures:

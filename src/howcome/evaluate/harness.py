@@ -29,7 +29,7 @@ from howcome.providers.embed import embedding_status
 from howcome.providers.minilm_places import models_folder
 from howcome.retrieve.question import Question
 from howcome.retrieve.ranking import Ranking
-from howcome.settings import FIELDS, Settings, home_folder, read_settings
+from howcome.settings import FIELDS, home_folder, read_settings
 
 OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""
@@ -230,19 +230,14 @@ class Pool:
     def open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         """The façade over the store, with the user's choice of models and nothing else of his."""
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
-        chosen = {**_embedding_of(read_settings(os.environ)), **chosen}
+        own = read_settings(os.environ)  # an evaluation has a home of its own, and not its own models
+        embedding = {one.variable: str(getattr(own, one.name)) for one in FIELDS if one.name.startswith("embedding")}
         self._lend_models()
-        settings = read_settings({**chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
+        settings = read_settings({**embedding, **chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
             app.spending.spend_from(open_app(read_settings(os.environ)).spending)
         return app
-
-
-def _embedding_of(settings: Settings) -> dict[str, str]:
-    """What a search embeds with, as variables: an evaluation has a home of its own, and not its own models."""
-    fields = [field for field in FIELDS if field.name.startswith("embedding")]
-    return {field.variable: str(getattr(settings, field.name)) for field in fields}
 
 
 def _root(data: DataSet, corpus: Corpus) -> str:

@@ -110,22 +110,18 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
 # -- whole texts -------------------------------------------------------------------------------------------------------
 def get_memories(session: Workplace, arguments: Arguments) -> str:
     """The whole texts of some ids; an unknown one does not spoil the others."""
-    app, ids = session.app, list(dict.fromkeys(arguments.texts("ids")))
+    app, ids, agent = session.app, list(dict.fromkeys(arguments.texts("ids"))), arguments.text("agent_id")
     room = ANSWER_CHARS // len(ids)
     parts: list[Rendered] = []
     problems: list[str] = []
     for ident in ids:
         try:
-            parts.append(_whole(app, ident, _agent(arguments), arguments.number("offset", 0) * (len(ids) == 1), room))
+            parts.append(_whole(app, ident, agent, arguments.number("offset", 0) * (len(ids) == 1), room))
         except NotFoundError as error:
             problems.append(squeeze(str(error), MAX_PROBLEM_CHARS))
     if not parts:
         raise NotFoundError("; ".join(problems))
     return answer(app, "; ".join(problems), cut_to_fit(parts, "asking for fewer at once"))
-
-
-def _agent(arguments: Arguments) -> str | None:
-    return arguments.text("agent_id")
 
 
 def _memory(app: App, ident: str, agent: str | None) -> Memory:
@@ -180,7 +176,7 @@ def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = 
 
 def expand_memory(session: Workplace, arguments: Arguments) -> str:
     """An event with its exchange, or a memory with its chain and evidence."""
-    app, ident, agent = session.app, arguments.text("id") or "", _agent(arguments)
+    app, ident, agent = session.app, arguments.text("id") or "", arguments.text("agent_id")
     if is_memory_id(ident):
         return _expand_memory(app, _memory(app, ident, agent))
     event = _event(app, ident, agent)
@@ -220,7 +216,7 @@ def _expand_memory(app: App, memory: Memory) -> str:
 # -- sessions ----------------------------------------------------------------------------------------------------------
 def get_context(session: Workplace, arguments: Arguments) -> str:
     """The events around one, in their order."""
-    app, ident, agent = session.app, arguments.text("id") or "", _agent(arguments)
+    app, ident, agent = session.app, arguments.text("id") or "", arguments.text("agent_id")
     if is_memory_id(ident):
         return _expand_memory(app, _memory(app, ident, agent))
     event = _event(app, ident, agent)
@@ -235,7 +231,7 @@ def get_context(session: Workplace, arguments: Arguments) -> str:
 
 def replay_session(session: Workplace, arguments: Arguments) -> str:
     """A session from its start to an event, or all of it."""
-    app, ident, agent = session.app, (arguments.text("id") or "").strip(), _agent(arguments)
+    app, ident, agent = session.app, (arguments.text("id") or "").strip(), arguments.text("agent_id")
     try:
         event = _event(app, ident, agent)
         told, place = app.events.session_of(event)
@@ -255,12 +251,12 @@ def replay_session(session: Workplace, arguments: Arguments) -> str:
 
 def get_timeline(session: Workplace, arguments: Arguments) -> str:
     """The latest sessions, or the events of one."""
-    app, name = session.app, arguments.text("session")
+    app, name, agent = session.app, arguments.text("session"), arguments.text("agent_id")
     if name is None:
         return _sessions(session, arguments)
     row, name, _ = app.events.session_named(name)
     kinds = arguments.texts("type")
-    told = [event for event in _of(_agent(arguments), app.events.session(row)) if not kinds or event.kind in kinds]
+    told = [event for event in _of(agent, app.events.session(row)) if not kinds or event.kind in kinds]
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
     if not chosen:
@@ -272,7 +268,7 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
 def _sessions(session: Workplace, arguments: Arguments) -> str:
     app = session.app
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
-    agent = _agent(arguments)
+    agent = arguments.text("agent_id")
     found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit, agent)[offset:]
     if not found and agent is not None:
         return f"No sessions of agent {_name(agent)} here; leave out agent_id for all."
@@ -315,7 +311,7 @@ def _told(
 
 def memory_status(session: Workplace, arguments: Arguments) -> str:
     """What is stored, in a few lines; of an agent, what it owns."""
-    app, agent = session.app, _agent(arguments)
+    app, agent = session.app, arguments.text("agent_id")
     if agent is not None:
         owned = app.memories.select(Scope.everything(), MemoryFilter(agent=agent), MAX_LISTED)
         sessions = app.events.recent_sessions(Scope.everything(), MAX_LISTED, agent)

@@ -117,7 +117,7 @@ class TeamServer:
         empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
         with self._alone():
             kept = self._state if self._state.get("url") == url else {}
-            found = TeamWire(url, token).get("/v1/me", {})
+            found = TeamWire(url, token).ask("/v1/me")
             self._state = {**empty, **kept, "store": store_id(self._store), "url": url, "token": token}
             self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
             self._state |= {"problem": None, "failures": 0}
@@ -279,7 +279,7 @@ class TeamServer:
         for record in batch:  # before: what is sent and then forgotten has to be withdrawn, whatever happens between
             self._state["pushed"].setdefault(record.key, ["", record.repository])
         self._keep()
-        answer = self._wire.post("/v1/memories", {"memories": [one.value for one in batch]})
+        answer = self._wire.ask("/v1/memories", {"memories": [one.value for one in batch]})
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(batch):
             raise self._wire.stranger()
@@ -302,7 +302,7 @@ class TeamServer:
         records: dict[str, tuple[Record, str]] = {}
         position = entry["position"]
         for _ in range(max_pages):
-            answer = self._wire.get("/v1/memories", {"repository": name, "after": position, "limit": MAX_RECORDS})
+            answer = self._wire.ask("/v1/memories", repository=name, after=position, limit=MAX_RECORDS)
             values, last = answer.get("memories"), answer.get("position")
             if not isinstance(values, list) or not isinstance(last, int) or last < position:
                 raise self._wire.stranger()
