@@ -25,7 +25,6 @@ from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
 from howcome.domain.code import CodeFile, GraphChange
 from howcome.errors import ProviderError, UsageError
 from howcome.ingest.exclusion import Places
-from howcome.log.code_graph import CodeGraph
 from howcome.redact.gate import Gate
 from howcome.store.base import Store
 
@@ -67,35 +66,41 @@ class GraphReport:
         )
 
 
-class GraphBuilder:
+class _OverError(Exception):
+    """The refresh has to end."""
+
+
+class ProjectGraphs:
     """Builds graphs into one store."""
 
-    def __init__(self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
-        self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files
-        self._gate = Gate(lambda: key)
+    def __init__(self, store: Store, places: Places, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
+        self._store, self._places, self._now_ms, self._max_files = store, places, now_ms, max_files
+        key = store.meta("key")
+        self._key = key if isinstance(key, bytes) else b""
+        self._gate = Gate(lambda: self._key)
         self._grammars: dict[str, Grammar] = {}
 
-    def build(
-        self, tree: str, root: str, project_id: int | None, on_progress: Callable[[int, int], None] | None = None
-    ) -> GraphReport:
-        """Reads what changed in a project's files and writes its graph.
+    def build(self, folder: str, root: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
+        """Reads which file imports which in the project of a folder; only what changed is parsed again.
 
         Args:
-            tree: The folder whose files are read: the project's root, or a worktree of it.
+            folder: One of the project, or of a worktree of it: the files of that are read.
             root: The root that stands for the project in the store.
-            project_id: The project, when it is stored already.
             on_progress: Told after each file how many of how many are looked at.
 
         Raises:
+            UsageError: the folder is excluded.
             ProviderError: a parser is not installed.
             StoreError: the store cannot be read or written; its graph is as it was.
         """
-        started = time.monotonic()
-        report = GraphReport(root)
-        listing = Listing(tree, tuple(_OF_SUFFIX), self._max_files)
-        state = self._graph.state(project_id) if project_id is not None else None
+        if self._places.is_excluded(folder):
+            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .howcome.toml says so")
+        started, report, graph = time.monotonic(), GraphReport(root), self._store.code_graph
+        listing = Listing(top_of(os.path.realpath(folder)) or root, tuple(_OF_SUFFIX), self._max_files)
+        project_id = self._store.projects.of_root(root)
+        state = graph.state(project_id) if project_id is not None else None
         is_current = state is not None and state.reader == READER_VERSION
-        known = self._graph.files(project_id) if project_id is not None else {}
+        known = graph.files(project_id) if project_id is not None else {}
         files: dict[str, CodeFile] = {}
         for number, path in enumerate(listing.files, 1):
             if path in known or self._is_clean(path):
@@ -106,7 +111,7 @@ class GraphBuilder:
         edges = self._edges(files, listing)
         report.limits = [*listing.limits, *(["edges"] if len(edges) >= MAX_EDGES else [])]
         change = GraphChange(READER_VERSION, files.keys(), changed, edges, report.limits)
-        report.project_id = self._graph.write(root, change, self._now_ms())
+        report.project_id = graph.write(root, change, self._now_ms())
         report.counts["removed"] = len(known.keys() - files.keys())
         report.files, report.edges = len(files), len(edges)
         report.seconds = time.monotonic() - started
@@ -172,48 +177,6 @@ class GraphBuilder:
                 edges.add(edge)
         return edges
 
-
-def _edges_of(language: Language, files: Mapping[str, CodeFile], listing: Listing) -> Iterator[tuple[str, str]]:
-    """The edges between the files of one language, in the order of their paths."""
-    imports = {path: file.imports for path, file in files.items() if path.endswith(tuple(language.suffixes))}
-    if not imports:
-        return
-    resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
-    for path, named in imports.items():
-        targets = {target for target in resolver.targets(path, named) if target is not None}
-        yield from ((path, target) for target in sorted(targets - {path}))
-
-
-def _look(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
-
-
-class _OverError(Exception):
-    """The refresh has to end."""
-
-
-class ProjectGraphs:
-    """Builds graphs into one store."""
-
-    def __init__(self, store: Store, places: Places, now_ms: Callable[[], int]) -> None:
-        self._store, self._places, self._now_ms = store, places, now_ms
-        self._builder: GraphBuilder | None = None
-
-    def build(self, folder: str, root: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
-        """Reads which file imports which in the project of a folder; only what changed is parsed again.
-
-        Raises:
-            UsageError: the folder is excluded.
-            ProviderError: a parser is not installed.
-        """
-        if self._places.is_excluded(folder):
-            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .howcome.toml says so")
-        if self._builder is None:  # mostly nothing is due, and compiling the rules for secrets takes time
-            key = self._store.meta("key")
-            self._builder = GraphBuilder(self._store.code_graph, key if isinstance(key, bytes) else b"", self._now_ms)
-        tree = top_of(os.path.realpath(folder)) or root
-        return self._builder.build(tree, root, self._store.projects.of_root(root), on_progress)
-
     def refresh(self, rest: Callable[[], bool]) -> bool:
         """Refreshes the graphs that are old, of projects that are on this machine; False when it had to end.
 
@@ -241,6 +204,21 @@ class ProjectGraphs:
         """Whether a graph is old (or from the future: a clock was put back) and its files are here and wanted."""
         is_old = not 0 <= now_ms - built_ms < REFRESH_MS
         return is_old and os.path.isdir(root) and not self._places.is_excluded(root)
+
+
+def _edges_of(language: Language, files: Mapping[str, CodeFile], listing: Listing) -> Iterator[tuple[str, str]]:
+    """The edges between the files of one language, in the order of their paths."""
+    imports = {path: file.imports for path, file in files.items() if path.endswith(tuple(language.suffixes))}
+    if not imports:
+        return
+    resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
+    for path, named in imports.items():
+        targets = {target for target in resolver.targets(path, named) if target is not None}
+        yield from ((path, target) for target in sorted(targets - {path}))
+
+
+def _look(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def _resting(rest: Callable[[], bool]) -> Callable[[int, int], None]:

@@ -182,11 +182,8 @@ def _checked(row: object, fields: Sequence[str], where: str) -> Row:
 
 def find(folder: Path, stem: str) -> Path | None:
     """`stem.jsonl` or `stem.jsonl.gz` in a folder, when it is there."""
-    for suffix in (".jsonl", ".jsonl.gz"):
-        path = folder / f"{stem}{suffix}"
-        if path.is_file():
-            return path
-    return None
+    paths = (folder / f"{stem}{suffix}" for suffix in (".jsonl", ".jsonl.gz"))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def rows_of(folder: Path, stem: str, *fields: str) -> Iterator[Row]:

@@ -211,7 +211,8 @@ def graded(sets: Sequence[Distilled], grades: Mapping[str, Mapping[str, bool]]) 
         bag_rows += [row_id(data.name, BAG, text) for _, text in bags(data)]
         foreign_rows += [row_id(data.name, FOREIGN, one.text) for _, one in _others(sets, data)]
         memories[data.name], prompts[data.name] = _graded(ours, grades), _graded(theirs, grades)
-        missing += sum(_is_open(grades.get(row, {})) for row in ours.values())
+        given = [grades.get(row, {}) for row in ours.values()]
+        missing += sum(len(one) < len(ASKED) and all(one.values()) for one in given)  # one who says no is enough
         known |= {*ours.values(), *theirs.values()}
     first = [_passes(grades[row], "alone", "useful") for row in bag_rows if "alone" in grades.get(row, {})]
     second = [_passes(grades[row], "right") for row in set(foreign_rows) if "right" in grades.get(row, {})]
@@ -227,11 +228,6 @@ def row_id(set_name: str, what: str, text: str) -> str:
 def _graded(rows: Mapping[str, str], grades: Mapping[str, Mapping[str, bool]]) -> Graded:
     passed = {name for name, row in rows.items() if _passes(grades.get(row, {}), *ASKED)}
     return Graded(passed, {name for name, row in rows.items() if grades.get(row, {}).get("right") is False})
-
-
-def _is_open(grade: Mapping[str, bool]) -> bool:
-    """Whether a reader has still to say something of it: one who says no is enough."""
-    return len(grade) < len(ASKED) and all(grade.values())
 
 
 def _passes(grade: Mapping[str, bool], *names: str) -> bool:

@@ -172,20 +172,15 @@ def embedding_status(settings: Settings) -> EmbeddingStatus:
         return EmbeddingStatus("off", "embedding is off: search is by words only")
     if settings.embedding in ("auto", "minilm"):
         return _minilm_status(settings)
-    try:
-        return _asked_status(settings)
-    except ProviderError as error:
-        return EmbeddingStatus("broken", str(error))
-
-
-def _asked_status(settings: Settings) -> EmbeddingStatus:
-    """Of what has to be tried to be known."""
     if settings.embedding == "fastembed":  # opening it would download
         if missing := _missing(_FASTEMBED):
             return EmbeddingStatus("packages", f"fastembed needs packages: {', '.join(missing)}", missing=missing)
         return EmbeddingStatus("ready", "fastembed is installed; it downloads its model when first used")
-    opened = _http(settings, CHECK_LIMIT_S)
-    what = f"{settings.embedding_url} answers: {opened.dimensions} dimensions"
+    try:
+        opened = _http(settings, CHECK_LIMIT_S)
+        what = f"{settings.embedding_url} answers: {opened.dimensions} dimensions"
+    except ProviderError as error:
+        return EmbeddingStatus("broken", str(error))
     return EmbeddingStatus("ready", what, model=opened.name)
 
 

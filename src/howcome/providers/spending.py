@@ -34,7 +34,10 @@ class Ledger(Protocol):
 
 
 class MeteredModel:
-    """A language model that spends what the ledger allows, and nothing else.
+    """A language model that spends what the ledger allows, and nothing else. Safe to be asked by several threads.
+
+    It answers a prompt with one JSON object of a given shape; nothing says that it is true. An endpoint elsewhere is
+    sent the prompt as it is: who asks redacts secrets first.
 
     Every attempt is a call of its own. A process that is killed between reservation and settlement has spent what it
     reserved.
@@ -135,20 +138,14 @@ def _outcome(error: ProviderError, deadline: float) -> str:
 
 
 def _used(error: ProviderError) -> Usage:
-    """What a call used that failed: a refusal by status, or a call that reached nobody, costs nothing; of everything
-    else the worst is assumed.
-    """  # noqa: D205 - one sentence
+    """What a call used that failed: a refusal by status, or a call that reached nobody, costs nothing; else the worst.
+
+    Nothing can have been sent where there is no such name, or the connection was refused. Only as `URLError`, which is
+    raised up to the end of sending: an answer that is waited for may end as refused, too.
+    """
     if isinstance(error, DeclinedError):
         return error.usage
-    if _reached_nobody(error):
+    cause = error.__cause__
+    if isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror):
         return _NOTHING
     return _NOTHING if isinstance(error, RefusedError) and error.status else Usage()
-
-
-def _reached_nobody(error: ProviderError) -> bool:
-    """Whether nothing can have been sent: no such name, or the connection was refused.
-
-    Only as `URLError`, which is raised up to the end of sending: an answer that is waited for may end as refused, too.
-    """
-    cause = error.__cause__
-    return isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror)
