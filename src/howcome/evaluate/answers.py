@@ -7,7 +7,7 @@ One without quotes is a question that nothing answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,9 @@ from howcome.domain.stored import Found, Scope
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, read_rows
 from howcome.evaluate.harness import Pool, throwaway_home
-from howcome.evaluate.note_run import import_set
+from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.notes import stems
 from howcome.retrieve.question import Question
-
-Progress = Callable[[str], None]
 
 SHOWN, QUOTE_SHARE = 3, 0.7
 """The rows that somebody looks at; a row that shows so many of a quote's stems shows the answer."""

@@ -7,7 +7,7 @@ earlier exchange that helps (`judged_prompts`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -16,7 +16,7 @@ from howcome.domain.shares import Share, drawn_interval
 from howcome.domain.stored import Scope
 from howcome.evaluate.datasets import Row, rows_of, sets_with
 from howcome.evaluate.harness import Pool, throwaway_home
-from howcome.evaluate.note_run import import_set
+from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.speak import HELPS, JUDGED, shown
 from howcome.learn.telemetry.patterns import Failed, Pattern
 
@@ -44,9 +44,7 @@ class PrecedentReport:
         return "\n".join([*rows, "", CAVEAT])
 
 
-def measure_precedent(
-    paths: Sequence[Path], progress: Callable[[str], None], keep: Path | None = None
-) -> PrecedentReport:
+def measure_precedent(paths: Sequence[Path], progress: Progress, keep: Path | None = None) -> PrecedentReport:
     """The figures of the sets with judged prompts at or below some paths; `keep` as `speak.measure_speak`.
 
     Raises:

@@ -19,18 +19,16 @@ from howcome.evaluate.datasets import milliseconds_of, read_rows, rows_of, sets_
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
 from howcome.evaluate.ledger import Replayed, joined, replay
-from howcome.evaluate.note_run import distil_by_model, events_of, import_set
+from howcome.evaluate.note_run import Progress, distil_by_model, events_of, import_set
 from howcome.evaluate.notes import stems
 from howcome.evaluate.replay import BLOCK_TOKENS, replayed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.app import App
     from howcome.domain.stored import Reminder
     from howcome.evaluate.replay import Line, Moment
-
-    Progress = Callable[[str], None]
 
 JUDGED = ("judged_prompts", "judged prompts")
 """The file that makes a set one of these, and what is in it."""
@@ -363,11 +361,7 @@ def shown(figure: Share | float) -> str:
 
 
 def _grade_of(value: object, path: Path) -> int:
-    """A grade of a reader.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """A grade of a reader."""
     if isinstance(value, int) and NOISE <= value <= HELPS:
         return value
     raise UsageError(f"{path}: {value!r} is no grade: expected 0, 1 or 2")

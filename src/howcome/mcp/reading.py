@@ -6,9 +6,11 @@ is taken out again when the transcript is read: memory must not feed on its own 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from howcome.app import App
+from howcome.clients.projects import MAX_PATH_CHARS, is_inside
 from howcome.domain import events
 from howcome.domain.answering import cut as shorten
 from howcome.domain.events import squeeze
@@ -18,6 +20,7 @@ from howcome.domain.text import tokens
 from howcome.errors import NotFoundError, ProviderError, UsageError
 from howcome.mcp.arguments import Arguments
 from howcome.mcp.workplace import Workplace
+from howcome.present import files
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
@@ -49,6 +52,7 @@ SLACK = 4
 """What an entry's own line breaks and mark take."""
 
 AROUND = 6
+CHANGES = 8
 REPLAY_EVENTS = 200
 TIMELINE_EVENTS = 100
 TIMELINE_SESSIONS = 20
@@ -125,11 +129,7 @@ def get_memories(session: Workplace, arguments: Arguments) -> str:
 
 
 def _memory(app: App, ident: str, agent: str | None) -> Memory:
-    """A memory; of an agent only one that it owns.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """A memory; of an agent only one that it owns."""
     memory = app.memories.get(ident)
     if agent is not None and memory.agent != agent:
         raise NotFoundError(f"{memory.id} is not agent {_name(agent)}'s; leave out agent_id to read it")
@@ -137,11 +137,7 @@ def _memory(app: App, ident: str, agent: str | None) -> Memory:
 
 
 def _event(app: App, ident: str, agent: str | None) -> StoredEvent:
-    """An event; of an agent only one of that client or subagent.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """An event; of an agent only one of that client or subagent."""
     event = app.events.by_id(ident)
     if agent is not None and not _of(agent, [event]):
         raise NotFoundError(f"{event.id} is not of agent {_name(agent)}; leave out agent_id to read it")
@@ -250,7 +246,9 @@ def replay_session(session: Workplace, arguments: Arguments) -> str:
 
 
 def get_timeline(session: Workplace, arguments: Arguments) -> str:
-    """The latest sessions, or the events of one."""
+    """The latest sessions, the events of one, or what is known of a file or a line of it."""
+    if (place := arguments.text("file")) is not None:
+        return _of_file(session, arguments, place)
     app, name, agent = session.app, arguments.text("session"), arguments.text("agent_id")
     if name is None:
         return _sessions(session, arguments)
@@ -263,6 +261,29 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
         return f"Session {_name(name)} has {counted(len(told), 'such event')}; none after {offset}."
     head = f"Session {_name(name)}, events {offset + 1} to {offset + len(chosen)} of {len(told)}."
     return answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
+
+
+def _of_file(session: Workplace, arguments: Arguments, place: str) -> str:
+    """Only of a file of this project: what is told of another is not for who may not read it."""
+    app, folder = session.app, session.project_folder()
+    if "\0" in place or len(place) > MAX_PATH_CHARS:
+        raise UsageError("file: that is no path")
+    file, line = files.file_and_line(os.path.join(folder, place))
+    roots = (os.path.realpath(root) for root in (folder, app.projects.root_of(folder)))
+    if not any(is_inside(os.path.realpath(file), root) for root in roots):
+        raise UsageError("file: name a file of this project")
+    if line is None:
+        name, found, _ = app.files.history(file, arguments.number("limit", CHANGES))
+        head = f"{name}: what became of it, newest first." if found else f"{name}: no session, plan or commit names it."
+    else:
+        name, past = app.files.line(file, line)
+        head, found = " ".join((f"{name}:{line}: why it is there.", *files.missing(files.past_view(past)))), [past]
+    parts = [
+        entry("  ".join(about), "\n".join((text, *more)))
+        for past in found
+        for text, about, more in files.told(files.past_view(past), short_time)
+    ]
+    return answer(app, head, cut_to_fit(parts, "a smaller limit"))
 
 
 def _sessions(session: Workplace, arguments: Arguments) -> str:

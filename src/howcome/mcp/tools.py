@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from howcome.domain import memories
 from howcome.mcp.arguments import Parameter
-from howcome.mcp.files import get_timeline
 from howcome.mcp.reading import (
     KINDS,
     expand_memory,
     get_context,
     get_memories,
+    get_timeline,
     memory_status,
     replay_session,
     search_memory,

@@ -112,11 +112,7 @@ class HttpEmbedder:
 
 
 def _matrix(vectors: list[list[float]]) -> NDArray[np.float64]:
-    """Vectors as rows; none give no row.
-
-    Raises:
-        ValueError: they differ in length, are empty, or hold what is no number (TypeError, too).
-    """
+    """Vectors as rows; none give no row. ValueError or TypeError: they differ in length, are empty or no numbers."""
     rows = np.array(vectors, np.float64)
     if vectors and (rows.ndim != 2 or not rows.shape[1]):
         raise ValueError("no vectors of numbers")
