@@ -18,7 +18,7 @@ from howcome.domain.shares import Share
 from howcome.domain.stored import Found, Scope
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, read_rows
-from howcome.evaluate.harness import Pool, throwaway_home
+from howcome.evaluate.harness import Pool, events_behind, throwaway_home
 from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.notes import stems
 from howcome.retrieve.question import Question
@@ -117,8 +117,7 @@ def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: s
 
 def _is_right(app: App, item: Found, phrases: Sequence[str], session: str) -> bool:
     """Whether a row is of an exchange in which the answer was said."""
-    events = [item.event] if item.event is not None else app.events.cited(item.memory.evidence if item.memory else [])
-    for event in events:
+    for event in events_behind(app, item):
         if event.session.startswith(session):
             said = [plain_words(one.text or "") for one in app.events.with_texts(app.events.exchange_of(event))]
             if any(phrase in text for phrase in phrases for text in said):

@@ -141,12 +141,6 @@ def headline(figures: Figures, differences: Figures) -> str:
     )
 
 
-def work_difference_ms(ours: Sequence[Measured], theirs: Sequence[Measured]) -> float:
-    """The median over the questions of how much more processor time our search took than theirs."""
-    more_ms = [mine.work_ms - other.work_ms for mine, other in zip(ours, theirs, strict=True)]
-    return round(percentile(more_ms, 0.5), 3)
-
-
 def as_json(configuration: Mapping[str, object], sets: Sequence[Figures]) -> str:
     """A run's configuration and the figures of its sets for programs."""
     return json.dumps({"run": configuration, "sets": sets}, ensure_ascii=False)

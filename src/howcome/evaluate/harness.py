@@ -272,7 +272,7 @@ def _measure_shown(
     app: App, types: Sequence[str], corpus: Corpus, asked: Asked, scope: Scope, before_ms: int
 ) -> Measured:
     measured, found = _timed(app, asked, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
-    meant = [event for item in found for event in _meant(app, item)]
+    meant = [event for item in found for event in events_behind(app, item)]
     sessions = list(dict.fromkeys(event.session for event in meant))
     times = list(dict.fromkeys((event.session, event.ts_ms or 0) for event in meant))
     rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
@@ -312,7 +312,7 @@ def _scored(
     return measured
 
 
-def _meant(app: App, item: Found) -> list[StoredEvent]:
+def events_behind(app: App, item: Found) -> list[StoredEvent]:
     """The events that an answer leads to."""
     if item.event is not None:
         return [item.event]

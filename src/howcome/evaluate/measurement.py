@@ -22,9 +22,9 @@ from howcome.evaluate.figures import (
     distilled_as_text,
     figures_of,
     headline,
-    work_difference_ms,
 )
 from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool, throwaway_home
+from howcome.evaluate.metrics import percentile
 from howcome.redact.redactor import Redactor
 from howcome.retrieve.ranking import MEANING, SHIPPED, STRATEGIES, Ranking
 
@@ -184,7 +184,8 @@ class Measurement:
         self._say("  ablation: what changes, and the median processor time of a search")
         for name, other in variants(self._plan.ranking, has_vectors=bool(self.model)).items():
             theirs = pool.ask(data, self._progress, other)
-            change, work_ms = difference(theirs, ours), work_difference_ms(theirs, ours)
+            more_ms = [one.work_ms - mine.work_ms for one, mine in zip(theirs, ours, strict=True)]
+            change, work_ms = difference(theirs, ours), round(percentile(more_ms, 0.5), 3)
             figures["ablation"][name] = {"change": change, "work_ms": work_ms}
             if change:
                 self._say(f"  {name:<24}{headline(figures, change)}  {work_ms:+.1f} ms")

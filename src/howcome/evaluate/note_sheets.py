@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from howcome.domain import events
@@ -252,9 +253,10 @@ def _of_read(data: Distilled, kept: Iterable[Kept]) -> list[tuple[str, str]]:
 
 def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
     """The rows that the second reader sees by session, sessions whole, about so many rows at once."""
-    shown = sorted((row for row in rows if row.what != BAG), key=_place)  # within a session they stay shuffled
+    place = attrgetter("set", "session")
+    shown = sorted((row for row in rows if row.what != BAG), key=place)  # within a session they stay shuffled
     part: list[list[Row]] = []
-    for _, group in groupby(shown, key=_place):
+    for _, group in groupby(shown, key=place):
         found = list(group)
         if part and sum(map(len, part)) + len(found) > size:
             yield part
@@ -262,10 +264,6 @@ def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
         part.append(found)
     if part:
         yield part
-
-
-def _place(row: Row) -> tuple[str, str]:
-    return row.set, row.session
 
 
 def _shown(row: Row) -> dict[str, str]:

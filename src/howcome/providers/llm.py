@@ -55,13 +55,10 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
     from howcome.providers.http_post import secret_in
 
     key = secret_in(settings.llm_key_env, "llm_key_env")
-    if settings.llm == "anthropic":
-        from howcome.providers.llm_http import AnthropicLanguageModel
+    from howcome.providers.llm_http import AnthropicLanguageModel, HttpLanguageModel
 
-        return AnthropicLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
-    from howcome.providers.llm_http import HttpLanguageModel
-
-    return HttpLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
+    kind = AnthropicLanguageModel if settings.llm == "anthropic" else HttpLanguageModel
+    return kind(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
 
 
 def open_graph(settings: Settings, root_of: Callable[[int], str]) -> Neo4jGraph | None:
