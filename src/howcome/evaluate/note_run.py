@@ -78,11 +78,6 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
             )  # fmt: skip
 
 
-def source_of(memory: Memory, told: Told | None) -> str:
-    """What memories are grouped by: the source that found it, else who kept it."""
-    return told.source if told is not None and told.source else memory.source
-
-
 def said_in(event: StoredEvent) -> str:
     """The text of an event as a reader quotes it: a call's input also decoded."""
     text = event.text or ""
@@ -155,7 +150,8 @@ def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
 def _kept(memory: Memory, told: Told | None, app: App) -> Kept:
     cited = app.events.cited(memory.evidence)
     sessions = frozenset(event.session for event in cited)
-    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source_of(memory, told))
+    source = told.source if told is not None and told.source else memory.source  # what found it, else who kept it
+    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source)
 
 
 def events_of(app: App) -> dict[str, list[StoredEvent]]:
