@@ -185,7 +185,7 @@ def _say(
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())
-    if report.void:
+    if isinstance(report, NoteReport) and report.void:
         raise UsageError(f"the grades are void: {report.void}")
 
 

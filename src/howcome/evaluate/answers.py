@@ -38,7 +38,6 @@ class AnswerReport:
     """What was measured, by kind of question: by name of a figure, of how many questions it holds."""
 
     kinds: Mapping[str, Mapping[str, Share]]
-    void: str = ""
 
     def as_json(self) -> str:
         """For programs."""

@@ -27,10 +27,9 @@ Case = tuple[Failed, bool]
 
 @dataclass(frozen=True)
 class PrecedentReport:
-    """The figures of each set; `void` as other reports have it."""
+    """The figures of each set."""
 
     sets: Mapping[str, Mapping[str, str]]
-    void: str = ""
 
     def as_json(self) -> str:
         """For programs."""

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from howcome.app import App
     from howcome.domain.stored import Reminder
+    from howcome.evaluate.datasets import Row
     from howcome.evaluate.replay import Line, Moment
+
+    Judged = Mapping[object, int]
 
 JUDGED = ("judged_prompts", "judged prompts")
 """The file that makes a set one of these, and what is in it."""
@@ -138,7 +141,6 @@ class SpeakReport:
     """What was measured of each set, and of all together."""
 
     sets: Mapping[str, Spoken]
-    void: str = ""
 
     def overall(self) -> Spoken:
         """All sets as one."""
@@ -231,12 +233,7 @@ def measure_speak(
 
 
 def _measured(
-    folder: Path,
-    prompts: Sequence[Mapping[str, object]],
-    others: Sequence[Mapping[str, object]],
-    judged: Mapping[object, int],
-    progress: Progress,
-    keep: Path | None,
+    folder: Path, prompts: Sequence[Row], others: Sequence[Row], judged: Judged, progress: Progress, keep: Path | None
 ) -> Spoken:
     with throwaway_home() as home:
         import_set(folder, None, home, keep, progress)
@@ -249,7 +246,7 @@ def _measured(
             app.index.finish()
             app.search.rehearse()
             progress(f"{folder.name}: asking")
-            sessions: dict[str, list[Mapping[str, object]]] = {}
+            sessions: dict[str, list[Row]] = {}
             for row in prompts:
                 sessions.setdefault(str(row["session"]), []).append(row)
             asked, repeats = [], Share(0, 0)
@@ -272,9 +269,7 @@ def _measured(
         return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)), repeats, ledger)
 
 
-def _session(
-    app: App, root: str, session: str, rows: Sequence[Mapping[str, object]], judged: Mapping[object, int]
-) -> tuple[list[Asked], Share]:
+def _session(app: App, root: str, session: str, rows: Sequence[Row], judged: Judged) -> tuple[list[Asked], Share]:
     """The judged prompts of a session, replayed up to the last of them; and the lines that were told twice."""
     by_time = {milliseconds_of(str(row["ts"])): row for row in rows}
     asked, last_ms = [], max(by_time)
@@ -293,9 +288,7 @@ def _session(
     return asked, Share(again, told)
 
 
-def _asked(
-    app: App, row: Mapping[str, object], moment: Moment, held: Sequence[Line], judged: Mapping[object, int]
-) -> Asked:
+def _asked(app: App, row: Row, moment: Moment, held: Sequence[Line], judged: Judged) -> Asked:
     """One prompt with its lines, and what its window held by then."""
     helpful = row["candidates"] if isinstance(row.get("candidates"), list) else []
     candidates = [one for one in helpful if isinstance(one, dict)]  # type: ignore[attr-defined]

@@ -76,17 +76,10 @@ class Kept(NamedTuple):
 
 
 class Shelf:
-    """Memories of teams, by token.
+    """Memories of teams, by token. `dsn` is the database, with the role of `serve`."""
 
-    Args:
-        dsn: The database, with the role of `serve`.
-        password: Its password, where the DSN has none.
-    """
-
-    def __init__(self, dsn: str, password: str = "") -> None:
-        given: dict[str, object] = {"connect_timeout": 5, "application_name": "howcome serve", "options": _OPTIONS}
-        if password:
-            given["password"] = password
+    def __init__(self, dsn: str) -> None:
+        given = {"connect_timeout": 5, "application_name": "howcome serve", "options": _OPTIONS}
         self._pool = ConnectionPool(
             dsn, kwargs={**given, "prepare_threshold": None}, min_size=0, max_size=MAX_CONNECTIONS, timeout=WAIT_S,
             open=False, check=ConnectionPool.check_connection, reconnect_timeout=WAIT_S,
