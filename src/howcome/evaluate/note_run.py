@@ -18,7 +18,7 @@ from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import ProviderError
 from howcome.evaluate.datasets import Corpus, DataSet, native
 from howcome.evaluate.harness import MAX_LISTED, Pool, every_event, throwaway_home
-from howcome.evaluate.notes import SAME_MEANING, Kept, Note, Trap, read_notes, verbatim
+from howcome.evaluate.notes import SAME_MEANING, Kept, Note, read_notes, verbatim
 from howcome.providers.base import Embedder
 from howcome.settings import read_settings
 
@@ -38,7 +38,7 @@ class Distilled:
 
     name: str
     notes: Sequence[Note]
-    traps: Sequence[Trap]
+    traps: Sequence[str]
     memories: Sequence[Kept]
     prompts: Sequence[Kept]
     alike: set[tuple[int, int]]
