@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howcome.app import App
-from howcome.evaluate.datasets import milliseconds_of, read_rows
+from howcome.evaluate.datasets import milliseconds_of, rows_of, sets_with
 from howcome.evaluate.harness import Pool
 from howcome.evaluate.note_run import import_set
 from howcome.evaluate.notes import stems
-from howcome.evaluate.speak import QUOTE_SHARE, SAME_MINUTE_MS, SAME_MS, prompts_of, speak_sets
+from howcome.evaluate.speak import JUDGED, QUOTE_SHARE, SAME_MINUTE_MS, SAME_MS
 from howcome.recall.bites import ANSWERS, by_weight, line_of
 from howcome.recall.gate import HOUR_MS, MAX_HOURS, first_of_exchanges
 from howcome.recall.prompt import pushed
@@ -62,7 +62,7 @@ def judged(folder: Path, keep: Path | None, progress: Callable[[str], None]) -> 
         root = f"/{folder.name}/{folder.name}"
         with Pool(home).open(root) as app:
             app.index.finish()
-            for number, row in enumerate(read_rows(prompts_of(folder), "session", "ts", "prompt")):
+            for number, row in enumerate(rows_of(folder, JUDGED[0], "session", "ts", "prompt")):
                 add_prompt(app, root, row, number, found)
     return found
 
@@ -145,7 +145,7 @@ def main() -> None:
     options = parser.parse_args()
     sets = {
         folder.name: judged(folder, options.keep, lambda text: print(text, file=sys.stderr))
-        for folder in speak_sets([options.data])
+        for folder in sets_with([options.data], *JUDGED)
     }
     for name, one in sets.items():
         helping = [rank for rank in one.ranks if rank is not None]

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from howcome.codegraph.build import GraphBuilder, GraphReport
+from howcome.codegraph.build import GraphReport, ProjectGraphs
+from howcome.ingest.exclusion import Places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,10 +70,8 @@ def git(root: Path, *words: str) -> None:
 
 def build(store: SqliteStore, root: Path, **options: int) -> GraphReport:
     """One build of a folder as its own project."""
-    key = store.meta("key")
-    assert isinstance(key, bytes)
-    builder = GraphBuilder(store.code_graph, key, lambda: time.time_ns() // 1_000_000, **options)
-    return builder.build(str(root), str(root), store.projects.of_root(str(root)))
+    graphs = ProjectGraphs(store, Places(()), lambda: time.time_ns() // 1_000_000, **options)
+    return graphs.build(str(root), str(root))
 
 
 def edges(store: SqliteStore, root: Path) -> list[tuple[str, str]]:

@@ -27,8 +27,8 @@ from howcome.learn.meaning import Meaning
 from howcome.learn.model_run import ModelDistillation, open_batches
 from howcome.learn.run import Distillation
 from howcome.learn.sources import SourceDistiller
+from howcome.memory.chains import settle
 from howcome.memory.remember import Memories
-from howcome.memory.reviewing import Reviewing
 from howcome.providers.llm import open_model
 from howcome.retrieve.outside import model_known_as
 from howcome.retrieve.question import Question
@@ -265,7 +265,7 @@ def test_what_a_model_forgets_can_be_restored_and_is_then_left_alone(store: Sqli
     assert (pair.older.row, pair.newer.row, pair.reason) == (memory.row, memory.row, "outdated")
     by_rules(store)
     assert len(store.reviews.waiting(EVERYTHING, 9)) == 1
-    Reviewing(store, people, lambda: START_MS).settle(pair.row, "older")
+    settle(store, people.forget, lambda: START_MS, pair.row, "older")
     assert len(live(store)) == 1
 
 

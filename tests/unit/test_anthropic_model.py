@@ -11,7 +11,7 @@ from tests.others import Messages, called
 
 from howcome.domain.spending import CLASSIFY, Caps
 from howcome.errors import ProviderError
-from howcome.providers.llm_anthropic import DEFAULT_URL, AnthropicLanguageModel
+from howcome.providers.llm_http import DEFAULT_URL, AnthropicLanguageModel
 from howcome.providers.spending import MeteredModel
 from howcome.store.sqlite import SqliteStore
 

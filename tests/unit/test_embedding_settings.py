@@ -18,10 +18,9 @@ from tests.hashing import HashingEmbedder
 from howcome.clients.projects import REPOSITORY_FILE
 from howcome.errors import ProviderError, SettingsError
 from howcome.providers import minilm_places
-from howcome.providers.embed import embedding_status, model_name, open_embedder
+from howcome.providers.embed import embedding_status, model_name, open_embedder, prefixes
 from howcome.providers.minilm_cache import Weights, build, built_models
 from howcome.providers.minilm_places import MODEL_NAME, PACKAGE
-from howcome.providers.prefixes import prefixes
 from howcome.settings import EMBEDDERS, FIELDS, Settings, read_settings
 
 

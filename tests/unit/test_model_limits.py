@@ -17,8 +17,7 @@ from howcome.domain.spending import DISTIL, Caps
 from howcome.errors import ProviderError
 from howcome.providers.http_post import Endpoint
 from howcome.providers.llm import open_adapter
-from howcome.providers.llm_anthropic import AnthropicLanguageModel
-from howcome.providers.llm_http import HttpLanguageModel
+from howcome.providers.llm_http import AnthropicLanguageModel, HttpLanguageModel
 from howcome.providers.spending import MeteredModel
 from howcome.settings import read_settings
 

@@ -11,7 +11,6 @@ from howcome.evaluate.notes import (
     Kept,
     Note,
     Share,
-    Trap,
     catches,
     duplicates,
     matching,
@@ -120,7 +119,7 @@ def test_only_memories_of_read_sessions_are_counted() -> None:
         kept("the mast is steel", name="again", source="tool"),
     ]
     notes = [note(QUOTE), note("never said", session="s2")]
-    found = measure(memories, notes, [Trap("s1", ("the mast is of steel",))])
+    found = measure(memories, notes, ["the mast is of steel"])
     assert found.noteworthiness == {"all": Share(1, 2), "user": Share(1, 1), "tool": Share(0, 1)}
     assert found.traps == {"all": Share(1, 2), "user": Share(0, 1), "tool": Share(1, 1)}
     assert found.duplicates["all"] == Share(1, 2)
@@ -141,7 +140,7 @@ def test_a_note_that_is_caught_already_is_noteworthy_all_the_same() -> None:
 )
 def test_a_trap_is_told_by_most_of_its_words(text: str, *, is_trap: bool) -> None:
     """Seven tenths of the stems of its quote, whatever is cited; three of these five are not enough."""
-    assert says_trap(kept(text), Trap("s1", ("All 1187 tests of the ferry pass now, Ida",))) is is_trap
+    assert says_trap(kept(text), ["All 1187 tests of the ferry pass now, Ida"]) is is_trap
 
 
 def test_duplicates_are_the_later_ones() -> None:
@@ -169,7 +168,7 @@ def test_the_baseline_keeps_prompts_of_six_words() -> None:
 def test_what_readers_did_not_pass_catches_nothing() -> None:
     """And a trap is what the second of them calls wrong."""
     memories = [kept("never retry uploads", PROMPT), kept("retry no upload", PROMPT)]
-    traps = [Trap("s1", ("never retry uploads",))]
+    traps = ["never retry uploads"]
     found = measure(memories, [note(QUOTE)], traps, graded=Graded({"retry no upload"}, {"retry no upload"}))
     assert found.caught == {0: "retry no upload"}
     assert found.noteworthiness["all"] == Share(1, 2)

@@ -39,9 +39,10 @@ class Graphs:
 
     def of(self, folder: str, file: str) -> FileImports:
         """What a file of a folder's project imports and what imports it; see `retrieve.code_files.imports_of`."""
-        from howcome.codegraph.sources import top_of
+        from howcome.clients.projects import top_of
         from howcome.retrieve.code_files import imports_of
 
         root = self._projects.root_of(folder)
-        below = os.path.relpath(os.path.realpath(folder), top_of(folder) or root)
+        place = os.path.realpath(folder)
+        below = os.path.relpath(place, top_of(place) or root)
         return imports_of(self._store, self._store.projects.of_root(root), file, below)

@@ -95,7 +95,7 @@ class Models:
 
     @property
     def _prefixes(self) -> tuple[str, str]:
-        from howcome.providers.prefixes import prefixes
+        from howcome.providers.embed import prefixes
 
         return prefixes(self._settings)
 

@@ -6,6 +6,7 @@ from howcome.app.clock import now_ms
 from howcome.domain.memories import LLM, RULES, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError, UsageError
+from howcome.memory.chains import settle
 from howcome.memory.remember import MAX_COMPARED, Memories
 
 TYPE_CHECKING = False
@@ -56,10 +57,8 @@ class Remembering(Memories):
         return self._store.reviews.waiting(scope, limit)
 
     def settle(self, number: int, keep: str) -> Review:
-        """Settles a pair; see `memory.reviewing.Reviewing`."""
-        from howcome.memory.reviewing import Reviewing
-
-        return Reviewing(self._store, self, now_ms).settle(number, keep)
+        """Settles a pair; see `memory.chains.settle`."""
+        return settle(self._store, self.forget, now_ms, number, keep)
 
     def states(self, memories: Iterable[Memory], before: States | None = None) -> States:
         """What `set_back` needs to know of memories, and of what stands in their chains, before and after a change."""

@@ -15,7 +15,7 @@ from howcome.cli.arguments import check_scope, open_to_read, scope_of
 from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
 from howcome.memory import markdown
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, MAX_LISTED
+from howcome.memory.export import HEAD, MAX_LISTED
 from howcome.memory.importing import require_head
 from howcome.memory.other_tools import TOOLS
 from howcome.memory.reports import ImportReport
@@ -26,7 +26,6 @@ from howcome.settings import current_folder, read_settings
 
 TYPE_CHECKING = False
 MARKDOWN = ".md"
-_HEAD: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
 _SHOWN_PROBLEMS = 20
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -125,7 +124,7 @@ def import_memories(file: str | None, tool: str | None, *, is_mine: bool, dry_ru
         if tool is not None:
             where, reader = TOOLS[tool]
             file = file or os.path.expanduser(where)
-            values = enumerate((_HEAD, *({**line, "project": here} for line in reader(file, here))))
+            values = enumerate((HEAD, *({**line, "project": here} for line in reader(file, here))))
         elif str(file).endswith(MARKDOWN):
             edited, values = _from_markdown(app, str(file), here, bad, is_mine=is_mine, is_trial=dry_run)
         report = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
@@ -152,7 +151,7 @@ def _from_markdown(
     roots = {markdown.EVERYWHERE: None, "": here}
     at_ms = now_ms()
     values = [(line.number, markdown.as_export(line, roots.get(line.project, line.project), at_ms)) for line in new]
-    return count, [(0, _HEAD), *values]
+    return count, [(0, HEAD), *values]
 
 
 def _still_here(ids: list[str]) -> str:

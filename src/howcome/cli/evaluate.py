@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from howcome.errors import UsageError
-from howcome.evaluate import redaction
 from howcome.evaluate.answers import AnswerReport, measure_answers
 from howcome.evaluate.datasets import find_sets, kind_of, read_set
 from howcome.evaluate.figures import as_json
-from howcome.evaluate.measurement import Measurement, Plan, named
+from howcome.evaluate.measurement import Measurement, Plan, evaluate_secrets, named, secrets_as_text
 from howcome.evaluate.note_report import NoteReport, measure_notes
 from howcome.evaluate.precedent import PrecedentReport, measure_precedent
 from howcome.evaluate.speak import SpeakReport, measure_speak
@@ -170,9 +169,9 @@ def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, par
     figures = [*measurement.figures]
     for folder in folders:
         if kind_of(folder) == "secrets":
-            figures.append(redaction.evaluate_secrets(folder))
+            figures.append(evaluate_secrets(folder))
             if not to_json:
-                echo_text(redaction.as_text(figures[-1]))
+                echo_text(secrets_as_text(figures[-1]))
     configuration = measurement.configuration()
     if into is not None:
         _write_part(into, part, as_markdown(_command(paths, plan), configuration, figures))
@@ -186,7 +185,7 @@ def _say(
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())
-    if report.void:
+    if isinstance(report, NoteReport) and report.void:
         raise UsageError(f"the grades are void: {report.void}")
 
 

@@ -11,20 +11,21 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from howcome.clients.projects import top_of
 from howcome.codegraph.golang import GO
 from howcome.codegraph.java import JAVA
 from howcome.codegraph.javascript import JAVASCRIPT
-from howcome.codegraph.parsing import Grammar, Language, SourceTree, TooSlowError
+from howcome.codegraph.parsing import Grammar, SourceTree, TooSlowError
 from howcome.codegraph.python import PYTHON
 from howcome.codegraph.rust import RUST
-from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing, top_of
+from howcome.codegraph.sources import MAX_FILE_BYTES, MAX_FILES, Listing
 from howcome.domain.code import CodeFile, GraphChange
 from howcome.errors import ProviderError, UsageError
 from howcome.ingest.exclusion import Places
-from howcome.log.code_graph import CodeGraph
 from howcome.redact.gate import Gate
 from howcome.store.base import Store
 
@@ -52,49 +53,58 @@ _PLAIN = re.compile(r"[\w.:*/@~#$ +-]+")
 """What names of modules and files are made of; anything else is no import, and nothing to keep."""
 
 
+_FATES = (CodeFile.BROKEN, CodeFile.BINARY, CodeFile.LARGE, CodeFile.SLOW, CodeFile.UNREADABLE)
+_COUNTED = ("parsed", "unchanged", "removed", *_FATES)
+
+
+@dataclass(slots=True, eq=False)
 class GraphReport:
     """What a build did: counts by name, and the limits that it hit."""
 
-    __slots__ = ("counts", "edges", "files", "limits", "project_id", "root", "seconds")
-
-    def __init__(self, root: str) -> None:
-        self.root, self.project_id, self.seconds = root, 0, 0.0
-        self.files = self.edges = 0
-        self.limits: list[str] = []
-        self.counts = dict.fromkeys(("parsed", "unchanged", "removed"), 0) | dict.fromkeys(
-            (CodeFile.BROKEN, CodeFile.BINARY, CodeFile.LARGE, CodeFile.SLOW, CodeFile.UNREADABLE), 0
-        )
+    root: str
+    project_id: int = 0
+    seconds: float = 0.0
+    files: int = 0
+    edges: int = 0
+    limits: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
 
 
-class GraphBuilder:
+class _OverError(Exception):
+    """The refresh has to end."""
+
+
+class ProjectGraphs:
     """Builds graphs into one store."""
 
-    def __init__(self, graph: CodeGraph, key: bytes, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
-        self._graph, self._key, self._now_ms, self._max_files = graph, key, now_ms, max_files
-        self._gate = Gate(lambda: key)
+    def __init__(self, store: Store, places: Places, now_ms: Callable[[], int], *, max_files: int = MAX_FILES) -> None:
+        self._store, self._places, self._now_ms, self._max_files = store, places, now_ms, max_files
+        key = store.meta("key")
+        self._key = key if isinstance(key, bytes) else b""
+        self._gate = Gate(lambda: self._key)
         self._grammars: dict[str, Grammar] = {}
 
-    def build(
-        self, tree: str, root: str, project_id: int | None, on_progress: Callable[[int, int], None] | None = None
-    ) -> GraphReport:
-        """Reads what changed in a project's files and writes its graph.
+    def build(self, folder: str, root: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
+        """Reads which file imports which in the project of a folder; only what changed is parsed again.
 
         Args:
-            tree: The folder whose files are read: the project's root, or a worktree of it.
+            folder: One of the project, or of a worktree of it: the files of that are read.
             root: The root that stands for the project in the store.
-            project_id: The project, when it is stored already.
             on_progress: Told after each file how many of how many are looked at.
 
         Raises:
+            UsageError: the folder is excluded.
             ProviderError: a parser is not installed.
             StoreError: the store cannot be read or written; its graph is as it was.
         """
-        started = time.monotonic()
-        report = GraphReport(root)
-        listing = Listing(tree, tuple(_OF_SUFFIX), self._max_files)
-        state = self._graph.state(project_id) if project_id is not None else None
+        if self._places.is_excluded(folder):
+            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .howcome.toml says so")
+        started, report, graph = time.monotonic(), GraphReport(root), self._store.code_graph
+        listing = Listing(top_of(os.path.realpath(folder)) or root, tuple(_OF_SUFFIX), self._max_files)
+        project_id = self._store.projects.of_root(root)
+        state = graph.state(project_id) if project_id is not None else None
         is_current = state is not None and state.reader == READER_VERSION
-        known = self._graph.files(project_id) if project_id is not None else {}
+        known = graph.files(project_id) if project_id is not None else {}
         files: dict[str, CodeFile] = {}
         for number, path in enumerate(listing.files, 1):
             if path in known or self._is_clean(path):
@@ -102,10 +112,10 @@ class GraphBuilder:
             if on_progress is not None:
                 on_progress(number, len(listing.files))
         changed = {path: file for path, file in files.items() if known.get(path) is not file}
-        edges = self._edges(files, listing)
+        edges = _edges(files, listing)
         report.limits = [*listing.limits, *(["edges"] if len(edges) >= MAX_EDGES else [])]
         change = GraphChange(READER_VERSION, files.keys(), changed, edges, report.limits)
-        report.project_id = self._graph.write(root, change, self._now_ms())
+        report.project_id = graph.write(root, change, self._now_ms())
         report.counts["removed"] = len(known.keys() - files.keys())
         report.files, report.edges = len(files), len(edges)
         report.seconds = time.monotonic() - started
@@ -114,26 +124,21 @@ class GraphBuilder:
     def _file(self, listing: Listing, path: str, known: CodeFile | None, report: GraphReport) -> CodeFile:
         """A file as it is now: as it is known when nothing says otherwise, else read."""
         status = listing.files[path]
-        if known is not None and known.mtime_ns and (known.size_bytes, known.mtime_ns) == _look(status):
-            report.counts["unchanged"] += 1
-            self._count(known, report)
-            return known
-        mtime_ns = status.st_mtime_ns if status.st_mtime_ns < self._now_ms() * 1_000_000 - YOUNG_NS else 0
-        data = listing.read(path, MAX_FILE_BYTES)
-        digest = blake2b(data or b"", key=self._key[:64], digest_size=DIGEST_BYTES).digest()
-        if known is not None and known.digest == digest and known.size_bytes == status.st_size:
-            report.counts["unchanged"] += 1
-            file = CodeFile(digest, status.st_size, mtime_ns, known.imports, known.fate)
+        size_bytes, mtime_ns, what = status.st_size, status.st_mtime_ns, "unchanged"
+        if known is not None and known.mtime_ns and (known.size_bytes, known.mtime_ns) == (size_bytes, mtime_ns):
+            file = known
         else:
-            imports, fate = self._imports(path, data, status.st_size)
-            file = CodeFile(digest, status.st_size, mtime_ns, imports, fate)
-            report.counts["parsed"] += 1
-        self._count(file, report)
+            mtime_ns = mtime_ns if mtime_ns < self._now_ms() * 1_000_000 - YOUNG_NS else 0
+            data = listing.read(path, MAX_FILE_BYTES)
+            digest = blake2b(data or b"", key=self._key[:64], digest_size=DIGEST_BYTES).digest()
+            if known is not None and known.digest == digest and known.size_bytes == size_bytes:
+                imports, fate = known.imports, known.fate
+            else:
+                (imports, fate), what = self._imports(path, data, size_bytes), "parsed"
+            file = CodeFile(digest, size_bytes, mtime_ns, imports, fate)
+        for name in {what, file.fate} & report.counts.keys():
+            report.counts[name] += 1
         return file
-
-    def _count(self, file: CodeFile, report: GraphReport) -> None:
-        if file.fate in report.counts:
-            report.counts[file.fate] += 1
 
     def _imports(self, path: str, data: bytes | None, size_bytes: int) -> tuple[list[str], str]:
         """What a file imports, and what has become of reading it."""
@@ -144,15 +149,13 @@ class GraphBuilder:
         suffix = "." + path.rpartition(".")[2]
         language = _OF_SUFFIX[suffix]
         try:
-            nodes, is_whole = self._grammar(language, language.suffixes[suffix]).nodes(data)
+            name = language.suffixes[suffix]
+            if name not in self._grammars:
+                self._grammars[name] = Grammar(name, language.query, language.kinds)
+            nodes, is_whole = self._grammars[name].nodes(data)
         except TooSlowError:
             return [], CodeFile.SLOW
         return self._kept(language.read(nodes)), CodeFile.READ if is_whole else CodeFile.BROKEN
-
-    def _grammar(self, language: Language, name: str) -> Grammar:
-        if name not in self._grammars:
-            self._grammars[name] = Grammar(name, language.query, language.kinds)
-        return self._grammars[name]
 
     def _kept(self, imports: Sequence[str]) -> list[str]:
         """What may be stored: names, each once, and nothing that looks like a secret."""
@@ -163,56 +166,6 @@ class GraphBuilder:
 
     def _is_clean(self, text: str) -> bool:
         return self._gate.text(text) == text
-
-    def _edges(self, files: Mapping[str, CodeFile], listing: Listing) -> set[tuple[str, str]]:
-        edges: set[tuple[str, str]] = set()
-        for language in LANGUAGES:
-            for edge in _edges_of(language, files, listing):
-                if len(edges) >= MAX_EDGES:
-                    return edges
-                edges.add(edge)
-        return edges
-
-
-def _edges_of(language: Language, files: Mapping[str, CodeFile], listing: Listing) -> Iterator[tuple[str, str]]:
-    """The edges between the files of one language, in the order of their paths."""
-    imports = {path: file.imports for path, file in files.items() if path.endswith(tuple(language.suffixes))}
-    if not imports:
-        return
-    resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
-    for path, named in imports.items():
-        targets = {target for target in resolver.targets(path, named) if target is not None}
-        yield from ((path, target) for target in sorted(targets - {path}))
-
-
-def _look(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
-
-
-class _OverError(Exception):
-    """The refresh has to end."""
-
-
-class ProjectGraphs:
-    """Builds graphs into one store."""
-
-    def __init__(self, store: Store, places: Places, now_ms: Callable[[], int]) -> None:
-        self._store, self._places, self._now_ms = store, places, now_ms
-        self._builder: GraphBuilder | None = None
-
-    def build(self, folder: str, root: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
-        """Reads which file imports which in the project of a folder; only what changed is parsed again.
-
-        Raises:
-            UsageError: the folder is excluded.
-            ProviderError: a parser is not installed.
-        """
-        if self._places.is_excluded(folder):
-            raise UsageError("nothing of this folder is kept: the setting `exclude` or its .howcome.toml says so")
-        if self._builder is None:  # mostly nothing is due, and compiling the rules for secrets takes time
-            key = self._store.meta("key")
-            self._builder = GraphBuilder(self._store.code_graph, key if isinstance(key, bytes) else b"", self._now_ms)
-        return self._builder.build(top_of(folder) or root, root, self._store.projects.of_root(root), on_progress)
 
     def refresh(self, rest: Callable[[], bool]) -> bool:
         """Refreshes the graphs that are old, of projects that are on this machine; False when it had to end.
@@ -241,6 +194,22 @@ class ProjectGraphs:
         """Whether a graph is old (or from the future: a clock was put back) and its files are here and wanted."""
         is_old = not 0 <= now_ms - built_ms < REFRESH_MS
         return is_old and os.path.isdir(root) and not self._places.is_excluded(root)
+
+
+def _edges(files: Mapping[str, CodeFile], listing: Listing) -> set[tuple[str, str]]:
+    """The edges between files of the same language, in the order of their paths; so many at most."""
+    edges: set[tuple[str, str]] = set()
+    for language in LANGUAGES:
+        imports = {path: file.imports for path, file in files.items() if path.endswith(tuple(language.suffixes))}
+        if not imports:
+            continue
+        resolver = language.resolver(SourceTree(imports, listing.configs, listing.text))
+        for path, named in imports.items():
+            for target in sorted({one for one in resolver.targets(path, named) if one is not None} - {path}):
+                if len(edges) >= MAX_EDGES:
+                    return edges
+                edges.add((path, target))
+    return edges
 
 
 def _resting(rest: Callable[[], bool]) -> Callable[[int, int], None]:

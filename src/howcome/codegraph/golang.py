@@ -22,9 +22,8 @@ class GoResolver:
 
     def __init__(self, tree: SourceTree) -> None:
         self._modules: dict[str, str] = {}
-        for folder in tree.folders_with("go.mod"):
-            named = _MODULE.search(tree.text(f"{folder}/go.mod".lstrip("/")))
-            if named is not None:
+        for folder, text in tree.folders_with("go.mod"):
+            if (named := _MODULE.search(text)) is not None:
                 self._modules.setdefault(named.group(1), folder)
         self._packages: dict[str, list[str]] = {}
         for path in tree.imports:

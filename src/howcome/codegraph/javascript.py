@@ -51,8 +51,8 @@ class JavaScriptResolver:
         self._configs = {path for path in tree.configs if path.rpartition("/")[2] in _CONFIGS}
         self._aliases: dict[str, list[tuple[str, str]]] = {}
         self._packages: dict[str, tuple[str, dict[str, object]]] = {}
-        for folder in tree.folders_with("package.json"):
-            values = _parsed(tree.text(f"{folder}/package.json".lstrip("/")))
+        for folder, text in tree.folders_with("package.json"):
+            values = _parsed(text)
             if isinstance(name := values.get("name"), str) and name:
                 self._packages.setdefault(name, (folder, values))
 

@@ -96,7 +96,7 @@ def text_of(node: Any) -> str:  # noqa: ANN401 - tree-sitter is optional
     return bytes(node.text).decode("utf-8", "replace")
 
 
-class SourceTree:
+class SourceTree(NamedTuple):
     """The files of one language family of a project.
 
     Attributes:
@@ -105,14 +105,14 @@ class SourceTree:
         text: The text of a configuration file; '' when there is none.
     """
 
-    def __init__(
-        self, imports: Mapping[str, Sequence[str]], configs: Collection[str], text: Callable[[str], str]
-    ) -> None:
-        self.imports, self.configs, self.text = imports, configs, text
+    imports: Mapping[str, Sequence[str]]
+    configs: Collection[str]
+    text: Callable[[str], str]
 
-    def folders_with(self, name: str) -> list[str]:
-        """Folders that hold a configuration file of this name, sorted."""
-        return sorted(path.rpartition("/")[0] for path in self.configs if path.rpartition("/")[2] == name)
+    def folders_with(self, name: str) -> list[tuple[str, str]]:
+        """Folders that hold a configuration file of this name, sorted, each with that file's text."""
+        folders = sorted(folder_of(path) for path in self.configs if path.rpartition("/")[2] == name)
+        return [(folder, self.text(f"{folder}/{name}".lstrip("/"))) for folder in folders]
 
 
 class Resolver(Protocol):

@@ -104,10 +104,10 @@ class RustResolver:
         self._roots = {folder_of(path): path for path in sorted(roots, reverse=True)}  # a library before a program
         self._libraries: dict[str, str] = {}
         crates = tree.folders_with("Cargo.toml")
-        self._target_folders = {join(folder, name) for folder in crates for name in _TARGET_FOLDERS}
-        for folder in crates:
+        self._target_folders = {join(folder, name) for folder, _ in crates for name in _TARGET_FOLDERS}
+        for folder, text in crates:
             try:
-                values = tomllib.loads(tree.text(f"{folder}/Cargo.toml".lstrip("/")))
+                values = tomllib.loads(text)
             except (ValueError, RecursionError):
                 continue
             self._add_crate(folder, values)

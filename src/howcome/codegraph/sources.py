@@ -22,19 +22,9 @@ GIT_LIMIT_S = 60.0
 _NEVER = frozenset(("__pycache__", "bower_components", "node_modules", "site-packages", "venv"))
 """Folders of other people's code, wherever they stand; a walk also leaves out hidden ones and those below."""
 
-_BUILT = frozenset(("build", "dist", "out", "target", "vendor"))
+_UNWALKED = frozenset(map(os.fsencode, (*_NEVER, "build", "dist", "out", "target", "vendor")))
 _LIST = ("git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--")
 """A repository's own settings may name a program for `fsmonitor`; listing files must not run it."""
-
-
-def top_of(folder: str) -> str | None:
-    """The nearest folder, from this one up, that is a repository's or a worktree's; None when there is none."""
-    folder = os.path.realpath(folder)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        folder, below = os.path.dirname(folder), folder
-        if folder == below:
-            return None
-    return folder
 
 
 class Listing:
@@ -110,7 +100,7 @@ class Listing:
         seen = 0
         top = os.fsencode(self.root)
         for folder, folders, names in os.walk(top):  # symbolic links to folders are not followed: no loops
-            folders[:] = sorted(name for name in folders if _is_walked(name))
+            folders[:] = sorted(name for name in folders if name not in _UNWALKED and not name.startswith(b"."))
             seen += len(folders) + len(names)
             found += [os.path.relpath(os.path.join(folder, name), top) for name in names]
             if seen > MAX_ENTRIES:
@@ -131,11 +121,6 @@ class Listing:
         if folder not in self._inside:
             self._inside[folder] = os.path.realpath(folder) == folder
         return self._inside[folder]
-
-
-def _is_walked(name: bytes) -> bool:
-    text = name.decode("utf-8", "replace")
-    return not text.startswith(".") and text not in _NEVER and text not in _BUILT
 
 
 def _texts(names: Iterable[bytes]) -> list[str]:

@@ -7,8 +7,8 @@ One without quotes is a question that nothing answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from howcome.app import App
@@ -18,12 +18,10 @@ from howcome.domain.shares import Share
 from howcome.domain.stored import Found, Scope
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import Row, read_rows
-from howcome.evaluate.harness import Pool, throwaway_home
-from howcome.evaluate.note_run import import_set
+from howcome.evaluate.harness import Pool, events_behind, throwaway_home
+from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.notes import stems
 from howcome.retrieve.question import Question
-
-Progress = Callable[[str], None]
 
 SHOWN, QUOTE_SHARE = 3, 0.7
 """The rows that somebody looks at; a row that shows so many of a quote's stems shows the answer."""
@@ -35,44 +33,26 @@ INDEX_CHARS = 80
 """Of a row an agent's index of hits shows so much."""
 
 
-@dataclass
-class Answered:
-    """Of the questions of one kind: by name of a figure, whether it holds for each."""
-
-    held: dict[str, list[bool]] = field(default_factory=dict)
-
-    def add(self, **figures: bool) -> None:
-        """One question's."""
-        for name, value in figures.items():
-            self.held.setdefault(name, []).append(value)
-
-    def shares(self) -> dict[str, Share]:
-        """By name of a figure, of how many questions it holds."""
-        return {name: Share(sum(values), len(values)) for name, values in self.held.items()}
-
-
 @dataclass(frozen=True)
 class AnswerReport:
-    """What was measured, by kind of question."""
+    """What was measured, by kind of question: by name of a figure, of how many questions it holds."""
 
-    kinds: Mapping[str, Answered]
-    void: str = ""
+    kinds: Mapping[str, Mapping[str, Share]]
 
     def as_json(self) -> str:
         """For programs."""
         found = {
-            kind: {name: {"share": round(share.value, 4), "of": share.of} for name, share in one.shares().items()}
-            for kind, one in self.kinds.items()
+            kind: {name: {"share": round(share.value, 4), "of": share.of} for name, share in shares.items()}
+            for kind, shares in self.kinds.items()
         }
         return json.dumps({"answers": found}, ensure_ascii=False)
 
     def as_markdown(self) -> str:
         """For people: a table, a row a kind."""
-        names = list(dict.fromkeys(name for one in self.kinds.values() for name in one.held))
+        names = list(dict.fromkeys(name for shares in self.kinds.values() for name in shares))
         heads = " | ".join(name.replace("_", " ") for name in names)
         rows = [f"| questions | {heads} |", "|---" * (len(names) + 1) + "|"]
-        for kind, one in self.kinds.items():
-            shares = one.shares()
+        for kind, shares in self.kinds.items():
             cells = [f"{shares[name].value:.2f}" if name in shares else "" for name in names]
             rows.append(f"| {kind} ({next(iter(shares.values())).of}) | {' | '.join(cells)} |")
         return "\n".join(rows)
@@ -99,18 +79,22 @@ def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: 
             return AnswerReport(_asked(app, rows))
 
 
-def _asked(app: App, rows: Sequence[Row]) -> dict[str, Answered]:
-    now_ms, kinds = app.events.last_ms() + LATER_MS, dict[str, Answered]()
+def _asked(app: App, rows: Sequence[Row]) -> dict[str, dict[str, Share]]:
+    now_ms, kinds = app.events.last_ms() + LATER_MS, dict[str, list[dict[str, bool]]]()
     for row in rows:
         named = row.get("quotes")
         quotes = [str(quote) for quote in named] if isinstance(named, list) else []
         found = app.search.find(Question(str(row["question"]), Scope.everything(), before_ms=now_ms))
-        kind = kinds.setdefault(str(row.get("kind") or ("asked" if quotes else "nonsense")), Answered())
-        if quotes:
-            kind.add(**_figures(app, found[:SHOWN], quotes, str(row.get("session") or "")))
-        else:
-            kind.add(nothing_found=not found)
-    return kinds
+        session, kind = str(row.get("session") or ""), str(row.get("kind") or ("asked" if quotes else "nonsense"))
+        held = _figures(app, found[:SHOWN], quotes, session) if quotes else {"nothing_found": not found}
+        kinds.setdefault(kind, []).append(held)
+    return {kind: _shares(held) for kind, held in kinds.items()}
+
+
+def _shares(held: Sequence[Mapping[str, bool]]) -> dict[str, Share]:
+    names = dict.fromkeys(name for one in held for name in one)
+    values = {name: [one[name] for one in held if name in one] for name in names}
+    return {name: Share(sum(of), len(of)) for name, of in values.items()}
 
 
 def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: str) -> dict[str, bool]:
@@ -132,8 +116,7 @@ def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: s
 
 def _is_right(app: App, item: Found, phrases: Sequence[str], session: str) -> bool:
     """Whether a row is of an exchange in which the answer was said."""
-    events = [item.event] if item.event is not None else app.events.cited(item.memory.evidence if item.memory else [])
-    for event in events:
+    for event in events_behind(app, item):
         if event.session.startswith(session):
             said = [plain_words(one.text or "") for one in app.events.with_texts(app.events.exchange_of(event))]
             if any(phrase in text for phrase in phrases for text in said):

@@ -182,11 +182,30 @@ def _checked(row: object, fields: Sequence[str], where: str) -> Row:
 
 def find(folder: Path, stem: str) -> Path | None:
     """`stem.jsonl` or `stem.jsonl.gz` in a folder, when it is there."""
-    for suffix in (".jsonl", ".jsonl.gz"):
-        path = folder / f"{stem}{suffix}"
-        if path.is_file():
-            return path
-    return None
+    paths = (folder / f"{stem}{suffix}" for suffix in (".jsonl", ".jsonl.gz"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def rows_of(folder: Path, stem: str, *fields: str) -> Iterator[Row]:
+    """What `read_rows` gives of such a file in a folder; nothing where there is none."""
+    path = find(folder, stem)
+    return read_rows(path, *fields) if path else iter(())
+
+
+def sets_with(paths: Sequence[Path], stem: str, what: str) -> list[Path]:
+    """The sets at or below some paths that have transcripts and rows of that name.
+
+    Raises:
+        UsageError: there are none.
+    """
+    below = (folder for path in paths for folder in _folders(path) if find(folder, stem))
+    if not (found := [folder for folder in below if (folder / "transcripts").is_dir()]):
+        raise UsageError(f"{paths[0]}: no {what} here: expected {stem}.jsonl with transcripts/")
+    return found
+
+
+def _folders(path: Path) -> list[Path]:
+    return [path, *sorted(child for child in path.rglob("*") if child.is_dir())] if path.is_dir() else []
 
 
 def find_sets(path: Path) -> list[Path]:
@@ -195,8 +214,7 @@ def find_sets(path: Path) -> list[Path]:
     Raises:
         UsageError: there are none; the message says what was looked for.
     """
-    folders = [path, *sorted(child for child in path.rglob("*") if child.is_dir())] if path.is_dir() else []
-    found = [folder for folder in folders if kind_of(folder)]
+    found = [folder for folder in _folders(path) if kind_of(folder)]
     if not found:
         raise UsageError(
             f"{path}: no data set here: expected questions.jsonl with transcripts/, sessions.jsonl or docs.jsonl,"
@@ -235,8 +253,7 @@ def clean_questions(folder: Path) -> list[Asked]:
 
 
 def _clean_rows(folder: Path) -> list[Row]:
-    path = find(folder, "questions")
-    rows = read_rows(path, "question") if path else iter(())
+    rows = rows_of(folder, "questions", "question")
     return [row for row in rows if not row.get("leak") and not row.get("leak_tools")]
 
 
@@ -265,10 +282,8 @@ def native(folder: Path) -> list[Path]:
 
 
 def _passages(folder: Path) -> Corpus:
-    path = find(folder, "docs")
-
     def write(where: Path) -> list[Path]:
-        rows = read_rows(path, "id", "text") if path else iter(())
+        rows = rows_of(folder, "docs", "id", "text")
         named = ((_within(folder) + str(row["id"]), str(row["text"])) for row in rows)
         alone = (Conversation(name, None, [Turn(name, "user", text)]) for name, text in named)
         return [write_conversations(where / "docs.jsonl", folder.name, alone)]
@@ -282,9 +297,8 @@ def _within(folder: Path) -> str:
 
 
 def _conversations(folder: Path) -> list[Corpus]:
-    path = find(folder, "sessions")
     sessions: dict[str, list[Conversation]] = {}
-    for row in read_rows(path, "session", "turns") if path else ():
+    for row in rows_of(folder, "sessions", "session", "turns"):
         sessions.setdefault(str(row.get("corpus") or folder.name), []).append(_conversation(row, _within(folder)))
     questions: dict[str, list[Asked]] = {name: [] for name in sessions}
     for row in _clean_rows(folder):

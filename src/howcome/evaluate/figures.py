@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from howcome.evaluate.harness import ANSWER, LEVELS, Measured
-from howcome.evaluate.metrics import interval, mean, paired_difference, percentile
+from howcome.evaluate.metrics import interval, mean, percentile
 
 HUMAN_CATEGORIES = ("commit", "pr", "branch")
 """Questions that people wrote: commit subjects, titles, first prompts."""
@@ -16,6 +16,7 @@ _RANKING = ("any@1", "any@5", "any@20", "R@10", "MRR", "nDCG@10")
 COLUMNS = dict.fromkeys(LEVELS, _RANKING) | {ANSWER: ("coverage@5",)}
 _SHOWN = ("any@5", "nDCG@10", "coverage@5")
 Figures = dict[str, Any]
+Pair = tuple[Mapping[str, float], Mapping[str, float]]
 
 
 def figures_of(measured: Sequence[Measured]) -> Figures:
@@ -40,42 +41,40 @@ def _groups(measured: Sequence[Measured], level: str) -> Figures:
         groups["human-written"] = human
     names = sorted({item.asked.category for item in asked})
     groups |= {name: [item for item in asked if item.asked.category == name] for name in names if name != "all"}
-    return {name: _means([item.scores[level] for item in items]) for name, items in groups.items()}
-
-
-def _means(rows: Sequence[Mapping[str, float]]) -> Figures:
-    figures: Figures = {"n": len(rows)}
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        low, high = interval(values)
-        figures[name] = {"mean": round(mean(values), 4), "low": round(low, 4), "high": round(high, 4)}
-    return figures
+    rows = {name: [item.scores[level] for item in items] for name, items in groups.items()}
+    return {
+        name: {"n": len(of), **{metric: _with_interval([row[metric] for row in of]) for metric in of[0]}}
+        for name, of in rows.items()
+    }
 
 
 def difference(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Figures:
     """Ours − theirs on the same questions, by level and metric, with 95 % intervals of the paired differences."""
-    found: Figures = {}
-    for level in LEVELS:
-        pairs = [
-            (mine.scores[level], other.scores[level])
-            for mine, other in zip(ours, theirs, strict=True)
-            if level in mine.scores and level in other.scores
-        ]
-        if pairs:
-            found[level] = {name: _difference(pairs, name) for name in COLUMNS[level]}
-    return found
+    pairs = {level: [pair for _, pair in _pairs(ours, theirs, level)] for level in LEVELS}
+    return {level: _differences(found, level) for level, found in pairs.items() if found}
 
 
 def difference_by_category(ours: Sequence[Measured], theirs: Sequence[Measured], level: str) -> Figures:
     """The same at one level, by category: how many questions, and each metric's difference."""
-    pairs: dict[str, list[tuple[Mapping[str, float], Mapping[str, float]]]] = {}
+    groups: dict[str, list[Pair]] = {}
+    for category, pair in _pairs(ours, theirs, level):
+        groups.setdefault(category, []).append(pair)
+    return {name: {"n": len(found), **_differences(found, level)} for name, found in sorted(groups.items())}
+
+
+def _pairs(ours: Sequence[Measured], theirs: Sequence[Measured], level: str) -> Iterator[tuple[str, Pair]]:
     for mine, other in zip(ours, theirs, strict=True):
         if level in mine.scores and level in other.scores:
-            pairs.setdefault(mine.asked.category, []).append((mine.scores[level], other.scores[level]))
-    return {
-        name: {"n": len(found), **{column: _difference(found, column) for column in COLUMNS[level]}}
-        for name, found in sorted(pairs.items())
-    }
+            yield mine.asked.category, (mine.scores[level], other.scores[level])
+
+
+def _differences(pairs: Sequence[Pair], level: str) -> Figures:
+    return {name: _with_interval([mine[name] - other[name] for mine, other in pairs]) for name in COLUMNS[level]}
+
+
+def _with_interval(values: Sequence[float]) -> Figures:
+    low, high = interval(values)
+    return {"mean": round(mean(values), 4), "low": round(low, 4), "high": round(high, 4)}
 
 
 def distilled_as_text(sessions: int, types: Mapping[str, int], rejected: Mapping[str, int]) -> str:
@@ -97,11 +96,6 @@ def categories_as_text(differences: Figures) -> str:
         + "  ".join(f"{column} {_cell(cells[column], '+')}" for column in _SHOWN if column in cells)
         for name, cells in differences.items()
     )
-
-
-def _difference(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]], name: str) -> Figures:
-    middle, low, high = paired_difference([mine[name] for mine, _ in pairs], [other[name] for _, other in pairs])
-    return {"mean": round(middle, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
 def as_text(name: str, figures: Figures) -> str:
@@ -145,12 +139,6 @@ def headline(figures: Figures, differences: Figures) -> str:
         f"{level} {metric_of(figures, level)} {_cell(cells[metric_of(figures, level)], '+')}"
         for level, cells in differences.items()
     )
-
-
-def work_difference_ms(ours: Sequence[Measured], theirs: Sequence[Measured]) -> float:
-    """The median over the questions of how much more processor time our search took than theirs."""
-    more_ms = [mine.work_ms - other.work_ms for mine, other in zip(ours, theirs, strict=True)]
-    return round(percentile(more_ms, 0.5), 3)
 
 
 def as_json(configuration: Mapping[str, object], sets: Sequence[Figures]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -12,14 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import apsw
+
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
 from howcome.domain import events
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Found, Scope, StoredEvent
-from howcome.domain.text import tokens
+from howcome.domain.text import STOP_WORDS, tokens
 from howcome.errors import ProviderError
-from howcome.evaluate.baseline import Baseline
 from howcome.evaluate.datasets import Asked, Corpus, DataSet
 from howcome.evaluate.metrics import coverage, score_ranking
 from howcome.learn.run import DistilReport
@@ -27,7 +29,7 @@ from howcome.providers.embed import embedding_status
 from howcome.providers.minilm_places import models_folder
 from howcome.retrieve.question import Question
 from howcome.retrieve.ranking import Ranking
-from howcome.settings import FIELDS, Settings, home_folder, read_settings
+from howcome.settings import FIELDS, home_folder, read_settings
 
 OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""
@@ -35,6 +37,8 @@ OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything
 RANKED = 50
 REMOVALS, REMOVAL_PAUSE_S = 20, 0.1
 MAX_LISTED = 1_000_000
+ROWS_A_STEP = 5000
+_WORD = re.compile(r"\w+")
 SHOWN = 5
 """What an agent is shown of a search: so many passages are counted in tokens, and looked through for an answer that a
 set gives in words."""
@@ -79,6 +83,43 @@ def throwaway_home() -> Iterator[str]:
             if not os.path.exists(home):
                 break
             time.sleep(REMOVAL_PAUSE_S)
+
+
+def every_event(app: App) -> Iterator[StoredEvent]:
+    """All events of a store, in the order of their rows, with their texts."""
+    for first in range(0, app.events.last_row() + 1, ROWS_A_STEP):
+        yield from app.events.of_rows(range(first, first + ROWS_A_STEP)).values()
+
+
+class Baseline:
+    """Every turn of a store in an FTS5 table in memory; any telling word of a question may match."""
+
+    def __init__(self, app: App) -> None:
+        self._database = apsw.Connection(":memory:")
+        self._database.execute(
+            "CREATE TABLE turns (id INTEGER PRIMARY KEY, session TEXT, project TEXT, order_ms INTEGER, ts_ms INTEGER);"
+            "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61', content = '')"
+        )
+        with self._database:
+            for event in every_event(app):
+                if event.kind not in events.TURN_KINDS:
+                    continue
+                values = (event.row, event.session, event.project, event.order_ms, event.ts_ms or 0)
+                self._database.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", values)
+                self._database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (event.row, event.text))
+
+    def ranked(self, text: str, project: str, before_ms: int) -> list[tuple[int, str, int]]:
+        """The turns of a project that match, best first, as row, session and time."""
+        words = [word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in STOP_WORDS]
+        if not words:
+            return []
+        query = " OR ".join(f'"{word}"' for word in words)
+        found = self._database.execute(
+            "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
+            " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
+            (query, project, before_ms),
+        )
+        return [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in found]
 
 
 @dataclass(frozen=True)
@@ -189,19 +230,14 @@ class Pool:
     def open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         """The façade over the store, with the user's choice of models and nothing else of his."""
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
-        chosen = {**_embedding_of(read_settings(os.environ)), **chosen}
+        own = read_settings(os.environ)  # an evaluation has a home of its own, and not its own models
+        embedding = {one.variable: str(getattr(own, one.name)) for one in FIELDS if one.name.startswith("embedding")}
         self._lend_models()
-        settings = read_settings({**chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
+        settings = read_settings({**embedding, **chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
             app.spending.spend_from(open_app(read_settings(os.environ)).spending)
         return app
-
-
-def _embedding_of(settings: Settings) -> dict[str, str]:
-    """What a search embeds with, as variables: an evaluation has a home of its own, and not its own models."""
-    fields = [field for field in FIELDS if field.name.startswith("embedding")]
-    return {field.variable: str(getattr(settings, field.name)) for field in fields}
 
 
 def _root(data: DataSet, corpus: Corpus) -> str:
@@ -236,7 +272,7 @@ def _measure_shown(
     app: App, types: Sequence[str], corpus: Corpus, asked: Asked, scope: Scope, before_ms: int
 ) -> Measured:
     measured, found = _timed(app, asked, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
-    meant = [event for item in found for event in _meant(app, item)]
+    meant = [event for item in found for event in events_behind(app, item)]
     sessions = list(dict.fromkeys(event.session for event in meant))
     times = list(dict.fromkeys((event.session, event.ts_ms or 0) for event in meant))
     rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
@@ -276,7 +312,7 @@ def _scored(
     return measured
 
 
-def _meant(app: App, item: Found) -> list[StoredEvent]:
+def events_behind(app: App, item: Found) -> list[StoredEvent]:
     """The events that an answer leads to."""
     if item.event is not None:
         return [item.event]

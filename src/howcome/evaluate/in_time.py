@@ -70,15 +70,10 @@ def key_of(*parts: str) -> str:
 
 def _want(what: str, text: str, gist: str, lines: Sequence[str], judged: Mapping[object, int]) -> Want:
     wanted = stems(text)
-    shares = sorted(
-        ((len(wanted & stems(line)) / (len(wanted) or 1), line) for line in dict.fromkeys(lines)), key=_last
-    )
+    found = ((len(wanted & stems(line)) / (len(wanted) or 1), line) for line in dict.fromkeys(lines))
+    shares = sorted(found, key=lambda pair: (-pair[0], pair[1]))
     shown = f"{text} ({gist})" if gist else text
     if wanted and any(share >= QUOTE_SHARE for share, _ in shares):
         return Want(what, shown, is_held=True)
     near = [(key_of(text, line), line) for share, line in shares[:NEAR_LINES] if share >= NEAR_SHARE]
     return Want(what, shown, any(judged.get(key) == HELPS for key, _ in near), near)
-
-
-def _last(pair: tuple[float, str]) -> tuple[float, str]:
-    return -pair[0], pair[1]

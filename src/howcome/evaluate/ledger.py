@@ -21,7 +21,7 @@ from howcome.recall.acting import Mended
 
 @dataclass(frozen=True)
 class Case:
-    """A command of a session: what was said of it, what then worked there, and whether that is the same.
+    """A command of a session: what was said of it, and whether that is what then worked there.
 
     `signature` tells distinct failures; `is_repeat`: a different command solved it, and it had failed before.
     """
@@ -29,7 +29,6 @@ class Case:
     command: str
     signature: str
     said: str
-    worked: str
     is_right: bool
     is_repeat: bool
 
@@ -115,11 +114,10 @@ def _moments(session: str, told: Sequence[StoredEvent]) -> Iterator[tuple[str, A
 def _case(
     action: Action, failed: Failure | None, said: Mended | None, later: Sequence[Action], *, is_repeat: bool
 ) -> Case:
-    fix = mending(failed, later) if failed is not None else None
     signature = (failed.alike or failed.exact) if failed is not None else action.command
     is_right = said is not None and failed is not None and _is_right(said, failed, later)
     text = said.reminder.passages[0][1] if said is not None else ""
-    return Case(action.command, signature, text, fix[0].command if fix is not None else "", is_right, is_repeat)
+    return Case(action.command, signature, text, is_right, is_repeat)
 
 
 def _is_right(said: Mended, failed: Failure, later: Sequence[Action]) -> bool:

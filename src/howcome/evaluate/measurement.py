@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import DataSet
+from howcome.evaluate.datasets import DataSet, rows_of
 from howcome.evaluate.figures import (
     Figures,
     as_text,
@@ -20,9 +22,10 @@ from howcome.evaluate.figures import (
     distilled_as_text,
     figures_of,
     headline,
-    work_difference_ms,
 )
 from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool, throwaway_home
+from howcome.evaluate.metrics import percentile
+from howcome.redact.redactor import Redactor
 from howcome.retrieve.ranking import MEANING, SHIPPED, STRATEGIES, Ranking
 
 TRIED_WEIGHT = 0.1
@@ -181,7 +184,8 @@ class Measurement:
         self._say("  ablation: what changes, and the median processor time of a search")
         for name, other in variants(self._plan.ranking, has_vectors=bool(self.model)).items():
             theirs = pool.ask(data, self._progress, other)
-            change, work_ms = difference(theirs, ours), work_difference_ms(theirs, ours)
+            more_ms = [one.work_ms - mine.work_ms for one, mine in zip(theirs, ours, strict=True)]
+            change, work_ms = difference(theirs, ours), round(percentile(more_ms, 0.5), 3)
             figures["ablation"][name] = {"change": change, "work_ms": work_ms}
             if change:
                 self._say(f"  {name:<24}{headline(figures, change)}  {work_ms:+.1f} ms")
@@ -208,3 +212,33 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:  # run from a checkout
         return "?"
+
+
+def evaluate_secrets(folder: Path) -> dict[str, object]:
+    """The share of secrets in which something is redacted, and of clean texts in which something is (wrongly)."""
+    redactor = Redactor(b"evaluation key, not a secret one")
+    shares: dict[str, float] = {}
+    sizes: dict[str, int] = {}
+    missed = Counter[str]()
+    for name in ("secrets", "clean"):
+        rows = list(rows_of(folder, name, "text"))
+        touched = 0
+        for row in rows:
+            text = str(row["text"])
+            is_touched = redactor.redact(text) != text
+            touched += is_touched
+            if name == "secrets" and not is_touched:
+                missed[str(row.get("source", ""))] += 1
+        sizes[name], shares[name] = len(rows), touched / len(rows) if rows else 0.0
+    return {
+        "set": folder.name, "secrets": sizes["secrets"], "clean": sizes["clean"],
+        "recall": round(shares["secrets"], 4), "clean_touched": round(shares["clean"], 4), "missed": dict(missed),
+    }  # fmt: skip
+
+
+def secrets_as_text(figures: dict[str, object]) -> str:
+    """The figures for people."""
+    return (
+        f"{figures['set']}: recall {figures['recall']:.3f} of {figures['secrets']} secrets,"
+        f" {figures['clean_touched']:.3f} of {figures['clean']} clean texts touched; missed: {figures['missed']}"
+    )

@@ -55,9 +55,3 @@ def coverage(answer: str, texts: Sequence[str]) -> float:
 def words_of(text: str) -> set[str]:
     """The words of a text, lower case, without stop words."""
     return {word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS}
-
-
-def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int = 7) -> tuple[float, float, float]:
-    """The mean of `ours` − `theirs` (same questions, same order) with its 95 % bootstrap interval."""
-    differences = [a - b for a, b in zip(ours, theirs, strict=True)]
-    return (mean(differences), *interval(differences, seed))

@@ -10,7 +10,8 @@ from pathlib import Path
 from howcome import __version__
 from howcome.domain.shares import Share
 from howcome.errors import UsageError
-from howcome.evaluate.note_run import Distilled, Progress, distilled, note_sets
+from howcome.evaluate.datasets import sets_with
+from howcome.evaluate.note_run import Distilled, Progress, distilled
 from howcome.evaluate.note_sheets import Grades, graded, read_grades, write_sheets
 from howcome.evaluate.notes import NoteFigures, measure
 
@@ -71,7 +72,7 @@ def measure_notes(
     Raises:
         UsageError: two sets have the same name.
     """
-    folders = list(dict.fromkeys(folder for path in paths for folder in note_sets(path)))
+    folders = list(dict.fromkeys(folder for path in paths for folder in sets_with([path], "notes", "readers' notes")))
     if len({folder.name for folder in folders}) < len(folders):
         raise UsageError("two of the sets have the same name: their figures could not be told apart")
     sets = [distilled(folder, keep, progress, only_read=only_read) for folder in folders]

@@ -15,14 +15,13 @@ from howcome.domain import events, spending
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.errors import ProviderError, UsageError
-from howcome.evaluate.datasets import Corpus, DataSet, find, native
-from howcome.evaluate.harness import MAX_LISTED, Pool, throwaway_home
-from howcome.evaluate.notes import SAME_MEANING, Kept, Note, Trap, read_notes, verbatim
+from howcome.errors import ProviderError
+from howcome.evaluate.datasets import Corpus, DataSet, native
+from howcome.evaluate.harness import MAX_LISTED, Pool, every_event, throwaway_home
+from howcome.evaluate.notes import SAME_MEANING, Kept, Note, read_notes, verbatim
 from howcome.providers.base import Embedder
 from howcome.settings import read_settings
 
-ROWS_A_STEP = 5000
 Progress = Callable[[str], None]
 
 
@@ -39,25 +38,12 @@ class Distilled:
 
     name: str
     notes: Sequence[Note]
-    traps: Sequence[Trap]
+    traps: Sequence[str]
     memories: Sequence[Kept]
     prompts: Sequence[Kept]
     alike: set[tuple[int, int]]
     told: Mapping[str, Sequence[StoredEvent]]
     cost: Mapping[str, float | None]
-
-
-def note_sets(path: Path) -> list[Path]:
-    """The sets with notes at or below a folder.
-
-    Raises:
-        UsageError: there are none.
-    """
-    folders = [path, *sorted(child for child in path.rglob("*") if child.is_dir())]
-    found = [folder for folder in folders if find(folder, "notes") and (folder / "transcripts").is_dir()]
-    if not found:
-        raise UsageError(f"{path}: no readers' notes here: expected notes.jsonl with transcripts/")
-    return found
 
 
 def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read: bool = False) -> Distilled:
@@ -90,11 +76,6 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
                 alike(embedder, [memory.text for memory in memories]),
                 {name: rows for name, rows in told.items() if name in read}, cost,
             )  # fmt: skip
-
-
-def source_of(memory: Memory, told: Told | None) -> str:
-    """What memories are grouped by: the source that found it, else who kept it."""
-    return told.source if told is not None and told.source else memory.source
 
 
 def said_in(event: StoredEvent) -> str:
@@ -169,15 +150,15 @@ def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
 def _kept(memory: Memory, told: Told | None, app: App) -> Kept:
     cited = app.events.cited(memory.evidence)
     sessions = frozenset(event.session for event in cited)
-    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source_of(memory, told))
+    source = told.source if told is not None and told.source else memory.source  # what found it, else who kept it
+    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source)
 
 
 def events_of(app: App) -> dict[str, list[StoredEvent]]:
     """Every event by its session, in their order, with its text."""
     found: dict[str, list[StoredEvent]] = {}
-    for first in range(0, app.events.last_row() + 1, ROWS_A_STEP):
-        for event in app.events.of_rows(range(first, first + ROWS_A_STEP)).values():
-            found.setdefault(event.session, []).append(event)
+    for event in every_event(app):
+        found.setdefault(event.session, []).append(event)
     return {name: sorted(rows, key=lambda event: (event.order_ms, event.row)) for name, rows in found.items()}
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from howcome.domain import events
@@ -211,7 +212,8 @@ def graded(sets: Sequence[Distilled], grades: Mapping[str, Mapping[str, bool]]) 
         bag_rows += [row_id(data.name, BAG, text) for _, text in bags(data)]
         foreign_rows += [row_id(data.name, FOREIGN, one.text) for _, one in _others(sets, data)]
         memories[data.name], prompts[data.name] = _graded(ours, grades), _graded(theirs, grades)
-        missing += sum(_is_open(grades.get(row, {})) for row in ours.values())
+        given = [grades.get(row, {}) for row in ours.values()]
+        missing += sum(len(one) < len(ASKED) and all(one.values()) for one in given)  # one who says no is enough
         known |= {*ours.values(), *theirs.values()}
     first = [_passes(grades[row], "alone", "useful") for row in bag_rows if "alone" in grades.get(row, {})]
     second = [_passes(grades[row], "right") for row in set(foreign_rows) if "right" in grades.get(row, {})]
@@ -227,11 +229,6 @@ def row_id(set_name: str, what: str, text: str) -> str:
 def _graded(rows: Mapping[str, str], grades: Mapping[str, Mapping[str, bool]]) -> Graded:
     passed = {name for name, row in rows.items() if _passes(grades.get(row, {}), *ASKED)}
     return Graded(passed, {name for name, row in rows.items() if grades.get(row, {}).get("right") is False})
-
-
-def _is_open(grade: Mapping[str, bool]) -> bool:
-    """Whether a reader has still to say something of it: one who says no is enough."""
-    return len(grade) < len(ASKED) and all(grade.values())
 
 
 def _passes(grade: Mapping[str, bool], *names: str) -> bool:
@@ -256,9 +253,10 @@ def _of_read(data: Distilled, kept: Iterable[Kept]) -> list[tuple[str, str]]:
 
 def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
     """The rows that the second reader sees by session, sessions whole, about so many rows at once."""
-    shown = sorted((row for row in rows if row.what != BAG), key=_place)  # within a session they stay shuffled
+    place = attrgetter("set", "session")
+    shown = sorted((row for row in rows if row.what != BAG), key=place)  # within a session they stay shuffled
     part: list[list[Row]] = []
-    for _, group in groupby(shown, key=_place):
+    for _, group in groupby(shown, key=place):
         found = list(group)
         if part and sum(map(len, part)) + len(found) > size:
             yield part
@@ -266,10 +264,6 @@ def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
         part.append(found)
     if part:
         yield part
-
-
-def _place(row: Row) -> tuple[str, str]:
-    return row.set, row.session
 
 
 def _shown(row: Row) -> dict[str, str]:

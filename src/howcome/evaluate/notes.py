@@ -18,7 +18,7 @@ from howcome.domain.memories import normalized
 from howcome.domain.shares import Share
 from howcome.domain.text import STOP_WORDS
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import Row, find, read_rows
+from howcome.evaluate.datasets import find, rows_of
 
 CAUGHT_STEMS = 0.5
 """The share of a quote's stems, or of a topic's, that a memory which catches the note has."""
@@ -54,14 +54,6 @@ class Note:
     kind: str = ""
     speaker: str = ""
     value: int = 1
-
-
-@dataclass(frozen=True)
-class Trap:
-    """What looks like a memory and is none."""
-
-    session: str
-    quotes: tuple[str, ...]
 
 
 @dataclass
@@ -103,7 +95,7 @@ class Graded:
 def measure(
     memories: Sequence[Kept],
     notes: Sequence[Note],
-    traps: Sequence[Trap],
+    traps: Sequence[str],
     *,
     graded: Graded | None = None,
     alike: Collection[tuple[int, int]] = (),
@@ -113,7 +105,7 @@ def measure(
     Args:
         memories: All of the set's, also those of sessions that nobody read.
         notes: What the readers noted.
-        traps: What they warned of.
+        traps: Quotes of what looks like a memory and is none.
         graded: With it only what passed catches a note.
         alike: Places of memories, the earlier one first, that say the same in other words, where an embedder knows.
     """
@@ -124,7 +116,7 @@ def measure(
     if graded is not None:
         says = {at for at in ours if memories[at].id in graded.wrong}
     else:
-        says = {at for at in ours if any(says_trap(memories[at], trap) for trap in traps)}
+        says = {at for at in ours if says_trap(memories[at], traps)}
     caught = matching(edges, values)
     by_source = {
         source: [[at for at in found if memories[at].source == source] for found in edges]
@@ -161,9 +153,9 @@ def catches(memory: Kept, note: Note) -> bool:
     return False
 
 
-def says_trap(memory: Kept, trap: Trap) -> bool:
+def says_trap(memory: Kept, traps: Iterable[str]) -> bool:
     """Whether a memory's text holds most of the words of what it should not say."""
-    return any(_holds(stems(memory.text), quote, TRAP_STEMS) for quote in trap.quotes)
+    return any(_holds(stems(memory.text), quote, TRAP_STEMS) for quote in traps)
 
 
 def matching(edges: Sequence[Sequence[int]], values: Sequence[int]) -> dict[int, int]:
@@ -224,24 +216,20 @@ def _analyzer() -> tantivy.TextAnalyzer:
     return builder.filter(tantivy.Filter.stemmer("english")).build()
 
 
-def read_notes(folder: Path) -> tuple[list[Note], list[Trap]]:
-    """The notes and traps of a set.
+def read_notes(folder: Path) -> tuple[list[Note], list[str]]:
+    """The notes of a set, and the quotes of its traps.
 
     Raises:
         UsageError: a file is not what docs/evaluation.md describes; the message says where.
     """
     notes = []
-    for number, row in enumerate(_rows(folder, "notes"), 1):
+    for number, row in enumerate(rows_of(folder, "notes", "session", "quotes"), 1):
         topic, kind, speaker, value = (str(row.get(name) or "") for name in ("topic", "kind", "speaker", "value"))
         if value and not (value.isascii() and value.isdigit()):
             raise UsageError(f"{find(folder, 'notes')}, row {number}: value {value!r} is no whole number")
         notes.append(Note(str(row["session"]), _quotes(row), topic, kind, speaker, int(value or 1)))
-    return notes, [Trap(str(row["session"]), _quotes(row)) for row in _rows(folder, "traps")]
-
-
-def _rows(folder: Path, stem: str) -> Iterable[Row]:
-    path = find(folder, stem)
-    return read_rows(path, "session", "quotes") if path else ()
+    traps = rows_of(folder, "traps", "session", "quotes")
+    return notes, [quote for row in traps for quote in _quotes(row)]
 
 
 def _quotes(row: Mapping[str, object]) -> tuple[str, ...]:

@@ -7,17 +7,17 @@ earlier exchange that helps (`judged_prompts`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from howcome.domain.shares import Share, drawn_interval
 from howcome.domain.stored import Scope
-from howcome.evaluate.datasets import Row, read_rows
+from howcome.evaluate.datasets import Row, rows_of, sets_with
 from howcome.evaluate.harness import Pool, throwaway_home
-from howcome.evaluate.note_run import import_set
-from howcome.evaluate.speak import HELPS, prompts_of, speak_sets
+from howcome.evaluate.note_run import Progress, import_set
+from howcome.evaluate.speak import HELPS, JUDGED, shown
 from howcome.learn.telemetry.patterns import Failed, Pattern
 
 CAVEAT = "No experiment: what comes up again may be easier, or harder, than what does not."
@@ -27,10 +27,9 @@ Case = tuple[Failed, bool]
 
 @dataclass(frozen=True)
 class PrecedentReport:
-    """The figures of each set; `void` as other reports have it."""
+    """The figures of each set."""
 
     sets: Mapping[str, Mapping[str, str]]
-    void: str = ""
 
     def as_json(self) -> str:
         """For programs."""
@@ -44,17 +43,15 @@ class PrecedentReport:
         return "\n".join([*rows, "", CAVEAT])
 
 
-def measure_precedent(
-    paths: Sequence[Path], progress: Callable[[str], None], keep: Path | None = None
-) -> PrecedentReport:
+def measure_precedent(paths: Sequence[Path], progress: Progress, keep: Path | None = None) -> PrecedentReport:
     """The figures of the sets with judged prompts at or below some paths; `keep` as `speak.measure_speak`.
 
     Raises:
         UsageError: there are none, or a file cannot be read.
     """
     sets = {}
-    for folder in speak_sets(paths):
-        rows = list(read_rows(prompts_of(folder), "session", "candidates"))
+    for folder in sets_with(paths, *JUDGED):
+        rows = list(rows_of(folder, JUDGED[0], "session", "candidates"))
         with throwaway_home() as home:
             import_set(folder, None, home, keep, progress)
             with Pool(home).open() as app:
@@ -77,19 +74,14 @@ def _figures(cases: Sequence[Case], rows: Sequence[Row]) -> dict[str, str]:
     with_it, without = ([one.ms / 60_000 for one in way if one.solved.steps is not None] for way in ways)
     low, high = _interval([(one, known) for one, known in cases if one.solved.steps is not None])
     return {
-        "failures with a precedent": _shown(Share(len(ways[0]), len(cases))),
-        "solved, with one": _shown(Share(len(with_it), len(ways[0]))),
-        "solved, without": _shown(Share(len(without), len(ways[1]))),
+        "failures with a precedent": shown(Share(len(ways[0]), len(cases))),
+        "solved, with one": shown(Share(len(with_it), len(ways[0]))),
+        "solved, without": shown(Share(len(without), len(ways[1]))),
         "median minutes until solved, with one": f"{median(with_it or [0]):.2f}",
         "median minutes until solved, without": f"{median(without or [0]):.2f}",
         "difference": f"{median(with_it or [0]) - median(without or [0]):+.2f} [{low:+.2f} {high:+.2f}]",
-        "prompts with a precedent": _shown(Share(sum(helped), len(helped))),
+        "prompts with a precedent": shown(Share(sum(helped), len(helped))),
     }
-
-
-def _shown(share: Share) -> str:
-    low, high = share.interval
-    return f"{share.value:.3f} [{low:.2f} {high:.2f}] {share.count}/{share.of}"
 
 
 def _interval(solved: Sequence[Case]) -> tuple[float, float]:

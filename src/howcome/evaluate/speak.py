@@ -15,22 +15,26 @@ from typing import TYPE_CHECKING
 
 from howcome.domain.shares import Share
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import find, milliseconds_of, read_rows
+from howcome.evaluate.datasets import milliseconds_of, read_rows, rows_of, sets_with
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
 from howcome.evaluate.ledger import Replayed, joined, replay
-from howcome.evaluate.note_run import distil_by_model, events_of, import_set
+from howcome.evaluate.note_run import Progress, distil_by_model, events_of, import_set
 from howcome.evaluate.notes import stems
 from howcome.evaluate.replay import BLOCK_TOKENS, replayed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from howcome.app import App
     from howcome.domain.stored import Reminder
+    from howcome.evaluate.datasets import Row
     from howcome.evaluate.replay import Line, Moment
 
-    Progress = Callable[[str], None]
+    Judged = Mapping[object, int]
+
+JUDGED = ("judged_prompts", "judged prompts")
+"""The file that makes a set one of these, and what is in it."""
 
 HELPS, RELATED, NOISE = 2, 1, 0
 SAME_MS, SAME_MINUTE_MS = 2_000, 60_000
@@ -137,7 +141,6 @@ class SpeakReport:
     """What was measured of each set, and of all together."""
 
     sets: Mapping[str, Spoken]
-    void: str = ""
 
     def overall(self) -> Spoken:
         """All sets as one."""
@@ -171,11 +174,11 @@ class SpeakReport:
             for spoken in named.values()
         ]
         rows = [f"| | {' | '.join(named)} |", "|---" * (len(named) + 1) + "|"]
-        rows += [f"| {name} | {' | '.join(_shown(column[name]) for column in columns)} |" for name in columns[0]]
+        rows += [f"| {name} | {' | '.join(shown(column[name]) for column in columns)} |" for name in columns[0]]
         for what in GROUPED_BY:
             rows += ["", f"| {what} | {' | '.join(OF_BLOCKS)} |", "|---" * (len(OF_BLOCKS) + 1) + "|"]
             for name, spoken in self.overall().by(what).items():
-                rows.append(f"| {name} | {' | '.join(map(_shown, _blocks(spoken).values()))} |")
+                rows.append(f"| {name} | {' | '.join(map(shown, _blocks(spoken).values()))} |")
         return "\n".join(rows)
 
     def write_sheet(self, path: Path) -> int:
@@ -216,9 +219,9 @@ def measure_speak(
     Raises:
         UsageError: there are no judged prompts, or a file cannot be read.
     """
-    folders = speak_sets(paths)
+    folders = sets_with(paths, *JUDGED)
     judged = {line["id"]: _grade_of(line["grade"], path) for path in grades for line in read_rows(path, "id", "grade")}
-    prompts = {folder.name: list(read_rows(prompts_of(folder), "session", "ts", "prompt")) for folder in folders}
+    prompts = {folder.name: list(rows_of(folder, JUDGED[0], "session", "ts", "prompt")) for folder in folders}
     sets = {}
     for folder in folders:
         others = [row for name, rows in prompts.items() if name != folder.name for row in rows]
@@ -229,25 +232,8 @@ def measure_speak(
     return report
 
 
-def speak_sets(paths: Sequence[Path]) -> list[Path]:
-    """The sets with judged prompts at or below some paths.
-
-    Raises:
-        UsageError: there are none.
-    """
-    folders = [folder for path in paths for folder in (path, *sorted(path.rglob("*"))) if _is_set(folder)]
-    if not folders:
-        raise UsageError(f"{paths[0]}: no judged prompts here: expected judged_prompts.jsonl with transcripts/")
-    return folders
-
-
 def _measured(
-    folder: Path,
-    prompts: Sequence[Mapping[str, object]],
-    others: Sequence[Mapping[str, object]],
-    judged: Mapping[object, int],
-    progress: Progress,
-    keep: Path | None,
+    folder: Path, prompts: Sequence[Row], others: Sequence[Row], judged: Judged, progress: Progress, keep: Path | None
 ) -> Spoken:
     with throwaway_home() as home:
         import_set(folder, None, home, keep, progress)
@@ -260,7 +246,7 @@ def _measured(
             app.index.finish()
             app.search.rehearse()
             progress(f"{folder.name}: asking")
-            sessions: dict[str, list[Mapping[str, object]]] = {}
+            sessions: dict[str, list[Row]] = {}
             for row in prompts:
                 sessions.setdefault(str(row["session"]), []).append(row)
             asked, repeats = [], Share(0, 0)
@@ -283,9 +269,7 @@ def _measured(
         return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)), repeats, ledger)
 
 
-def _session(
-    app: App, root: str, session: str, rows: Sequence[Mapping[str, object]], judged: Mapping[object, int]
-) -> tuple[list[Asked], Share]:
+def _session(app: App, root: str, session: str, rows: Sequence[Row], judged: Judged) -> tuple[list[Asked], Share]:
     """The judged prompts of a session, replayed up to the last of them; and the lines that were told twice."""
     by_time = {milliseconds_of(str(row["ts"])): row for row in rows}
     asked, last_ms = [], max(by_time)
@@ -304,9 +288,7 @@ def _session(
     return asked, Share(again, told)
 
 
-def _asked(
-    app: App, row: Mapping[str, object], moment: Moment, held: Sequence[Line], judged: Mapping[object, int]
-) -> Asked:
+def _asked(app: App, row: Row, moment: Moment, held: Sequence[Line], judged: Judged) -> Asked:
     """One prompt with its lines, and what its window held by then."""
     helpful = row["candidates"] if isinstance(row.get("candidates"), list) else []
     candidates = [one for one in helpful if isinstance(one, dict)]  # type: ignore[attr-defined]
@@ -363,35 +345,16 @@ def _values(figures: Mapping[str, Share | float]) -> dict[str, object]:
     return values
 
 
-def _shown(figure: Share | float) -> str:
+def shown(figure: Share | float) -> str:
+    """A figure for people: a share with its interval and what it is of."""
     if isinstance(figure, float):
         return f"{figure:.1f}"
     low, high = figure.interval
     return f"{figure.value:.3f} [{low:.2f} {high:.2f}] {figure.count}/{figure.of}"
 
 
-def _is_set(folder: Path) -> bool:
-    return folder.is_dir() and find(folder, "judged_prompts") is not None and (folder / "transcripts").is_dir()
-
-
-def prompts_of(folder: Path) -> Path:
-    """The judged prompts of a set.
-
-    Raises:
-        UsageError: there are none.
-    """
-    path = find(folder, "judged_prompts")
-    if path is None:
-        raise UsageError(f"{folder}: no judged_prompts.jsonl")
-    return path
-
-
 def _grade_of(value: object, path: Path) -> int:
-    """A grade of a reader.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """A grade of a reader."""
     if isinstance(value, int) and NOISE <= value <= HELPS:
         return value
     raise UsageError(f"{path}: {value!r} is no grade: expected 0, 1 or 2")

@@ -26,17 +26,12 @@ Cells = Sequence[str]
 def as_markdown(command: str, configuration: Mapping[str, object], sets: Sequence[Figures]) -> str:
     """All tables of a run under its command line and its configuration."""
     retrieval = [figures for figures in sets if "levels" in figures]
-    tables = [_head(command, configuration)]
-    if retrieval:
-        tables.append(_results(retrieval))
-        tables.append(_categories(retrieval))
-    if any("baseline" in figures for figures in retrieval):
-        tables.append(_baseline(retrieval))
     names = dict.fromkeys(name for figures in retrieval for name in figures.get("differences", {}))
-    tables += [_differences(name, retrieval) for name in names]
-    if any("ablation" in figures for figures in retrieval):
-        tables.append(_ablation(retrieval))
-    tables.append(_secrets([figures for figures in sets if "recall" in figures]))
+    tables = [
+        _head(command, configuration), _results(retrieval), _categories(retrieval), _baseline(retrieval),
+        *(_differences(name, retrieval) for name in names), _ablation(retrieval),
+        _secrets([figures for figures in sets if "recall" in figures]),
+    ]  # fmt: skip
     return "\n\n".join(table for table in tables if table)
 
 

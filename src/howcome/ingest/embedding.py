@@ -35,7 +35,7 @@ def embed_new_turns(
 ) -> int:
     """Writes vectors of the turns that are newer than the last one until there are none, or the deadline; how many.
 
-    What is written is committed now and then, and at the end. `prefix` is put before each text (`providers.prefixes`).
+    What is written is committed now and then, and at the end. `prefix` is put before each text (`providers.embed`).
     """
     added, committed = 0, time.monotonic()
     # Asked before the turns: what comes between is not missed.

@@ -29,10 +29,10 @@ from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.meaning import Meaning
 from howcome.learn.operations import SenselessError, Weighing, proposals_in
 from howcome.learn.reconcile import Near
-from howcome.providers.base import LanguageModel
 from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.providers.llm_adapter import DeclinedError, NotYetError
+from howcome.providers.spending import MeteredModel
 from howcome.redact.redactor import Redactor
 from howcome.settings import ACTIVE, Settings
 from howcome.store.base import Store
@@ -96,7 +96,7 @@ class ModelDistillation:
     def __init__(
         self,
         store: Store,
-        model: Callable[[], LanguageModel | None],
+        model: Callable[[], MeteredModel | None],
         now_ms: Callable[[], int],
         known_as: str,
         meaning: Callable[[], Meaning | None] = lambda: None,
@@ -188,7 +188,7 @@ class ModelDistillation:
             yield is_ours
 
     # -- one batch -------------------------------------------------------------------------------------------------
-    def _ask(self, model: LanguageModel, batch: Batch, report: ModelReport, rest: Rest) -> None:
+    def _ask(self, model: MeteredModel, batch: Batch, report: ModelReport, rest: Rest) -> None:
         main_events = self._store.distil_batches.main_events
         told = main_events(batch.session, batch.first_row - 1, batch.last_row, with_text=True)
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
@@ -300,7 +300,7 @@ def open_batches(
     reports why.
     """  # noqa: D205 - one sentence
 
-    def model() -> LanguageModel | None:
+    def model() -> MeteredModel | None:
         why = not_allowed(settings)
         if why:
             raise ProviderError(why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 
 from howcome.clients.decode import clean_text
 from howcome.errors import UsageError
@@ -10,29 +11,22 @@ from howcome.errors import UsageError
 MAX_TEXT_CHARS = 20_000
 
 
+@dataclass(slots=True, eq=False)
 class Parameter:
     """One argument: its JSON type (`string`, `integer`, `boolean`, `strings`, `query`), and what it is for.
 
     One that is not listed is taken all the same; choices that `help` names are not enumerated again.
     """
 
-    __slots__ = ("choices", "help", "high", "is_listed", "is_required", "kind", "low", "name")
-
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        help_text: str,
-        *,
-        is_required: bool = False,
-        low: int = 0,
-        high: int = 1_000_000,
-        choices: tuple[str, ...] = (),
-        is_listed: bool = True,
-    ) -> None:
-        self.name, self.kind, self.help, self.is_required = name, kind, help_text, is_required
-        self.is_listed = is_listed
-        self.low, self.high, self.choices = low, high, choices
+    name: str
+    kind: str
+    help: str
+    _: KW_ONLY
+    is_required: bool = False
+    low: int = 0
+    high: int = 1_000_000
+    choices: tuple[str, ...] = ()
+    is_listed: bool = True
 
     def schema(self) -> dict[str, object]:
         """As JSON Schema."""

@@ -6,9 +6,11 @@ is taken out again when the transcript is read: memory must not feed on its own 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from howcome.app import App
+from howcome.clients.projects import MAX_PATH_CHARS, is_inside
 from howcome.domain import events
 from howcome.domain.answering import cut as shorten
 from howcome.domain.events import squeeze
@@ -18,6 +20,7 @@ from howcome.domain.text import tokens
 from howcome.errors import NotFoundError, ProviderError, UsageError
 from howcome.mcp.arguments import Arguments
 from howcome.mcp.workplace import Workplace
+from howcome.present import files
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
@@ -49,6 +52,7 @@ SLACK = 4
 """What an entry's own line breaks and mark take."""
 
 AROUND = 6
+CHANGES = 8
 REPLAY_EVENTS = 200
 TIMELINE_EVENTS = 100
 TIMELINE_SESSIONS = 20
@@ -110,13 +114,13 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
 # -- whole texts -------------------------------------------------------------------------------------------------------
 def get_memories(session: Workplace, arguments: Arguments) -> str:
     """The whole texts of some ids; an unknown one does not spoil the others."""
-    app, ids = session.app, list(dict.fromkeys(arguments.texts("ids")))
+    app, ids, agent = session.app, list(dict.fromkeys(arguments.texts("ids"))), arguments.text("agent_id")
     room = ANSWER_CHARS // len(ids)
     parts: list[Rendered] = []
     problems: list[str] = []
     for ident in ids:
         try:
-            parts.append(_whole(app, ident, _agent(arguments), arguments.number("offset", 0) * (len(ids) == 1), room))
+            parts.append(_whole(app, ident, agent, arguments.number("offset", 0) * (len(ids) == 1), room))
         except NotFoundError as error:
             problems.append(squeeze(str(error), MAX_PROBLEM_CHARS))
     if not parts:
@@ -124,16 +128,8 @@ def get_memories(session: Workplace, arguments: Arguments) -> str:
     return answer(app, "; ".join(problems), cut_to_fit(parts, "asking for fewer at once"))
 
 
-def _agent(arguments: Arguments) -> str | None:
-    return arguments.text("agent_id")
-
-
 def _memory(app: App, ident: str, agent: str | None) -> Memory:
-    """A memory; of an agent only one that it owns.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """A memory; of an agent only one that it owns."""
     memory = app.memories.get(ident)
     if agent is not None and memory.agent != agent:
         raise NotFoundError(f"{memory.id} is not agent {_name(agent)}'s; leave out agent_id to read it")
@@ -141,11 +137,7 @@ def _memory(app: App, ident: str, agent: str | None) -> Memory:
 
 
 def _event(app: App, ident: str, agent: str | None) -> StoredEvent:
-    """An event; of an agent only one of that client or subagent.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """An event; of an agent only one of that client or subagent."""
     event = app.events.by_id(ident)
     if agent is not None and not _of(agent, [event]):
         raise NotFoundError(f"{event.id} is not of agent {_name(agent)}; leave out agent_id to read it")
@@ -180,7 +172,7 @@ def _part(head: str, ident: str, text: str, offset: int, room: int, mark: str = 
 
 def expand_memory(session: Workplace, arguments: Arguments) -> str:
     """An event with its exchange, or a memory with its chain and evidence."""
-    app, ident, agent = session.app, arguments.text("id") or "", _agent(arguments)
+    app, ident, agent = session.app, arguments.text("id") or "", arguments.text("agent_id")
     if is_memory_id(ident):
         return _expand_memory(app, _memory(app, ident, agent))
     event = _event(app, ident, agent)
@@ -220,7 +212,7 @@ def _expand_memory(app: App, memory: Memory) -> str:
 # -- sessions ----------------------------------------------------------------------------------------------------------
 def get_context(session: Workplace, arguments: Arguments) -> str:
     """The events around one, in their order."""
-    app, ident, agent = session.app, arguments.text("id") or "", _agent(arguments)
+    app, ident, agent = session.app, arguments.text("id") or "", arguments.text("agent_id")
     if is_memory_id(ident):
         return _expand_memory(app, _memory(app, ident, agent))
     event = _event(app, ident, agent)
@@ -235,7 +227,7 @@ def get_context(session: Workplace, arguments: Arguments) -> str:
 
 def replay_session(session: Workplace, arguments: Arguments) -> str:
     """A session from its start to an event, or all of it."""
-    app, ident, agent = session.app, (arguments.text("id") or "").strip(), _agent(arguments)
+    app, ident, agent = session.app, (arguments.text("id") or "").strip(), arguments.text("agent_id")
     try:
         event = _event(app, ident, agent)
         told, place = app.events.session_of(event)
@@ -254,13 +246,15 @@ def replay_session(session: Workplace, arguments: Arguments) -> str:
 
 
 def get_timeline(session: Workplace, arguments: Arguments) -> str:
-    """The latest sessions, or the events of one."""
-    app, name = session.app, arguments.text("session")
+    """The latest sessions, the events of one, or what is known of a file or a line of it."""
+    if (place := arguments.text("file")) is not None:
+        return _of_file(session, arguments, place)
+    app, name, agent = session.app, arguments.text("session"), arguments.text("agent_id")
     if name is None:
         return _sessions(session, arguments)
     row, name, _ = app.events.session_named(name)
     kinds = arguments.texts("type")
-    told = [event for event in _of(_agent(arguments), app.events.session(row)) if not kinds or event.kind in kinds]
+    told = [event for event in _of(agent, app.events.session(row)) if not kinds or event.kind in kinds]
     offset = arguments.number("offset", 0)
     chosen = told[offset : offset + arguments.number("limit", TIMELINE_EVENTS)]
     if not chosen:
@@ -269,10 +263,33 @@ def get_timeline(session: Workplace, arguments: Arguments) -> str:
     return answer(app, head, _told(app, chosen, arguments, offset=offset, total=len(told)))
 
 
+def _of_file(session: Workplace, arguments: Arguments, place: str) -> str:
+    """Only of a file of this project: what is told of another is not for who may not read it."""
+    app, folder = session.app, session.project_folder()
+    if "\0" in place or len(place) > MAX_PATH_CHARS:
+        raise UsageError("file: that is no path")
+    file, line = files.file_and_line(os.path.join(folder, place))
+    roots = (os.path.realpath(root) for root in (folder, app.projects.root_of(folder)))
+    if not any(is_inside(os.path.realpath(file), root) for root in roots):
+        raise UsageError("file: name a file of this project")
+    if line is None:
+        name, found, _ = app.files.history(file, arguments.number("limit", CHANGES))
+        head = f"{name}: what became of it, newest first." if found else f"{name}: no session, plan or commit names it."
+    else:
+        name, past = app.files.line(file, line)
+        head, found = " ".join((f"{name}:{line}: why it is there.", *files.missing(files.past_view(past)))), [past]
+    parts = [
+        entry("  ".join(about), "\n".join((text, *more)))
+        for past in found
+        for text, about, more in files.told(files.past_view(past), short_time)
+    ]
+    return answer(app, head, cut_to_fit(parts, "a smaller limit"))
+
+
 def _sessions(session: Workplace, arguments: Arguments) -> str:
     app = session.app
     limit, offset = arguments.number("limit", TIMELINE_SESSIONS), arguments.number("offset", 0)
-    agent = _agent(arguments)
+    agent = arguments.text("agent_id")
     found = app.events.recent_sessions(session.scope(arguments.text("project")), offset + limit, agent)[offset:]
     if not found and agent is not None:
         return f"No sessions of agent {_name(agent)} here; leave out agent_id for all."
@@ -315,7 +332,7 @@ def _told(
 
 def memory_status(session: Workplace, arguments: Arguments) -> str:
     """What is stored, in a few lines; of an agent, what it owns."""
-    app, agent = session.app, _agent(arguments)
+    app, agent = session.app, arguments.text("agent_id")
     if agent is not None:
         owned = app.memories.select(Scope.everything(), MemoryFilter(agent=agent), MAX_LISTED)
         sessions = app.events.recent_sessions(Scope.everything(), MAX_LISTED, agent)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from howcome.domain import memories
 from howcome.mcp.arguments import Parameter
-from howcome.mcp.files import get_timeline
 from howcome.mcp.reading import (
     KINDS,
     expand_memory,
     get_context,
     get_memories,
+    get_timeline,
     memory_status,
     replay_session,
     search_memory,
@@ -74,6 +74,7 @@ _AS_IS = Parameter(
 _OF_AGENT = Parameter(
     "agent_id", "string", "Only this agent's: a client, a subagent, or an owner of memories.", is_listed=False
 )
+_FULL = Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).", is_listed=False)
 _OFFSET = Parameter("offset", "integer", "Go on after so many events (an earlier answer says when).", is_listed=False)
 _PROJECT = Parameter("project", "string", "Another's folder or name, or 'all'.")
 
@@ -116,7 +117,7 @@ _ALL = (
             _ID,
             Parameter("before", "integer", "Default 6.", high=200),
             Parameter("after", "integer", "Default 6.", high=200),
-            Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).", is_listed=False),
+            _FULL,
             _OF_AGENT,
         ),
     ),
@@ -126,7 +127,7 @@ _ALL = (
         replay_session,
         (
             Parameter("id", "string", "The event, or a session for all of it.", is_required=True),
-            Parameter("full", "boolean", "Whole texts instead of one line an event (many tokens).", is_listed=False),
+            _FULL,
             _OFFSET,
             Parameter("limit", "integer", "At most so many events (default 200).", low=1, high=1000, is_listed=False),
             _OF_AGENT,

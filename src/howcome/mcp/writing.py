@@ -73,11 +73,7 @@ def forget(session: Workplace, arguments: Arguments) -> str:
 
 
 def _also(session: Workplace, arguments: Arguments) -> list[str]:
-    """The roots of other projects, by their folders (or their names).
-
-    Raises:
-        UsageError: there is no such project, and no such folder.
-    """
+    """The roots of other projects, by their folders (or their names)."""
     named, instead = session.app.projects.named, "or a folder that is there"
     return [named(folder, session.folder, instead)[1] for folder in arguments.texts("also")]
 
@@ -101,11 +97,7 @@ def _taken_out(arguments: Arguments, memory: Memory) -> str:
 
 
 def _id(arguments: Arguments) -> str:
-    """The id of the memory to change.
-
-    Raises:
-        UsageError: too little of it.
-    """
+    """The id of the memory to change; too little of it is refused."""
     text = (arguments.text("id") or "").strip()
     if len(text.lower().removeprefix(memories.ID_PREFIX)) < MIN_ID_CHARS:
         raise UsageError(f"id: write the whole id of the memory, such as {memories.ID_PREFIX}3f9a0c41d2e7")

@@ -87,7 +87,9 @@ def purge_from_backups(home: str, memory: Memory) -> None:
             with open(os.path.join(folder, name), "rb") as stream:
                 lines = stream.read().splitlines(keepends=True)
             key = b'"key": "%s"' % memory.key.hex().encode()
-            kept = [_stone_for(line, memory) if key in line else line for line in lines]
+            kept = [
+                _lines([stone(memory, json.loads(line).get("supersedes"))]) if key in line else line for line in lines
+            ]
             if kept != lines:
                 _write(os.path.join(folder, name), b"".join(kept))
     except OSError as error:
@@ -102,10 +104,6 @@ def _is_by_hand(memory: Memory) -> bool:
 
 def _lines(values: Iterable[Mapping[str, object]]) -> bytes:
     return b"".join(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for value in values)
-
-
-def _stone_for(line: bytes, memory: Memory) -> bytes:
-    return _lines([stone(memory, json.loads(line).get("supersedes"))])
 
 
 def _names(folder: str, kind: tuple[str, str]) -> list[str]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 EXPORT_FORMAT = "memories"
 EXPORT_VERSION = 1
+HEAD: Mapping[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
+"""The first line."""
+
 MAX_LISTED = 1_000_000
 MARK = "mac"
 """The field by which a store knows its own lines again: a keyed hash of the others."""
@@ -33,7 +36,7 @@ def exported(
     Purged ones are stones without text or owner: what they superseded stays superseded, and no older export raises
     them where this one is read.
     """
-    yield {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
+    yield {**HEAD}
     secret = bytes(store.meta("key"))  # type: ignore[call-overload]
     wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
     found = store.memories.select(scope, wanted, MAX_LISTED, oldest_first=True)

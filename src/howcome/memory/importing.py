@@ -65,7 +65,9 @@ class MemoryImport:
         require_head(list(islice(lines, 1)))
         for number, value in lines:
             try:
-                self._one(_fields(value))
+                if not isinstance(value, dict):
+                    raise UsageError("not a JSON object")
+                self._one(value)
             except (HowcomeError, ValueError) as error:
                 self._report.problems.append((number, str(error)))
         if not self._is_trial:
@@ -193,12 +195,6 @@ def require_head(first: Sequence[tuple[int, object]]) -> None:
     if value.get("version") != EXPORT_VERSION:
         version = value.get("version")
         raise UsageError(f"an export of version {version!r}; this howcome reads {EXPORT_VERSION}: upgrade it")
-
-
-def _fields(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise UsageError("not a JSON object")
-    return value
 
 
 def _key(value: object) -> bytes:

@@ -16,7 +16,7 @@ from howcome.domain.reconciliation import Beside
 from howcome.domain.stored import Scope
 from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
-from howcome.memory.chains import give_back, give_back_by_hand, instead, walked
+from howcome.memory.chains import give_back, instead, walked
 from howcome.memory.export import exported
 from howcome.memory.importing import MemoryImport
 from howcome.memory.reports import ImportReport, PurgeReport
@@ -172,7 +172,9 @@ class Memories:
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
             self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
-            give_back_by_hand(self._store, found)
+            for older in self._store.memories.by_row([found.supersedes or 0]).values():
+                if found.source != memories.HAND and older.source == memories.HAND:
+                    give_back(self._store, older)
         return self._store.memories.by_row([found.row])[found.row]
 
     def restore(self, prefix: str) -> Memory:

@@ -25,6 +25,7 @@ class ImportReport:
     keys: dict[bytes, bytes] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class PurgeReport:
     """What a purge left, as far as was looked.
 
@@ -37,12 +38,11 @@ class PurgeReport:
         problem: Why not everything could be looked for; '' when it was.
     """
 
-    __slots__ = ("events", "files", "id", "is_gone", "memories", "problem", "unseen", "was_compacted")
-
-    def __init__(self, memory_id: str, unseen: str = "") -> None:
-        self.id, self.unseen, self.problem = memory_id, unseen, ""
-        self.is_gone: bool | None = None
-        self.was_compacted = False
-        self.files: list[str] = []
-        self.events: list[str] = []
-        self.memories: list[str] = []
+    id: str
+    unseen: str = ""
+    problem: str = ""
+    is_gone: bool | None = None
+    was_compacted: bool = False
+    files: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    memories: list[str] = field(default_factory=list)

@@ -55,14 +55,6 @@ class SharedMemory:
         digest = hashlib.sha256(base64.b64decode(self.signer.split(" ")[1])).hexdigest()
         return f"{self.author}, key {digest[:12]}"
 
-    @property
-    def line(self) -> dict[str, object]:
-        """The memory as a line of an export, but for its project."""
-        return {
-            "key": self.key, "type": self.type, "text": self.text, "agent": self.owner, "origin": self.origin,
-            "status": self.status, "created_ms": self.created_ms, "supersedes": self.supersedes, "evidence": [],
-        }  # fmt: skip
-
 
 def author_key(home: str) -> Ed25519PrivateKey:
     """The key with which this machine signs, made where there is none.

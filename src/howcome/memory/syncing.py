@@ -25,7 +25,7 @@ from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import Identities
 from howcome.memory.chains import walked
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, MARK, exported, store_id
+from howcome.memory.export import HEAD, MARK, exported, store_id
 from howcome.memory.merging import REGISTERS, agreed, alike, is_stone, merged, stamped, values, without_none
 from howcome.memory.remember import Memories
 from howcome.memory.remotes import Branch, Folder, normal, put, remote_of, sealed_files, shown
@@ -275,8 +275,7 @@ class Sync:
                 self._introduce(one)
                 new.append(one)
 
-        head = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
-        report = self._memories.import_values(enumerate((head, *new)), is_mine=True)
+        report = self._memories.import_values(enumerate((HEAD, *new)), is_mine=True)
         twins |= {key.hex(): here.hex() for key, here in report.keys.items() if key != here}
         self.report.brought += report.added
         self.report.problems += [f"{new[number - 1]['key'][:12]}: {said}" for number, said in report.problems]

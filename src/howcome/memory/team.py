@@ -15,18 +15,10 @@ from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, store_id
+from howcome.memory.export import HEAD, store_id
 from howcome.memory.remember import Memories
 from howcome.memory.reports import ImportReport
-from howcome.memory.signed_files import (
-    MAX_FILE_BYTES,
-    SharedMemory,
-    author_key,
-    file_name,
-    read,
-    sides,
-    written,
-)
+from howcome.memory.signed_files import MAX_FILE_BYTES, SharedMemory, author_key, file_name, read, sides, written
 from howcome.memory.text import is_clean, owner
 from howcome.redact.redactor import Redactor
 
@@ -36,11 +28,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from howcome.domain.memories import Memory
+    from howcome.domain.team_records import Record
     from howcome.store.base import Store
 
 FOLDER = os.path.join(".howcome", "memories")
 STATE = "shared.json"
 MAX_FILES, MAX_SHARED = 5_000, 20_000
+_SAID = ("key", "type", "text", "origin", "status", "created_ms", "supersedes")
 
 
 @dataclass(slots=True)
@@ -145,17 +139,15 @@ class Team:
                 if not self._store.memories.find(one.key, limit=1):
                     found[one.key] = (one, name)
         ordered = sorted(found.values(), key=lambda pair: pair[0].created_ms)
-        report = self._take_in(
-            [{**one.line, "project": root} for one, _ in ordered], {k: n for k, (_, n) in found.items()}
-        )
+        lines = [line_of(one, one.owner, root) for one, _ in ordered]
+        report = self._take_in(lines, {key: name for key, (_, name) in found.items()})
         report.problems = problems + [(0, f"{ordered[number - 1][1]}: {said}") for number, said in report.problems]
         return report
 
     def _take_in(self, lines: Sequence[dict[str, object]], names: dict[str, str]) -> ImportReport:
         keys = self._state["keys"]
         outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, (local, _) in keys.items()}
-        head: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
-        report = self._memories.import_values(enumerate((head, *lines)), outside=outside)
+        report = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
         for raw, local in report.keys.items():
             keys[raw.hex()] = (local.hex(), names[raw.hex()])
         self._keep_state()
@@ -169,6 +161,11 @@ class Team:
 
     def _keep_state(self) -> None:
         write_whole(os.path.join(self._home, STATE), json.dumps(self._state).encode())
+
+
+def line_of(one: SharedMemory | Record, author: str, root: str) -> dict[str, object]:
+    """What somebody shared of the project with this root, as a line of an export."""
+    return {**{name: getattr(one, name) for name in _SAID}, "agent": author, "evidence": [], "project": root}
 
 
 def held_back(memory: Memory, root: str, redactor: Redactor) -> str | None:

@@ -21,11 +21,11 @@ from howcome.files import write_whole
 from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
-from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, store_id
-from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people
-from howcome.memory.team_wire import TeamWire, batches, digest_of, reason_in
+from howcome.memory.export import HEAD, store_id
+from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people, line_of
+from howcome.memory.team_wire import TeamWire, batches, digest_of
 from howcome.memory.text import owner
-from howcome.providers.http_post import LOOPBACK
+from howcome.providers.http_post import LOOPBACK, in_one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class TeamServer:
         empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
         with self._alone():
             kept = self._state if self._state.get("url") == url else {}
-            found = TeamWire(url, token).get("/v1/me", {})
+            found = TeamWire(url, token).ask("/v1/me")
             self._state = {**empty, **kept, "store": store_id(self._store), "url": url, "token": token}
             self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
             self._state |= {"problem": None, "failures": 0}
@@ -279,7 +279,7 @@ class TeamServer:
         for record in batch:  # before: what is sent and then forgotten has to be withdrawn, whatever happens between
             self._state["pushed"].setdefault(record.key, ["", record.repository])
         self._keep()
-        answer = self._wire.post("/v1/memories", {"memories": [one.value for one in batch]})
+        answer = self._wire.ask("/v1/memories", {"memories": [one.value for one in batch]})
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(batch):
             raise self._wire.stranger()
@@ -293,7 +293,8 @@ class TeamServer:
                 self._state.setdefault("refused", {})[record.key] = digest_of(record)
                 if not self._state["pushed"][record.key][0]:
                     del self._state["pushed"][record.key]
-                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {reason_in(result)}"
+                reason = str(result.get("reason")) if isinstance(result, dict) else "no answer"
+                report.left_out[f"mem-{record.key[:12]}"] = f"the server: {in_one_line(reason)}"
         self._keep()
 
     # -- taking ----------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ class TeamServer:
         records: dict[str, tuple[Record, str]] = {}
         position = entry["position"]
         for _ in range(max_pages):
-            answer = self._wire.get("/v1/memories", {"repository": name, "after": position, "limit": MAX_RECORDS})
+            answer = self._wire.ask("/v1/memories", repository=name, after=position, limit=MAX_RECORDS)
             values, last = answer.get("memories"), answer.get("position")
             if not isinstance(values, list) or not isinstance(last, int) or last < position:
                 raise self._wire.stranger()
@@ -325,16 +326,11 @@ class TeamServer:
             if record.is_withdrawn:
                 report.taken_back += self._take_back(keys.get(record.key))
             elif record.key not in later and not self._store.memories.find(record.key, limit=1):
-                lines.append({
-                    "key": record.key, "type": record.type, "text": record.text, "agent": author,
-                    "origin": record.origin, "status": record.status, "created_ms": record.created_ms,
-                    "supersedes": record.supersedes, "evidence": [], "project": root,
-                })  # fmt: skip
+                lines.append(line_of(record, author, root))
         if not lines:
             return
-        head: dict[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSION}
         outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in keys.items()}
-        done = self._memories.import_values(enumerate((head, *lines)), outside=outside)
+        done = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
         keys |= {raw.hex(): local.hex() for raw, local in done.keys.items()}
         report.to_review += done.added
         report.problems += [said for _, said in done.problems]

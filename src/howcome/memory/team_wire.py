@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from howcome.domain.team_records import Record
 
-ASK_S, MAX_BATCH_CHARS, MAX_SHOWN_CHARS = 10.0, 500_000, 200
+ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401
 
 
@@ -28,32 +28,16 @@ class TeamWire:
     def __init__(self, url: str, token: str) -> None:
         self.url, self._token = url, token
 
-    def get(self, path: str, asked: Mapping[str, object]) -> dict[str, Any]:
-        """What is read there.
+    def ask(self, path: str, value: Mapping[str, object] | None = None, **asked: object) -> dict[str, Any]:
+        """What it says to a value, or to a question without one.
 
         Raises:
             SyncError: it does not answer, or refuses: the message says what to do.
         """
-        return self._answer(path, urlencode(asked), None)
-
-    def post(self, path: str, value: Mapping[str, object]) -> dict[str, Any]:
-        """What it says to a value.
-
-        Raises:
-            As `get`.
-        """
-        return self._answer(path, "", value)
-
-    def stranger(self) -> SyncError:
-        """What is raised where the answer has not the form that was agreed on."""
-        return SyncError(f"{self.url} answers what is no team server's: check the address")
-
-    def _answer(self, path: str, query: str, value: Mapping[str, object] | None) -> dict[str, Any]:
         deadline = time.monotonic() + ASK_S
         try:
             endpoint = Endpoint(self.url + path, self._token, setting="team")
-            data = endpoint.get(query, deadline) if value is None else endpoint.post(value, deadline)
-            found = json.loads(data)
+            found = json.loads(endpoint.ask(value, deadline, urlencode(asked)))
         except RefusedError as error:
             if error.status == ENDED:
                 raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
@@ -65,6 +49,10 @@ class TeamWire:
         if not isinstance(found, dict):
             raise self.stranger()
         return found
+
+    def stranger(self) -> SyncError:
+        """What is raised where the answer has not the form that was agreed on."""
+        return SyncError(f"{self.url} answers what is no team server's: check the address")
 
 
 def digest_of(record: Record) -> str:
@@ -83,9 +71,3 @@ def batches(records: list[Record]) -> list[list[Record]]:
         found[-1].append(record)
         size += len(record.text)
     return found
-
-
-def reason_in(result: object) -> str:
-    """Why a record was refused, in one line."""
-    said = str(result.get("reason")) if isinstance(result, dict) else "no answer"
-    return " ".join("".join(c if c.isprintable() else " " for c in said[:MAX_SHOWN_CHARS]).split())

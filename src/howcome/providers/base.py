@@ -1,13 +1,13 @@
-"""The ports of embedders (texts in, unit vectors out) and of language models (a prompt in, an object out).
+"""The port of embedders (texts in, unit vectors out), and what every embedder does with texts and vectors.
 
-And what every embedder does with texts and vectors. The warm process and commands import it, no hook does.
+The warm process and commands import it, no hook does.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from howcome.errors import ProviderError
@@ -15,8 +15,6 @@ from howcome.errors import ProviderError
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
-
-    from howcome.settings import Settings
 
 FloatMatrix: TypeAlias = "NDArray[np.float32]"
 FloatVector: TypeAlias = "NDArray[np.float32]"
@@ -57,42 +55,8 @@ class Embedder(Protocol):
         ...
 
 
-class Load(Protocol):
-    """Opens an embedder, as `providers.embed.open_embedder` does."""
-
-    def __call__(self, settings: Settings, *, threads: int, build: bool, limit_s: float = ...) -> Embedder | None:
-        """The embedder of the settings."""
-        ...
-
-
-class LanguageModel(Protocol):
-    """Answers a prompt with one JSON object of a given shape. Safe to be asked by several threads.
-
-    An endpoint elsewhere is sent the prompt as it is: who asks redacts secrets first. Who asks also knows what a wrong
-    answer means: the object has the shape, nothing says that it is true.
-    """
-
-    @property
-    def name(self) -> str:
-        """Provider and model: what its answers are kept by."""
-        ...
-
-    @property
-    def timeout_s(self) -> float:
-        """How long one call may take, all attempts included."""
-        ...
-
-    def complete(self, prompt: str, schema: Mapping[str, object]) -> dict[str, object]:
-        """The answer to a prompt.
-
-        Args:
-            prompt: What is asked, whole.
-            schema: A JSON schema of an object, in the words that `providers.schema` knows.
-
-        Raises:
-            ProviderError: it does not answer in time, refuses, or twice says something of another shape.
-        """
-        ...
+Load: TypeAlias = "Callable[..., Embedder | None]"
+"""Opens an embedder, as `providers.embed.open_embedder` does."""
 
 
 def readable(text: str) -> str:

@@ -6,10 +6,11 @@ import os
 
 from howcome.errors import ProviderError
 from howcome.providers.minilm_places import MODEL_NAME, model_folder, package_folder
-from howcome.providers.prefixes import prefixes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from howcome.providers.base import Embedder
     from howcome.providers.minilm_cache import Weights
     from howcome.settings import Settings
@@ -18,8 +19,30 @@ RUNNING = {"numpy": "numpy", "onnxruntime": "onnxruntime", "tokenizers": "tokeni
 BUILDING = {"onnx": "onnx", "safetensors": "safetensors"}
 """Module → distribution: what a built model needs, and what building one needs beside it."""
 
+_FASTEMBED = {"numpy": "numpy", "fastembed": "fastembed"}
+_HTTP = {"numpy": "numpy"}
 CHECK_LIMIT_S = 5.0
 """How long `embedding_status` waits for an endpoint."""
+
+AUTO, NONE = "auto", "none"
+
+_SENTENCE = "Represent this sentence for searching relevant passages:"
+KNOWN = (
+    ("instruct", "", ""),  # wants a task of its own: the settings can name it
+    ("e5-", "query:", "passage:"),
+    ("nomic-embed-text", "search_query:", "search_document:"),
+    ("embeddinggemma", "task: search result | query:", "title: none | text:"),
+    ("bge-small-en", _SENTENCE, ""),
+    ("bge-base-en", _SENTENCE, ""),
+    ("bge-large-en", _SENTENCE, ""),
+    ("mxbai-embed-large", _SENTENCE, ""),
+    ("arctic-embed-l-v2", "query:", ""),
+    ("arctic-embed-m-v2", "query:", ""),
+    ("arctic-embed2", "query:", ""),
+    ("arctic-embed", _SENTENCE, ""),
+)
+"""By a part of a model's name, what its authors say to write before questions and before passages; the first counts.
+MiniLM wants neither. None of these models was measured here."""
 
 
 class EmbeddingStatus:
@@ -65,9 +88,12 @@ def open_embedder(
 
 def missing_packages(*, build: bool = False) -> tuple[str, ...]:
     """The distributions that MiniLM needs and that are not installed; none of them is imported."""
+    return _missing({**RUNNING, **BUILDING} if build else RUNNING)
+
+
+def _missing(wanted: Mapping[str, str]) -> tuple[str, ...]:
     from importlib.util import find_spec
 
-    wanted = {**RUNNING, **BUILDING} if build else RUNNING
     return tuple(name for module, name in wanted.items() if find_spec(module) is None)
 
 
@@ -79,12 +105,12 @@ def _needs(missing: tuple[str, ...]) -> None:
 
 def _minilm(settings: Settings, threads: int, *, build: bool) -> Embedder:
     _needs(missing_packages())
-    if not _may_be_here(settings, build=build):
+    is_kept = os.path.isdir(model_folder(settings.home, _name(settings)))
+    if not (is_kept or settings.embedding_weights or (build and package_folder() is not None)):
         raise ProviderError(f"the model {_name(settings)} is not here; run `howcome model install`")
     from howcome.providers import minilm_cache
 
-    weights = _weights_of(settings)
-    name = minilm_cache.name_of(weights, settings.home) if settings.embedding_weights and weights else _name(settings)
+    weights, name = _weights_of(settings)
     model = minilm_cache.read_model(settings.home, name)
     if model is None:
         if weights is None or not build:
@@ -101,33 +127,26 @@ def _minilm(settings: Settings, threads: int, *, build: bool) -> Embedder:
         raise ProviderError(f"search by meaning cannot start: {error}; install {error.name} anew") from error
 
 
-def _may_be_here(settings: Settings, *, build: bool) -> bool:
-    """Whether it is worth importing what looks closer."""
-    is_kept = os.path.isdir(model_folder(settings.home, _name(settings)))
-    return is_kept or bool(settings.embedding_weights) or (build and package_folder() is not None)
-
-
 def _name(settings: Settings) -> str:
     return settings.embedding_model or MODEL_NAME
 
 
-def _weights_of(settings: Settings) -> Weights | None:
-    """The weights that the settings name, else the installed package's, which make one model only."""
-    from howcome.providers.minilm_cache import Weights
+def _weights_of(settings: Settings) -> tuple[Weights | None, str]:
+    """The weights that the settings name, else the installed package's, which make one model only; the model's name."""
+    from howcome.providers.minilm_cache import Weights, name_of
 
     if settings.embedding_weights:
         folder = os.path.expanduser(settings.embedding_weights)
         if not os.path.isabs(folder):
             raise ProviderError(f"embedding_weights has to begin with / or ~, unlike {folder!r}")
-        return Weights(folder)
+        weights = Weights(folder)
+        return weights, name_of(weights, settings.home)
     found = package_folder() if _name(settings) == MODEL_NAME else None
-    return Weights(found) if found else None
+    return Weights(found) if found else None, _name(settings)
 
 
 def _fastembed(settings: Settings, threads: int) -> Embedder:
-    from importlib.util import find_spec
-
-    _needs(tuple(name for name in ("numpy", "fastembed") if find_spec(name) is None))
+    _needs(_missing(_FASTEMBED))
     from howcome.providers.embed_fastembed import FastembedEmbedder
 
     folder = os.path.join(settings.home, "models", "fastembed")
@@ -137,15 +156,11 @@ def _fastembed(settings: Settings, threads: int) -> Embedder:
 
 
 def _http(settings: Settings, limit_s: float) -> Embedder:
-    from importlib.util import find_spec
-
-    _needs(("numpy",) if find_spec("numpy") is None else ())
+    _needs(_missing(_HTTP))
     from howcome.providers.embed_http import HttpEmbedder
+    from howcome.providers.http_post import secret_in
 
-    variable = settings.embedding_key_env
-    key = os.environ.get(variable, "").strip() if variable else ""
-    if variable and not key:
-        raise ProviderError(f"the variable {variable}, which embedding_key_env names, is not set here: export it")
+    key = secret_in(settings.embedding_key_env, "embedding_key_env")
     embedder = HttpEmbedder(settings.embedding_url, settings.embedding_model, key, limit_s)
     embedder.name = model_name(settings)
     return embedder
@@ -157,23 +172,15 @@ def embedding_status(settings: Settings) -> EmbeddingStatus:
         return EmbeddingStatus("off", "embedding is off: search is by words only")
     if settings.embedding in ("auto", "minilm"):
         return _minilm_status(settings)
-    try:
-        return _asked_status(settings)
-    except ProviderError as error:
-        return EmbeddingStatus("broken", str(error))
-
-
-def _asked_status(settings: Settings) -> EmbeddingStatus:
-    """Of what has to be tried to be known."""
     if settings.embedding == "fastembed":  # opening it would download
-        from importlib.util import find_spec
-
-        missing = tuple(name for name in ("numpy", "fastembed") if find_spec(name) is None)
-        if missing:
+        if missing := _missing(_FASTEMBED):
             return EmbeddingStatus("packages", f"fastembed needs packages: {', '.join(missing)}", missing=missing)
         return EmbeddingStatus("ready", "fastembed is installed; it downloads its model when first used")
-    opened = _http(settings, CHECK_LIMIT_S)
-    what = f"{settings.embedding_url} answers: {opened.dimensions} dimensions"
+    try:
+        opened = _http(settings, CHECK_LIMIT_S)
+        what = f"{settings.embedding_url} answers: {opened.dimensions} dimensions"
+    except ProviderError as error:
+        return EmbeddingStatus("broken", str(error))
     return EmbeddingStatus("ready", what, model=opened.name)
 
 
@@ -184,9 +191,7 @@ def _minilm_status(settings: Settings) -> EmbeddingStatus:
     from howcome.providers import minilm_cache
 
     try:
-        weights = _weights_of(settings)
-        own = settings.embedding_weights and weights
-        name = minilm_cache.name_of(weights, settings.home) if own and weights else _name(settings)
+        weights, name = _weights_of(settings)
     except ProviderError as error:
         return EmbeddingStatus("broken", str(error))
     if minilm_cache.read_model(settings.home, name) is not None:
@@ -214,3 +219,27 @@ def model_name(settings: Settings) -> str:
 
     # vectors of passages with another prefix are other vectors
     return safe_name(chosen, f"{settings.embedding_model or DEFAULT_MODEL} {prefixes(settings)[1]}".strip())
+
+
+def prefixes(settings: Settings) -> tuple[str, str]:
+    """What the embedder of the settings is given before a question, and before a passage."""
+    if settings.embedding not in ("http", "fastembed"):
+        return "", ""
+    model = _model(settings)
+    known = next(((question, passage) for part, question, passage in KNOWN if part in model), ("", ""))
+    chosen = (settings.embedding_question_prefix, settings.embedding_passage_prefix)
+    return _spaced(chosen[0], known[0]), _spaced(chosen[1], known[1])
+
+
+def _model(settings: Settings) -> str:
+    if settings.embedding_model or settings.embedding == "http":
+        return settings.embedding_model.lower()
+    from howcome.providers.embed_fastembed import DEFAULT_MODEL
+
+    return DEFAULT_MODEL.lower()
+
+
+def _spaced(chosen: str, known: str) -> str:
+    """A prefix with the blank behind it that no setting can end with."""
+    prefix = {AUTO: known, NONE: ""}.get(chosen, chosen)
+    return f"{prefix} " if prefix else ""

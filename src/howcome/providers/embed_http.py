@@ -12,7 +12,7 @@ import numpy as np
 from howcome.domain.personal_data import without_personal_data
 from howcome.errors import ProviderError
 from howcome.providers.base import readable, safe_name, unit_rows
-from howcome.providers.http_post import Endpoint, RefusedError, TryLaterError
+from howcome.providers.http_post import Endpoint, RefusedError, TryLaterError, completed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,11 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S, ATTEMPTS, ATTEMPTS_ABSENT = 0.5, 20.0, 5, 2
 
 BLANK = "."
 """Stands for an empty text, which endpoints refuse."""
+
+_INCOMPLETE = (
+    "the embedder `http` needs the endpoint's whole address in embedding_url, such as"
+    " http://localhost:11434/api/embed or https://api.example.com/v1/embeddings"
+)
 
 
 class HttpEmbedder:
@@ -47,7 +52,7 @@ class HttpEmbedder:
         if not model:
             raise ProviderError('embedding = "http" needs a model: set embedding_model to its name at the endpoint')
         self.name, self.model, self.limit_s = safe_name("http", model), model, limit_s
-        self._endpoint = Endpoint(_complete(url), key)
+        self._endpoint = Endpoint(completed(url, _INCOMPLETE, "/embeddings", "/api/embed"), key)
         self._dimensions = 0
 
     @property
@@ -78,7 +83,7 @@ class HttpEmbedder:
         deadline, pause_s, absent = time.monotonic() + self.limit_s, FIRST_PAUSE_S, 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return json.loads(self._endpoint.post(question, deadline))
+                return json.loads(self._endpoint.ask(question, deadline))
             except ValueError as error:  # no JSON, no UTF-8
                 raise ProviderError(f"{self._endpoint.shown} does not answer in JSON; check embedding_url") from error
             except RecursionError as error:
@@ -106,23 +111,8 @@ class HttpEmbedder:
         return rows
 
 
-def _complete(url: str) -> str:
-    """The whole address, by the two forms that are known."""
-    plain = url.strip().rstrip("/")
-    if plain.endswith(("/api/embed", "/embeddings")):
-        return plain
-    if plain.endswith("/v1"):
-        return plain + "/embeddings"
-    example = "http://localhost:11434/api/embed or https://api.example.com/v1/embeddings"
-    raise ProviderError(f"the embedder `http` needs the endpoint's whole address in embedding_url, such as {example}")
-
-
 def _matrix(vectors: list[list[float]]) -> NDArray[np.float64]:
-    """Vectors as rows; none give no row.
-
-    Raises:
-        ValueError: they differ in length, are empty, or hold what is no number (TypeError, too).
-    """
+    """Vectors as rows; none give no row. ValueError or TypeError: they differ in length, are empty or no numbers."""
     rows = np.array(vectors, np.float64)
     if vectors and (rows.ndim != 2 or not rows.shape[1]):
         raise ValueError("no vectors of numbers")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import socket
 import time
@@ -85,12 +86,10 @@ class _SecureConnection(_Connection, http.client.HTTPSConnection):
     """The same, encrypted."""
 
 
-class _Http(urllib.request.HTTPHandler):
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(_Connection, req)
 
-
-class _Https(urllib.request.HTTPSHandler):
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(_SecureConnection, req)
 
@@ -127,23 +126,17 @@ class Endpoint:
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "howcome"}
         self._headers |= bearer if headers is None else headers
         proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
-        self._opener = urllib.request.build_opener(_NoRedirect, _Http, _Https, proxies)
+        self._opener = urllib.request.build_opener(_NoRedirect, _Handler, proxies)
 
-    def post(self, value: Mapping[str, object], deadline: float) -> bytes:
-        """The whole answer to a value; as `get`."""
-        return self._ask(self._url, json.dumps(value).encode(), deadline)
-
-    def get(self, query: str, deadline: float) -> bytes:
-        """The whole answer to a query (`a=b&c=d`, or nothing).
+    def ask(self, value: Mapping[str, object] | None, deadline: float, query: str = "") -> bytes:
+        """The whole answer to a value that is posted, or (None) to a query (`a=b&c=d`, or nothing).
 
         Raises:
             RefusedError: it says no, redirects, or says more than 32 MB.
             TryLaterError: it is busy, fails, cannot be reached, or does not answer in time: the message says which.
         """
-        return self._ask(f"{self._url}?{query}" if query else self._url, None, deadline)
-
-    def _ask(self, url: str, data: bytes | None, deadline: float) -> bytes:
-        started = time.monotonic()
+        started, url = time.monotonic(), f"{self._url}?{query}" if query else self._url
+        data = None if value is None else json.dumps(value).encode()
         request = urllib.request.Request(url, data, self._headers)  # noqa: S310 - http(s) by the constructor
         try:
             with self._opener.open(request, timeout=seconds_left(deadline)) as answer:
@@ -218,6 +211,32 @@ def _reason_in(text: str) -> str:
     for name in ("error", "message"):
         found = found.get(name, found) if isinstance(found, dict) else found
     return found if isinstance(found, str) and found.strip() else text
+
+
+def secret_in(variable: str, setting: str) -> str:
+    """What a variable holds; '' when none is named.
+
+    Raises:
+        ProviderError: it is named, and holds nothing.
+    """
+    found = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not found:
+        raise ProviderError(f"the variable {variable}, which {setting} names, is not set here: export it")
+    return found
+
+
+def completed(url: str, problem: str, tail: str, *others: str) -> str:
+    """The whole address of an endpoint: as it is where it ends in one of these, with the tail where it ends in `/v1`.
+
+    Raises:
+        ProviderError: it is neither; the message is the problem.
+    """
+    plain = url.strip().rstrip("/")
+    if plain.endswith((tail, *others)):
+        return plain
+    if plain.endswith("/v1"):
+        return plain + tail
+    raise ProviderError(problem)
 
 
 def in_one_line(text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-from howcome.errors import ProviderError
 from howcome.settings import ACTIVE
 
 TYPE_CHECKING = False
@@ -53,31 +52,21 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
         from howcome.providers.llm_program import CommandLanguageModel
 
         return CommandLanguageModel(settings.llm_command, settings.llm_model, settings.home)
-    key = _secret(settings.llm_key_env, "llm_key_env")
-    if settings.llm == "anthropic":
-        from howcome.providers.llm_anthropic import AnthropicLanguageModel
+    from howcome.providers.http_post import secret_in
 
-        return AnthropicLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
-    from howcome.providers.llm_http import HttpLanguageModel
+    key = secret_in(settings.llm_key_env, "llm_key_env")
+    from howcome.providers.llm_http import AnthropicLanguageModel, HttpLanguageModel
 
-    return HttpLanguageModel(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
+    kind = AnthropicLanguageModel if settings.llm == "anthropic" else HttpLanguageModel
+    return kind(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
 
 
-def open_graph(
-    settings: Settings, root_of: Callable[[int], str], *, limit_s: float = GRAPH_LIMIT_S
-) -> Neo4jGraph | None:
+def open_graph(settings: Settings, root_of: Callable[[int], str]) -> Neo4jGraph | None:
     """The graph server of the settings; None when there is none. It is not asked for anything yet."""
     if not settings.graph_url:
         return None
     from howcome.providers.graph_neo4j import Neo4jGraph
+    from howcome.providers.http_post import secret_in
 
-    password = _secret(settings.graph_password_env, "graph_password_env")
-    return Neo4jGraph(settings.graph_url, settings.graph_user, password, root_of, limit_s)
-
-
-def _secret(variable: str, setting: str) -> str:
-    """What a variable holds; '' when none is named."""
-    found = os.environ.get(variable, "").strip() if variable else ""
-    if variable and not found:
-        raise ProviderError(f"the variable {variable}, which {setting} names, is not set here: export it")
-    return found
+    password = secret_in(settings.graph_password_env, "graph_password_env")
+    return Neo4jGraph(settings.graph_url, settings.graph_user, password, root_of, GRAPH_LIMIT_S)

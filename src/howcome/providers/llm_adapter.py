@@ -1,6 +1,6 @@
 """What every language model's adapter is: one call, its words and what it used. Who asks goes through `MeteredModel`.
 
-An adapter has no `complete`: it is no `LanguageModel`, so that nobody can ask one past the ledger.
+An adapter has no `complete`, so that nobody can ask one past the ledger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Any endpoint that completes chats in OpenAI's form: Ollama, llama.cpp, vLLM, OpenAI and others."""
+"""Endpoints that complete chats in OpenAI's form (Ollama, llama.cpp, vLLM, OpenAI and others), and Anthropic's.
+
+Anthropic's Messages API answers with the input of the one tool that the model may and must call.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from howcome.domain.spending import as_cost
 from howcome.errors import ProviderError
-from howcome.providers.http_post import Endpoint, RefusedError, TooLongError, in_one_line
+from howcome.providers.http_post import Endpoint, RefusedError, TooLongError, completed, in_one_line
 from howcome.providers.llm_adapter import (
     INSTRUCTION,
     MOST_ANSWER_TOKENS,
+    READ_TOKENS,
     DeclinedError,
     FormRefusedError,
     ModelAdapter,
@@ -24,6 +28,11 @@ from howcome.providers.llm_adapter import (
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN_FORM = (400, 404, 415, 422)
 """What endpoints say to a `response_format` that they do not know; some say it to a wrong model or path, too."""
+
+_INCOMPLETE = (
+    'llm = "http" needs an address that ends in /v1 in llm_url, such as http://localhost:11434/v1 or'
+    " https://api.example.com/v1"
+)
 
 
 class HttpLanguageModel(ModelAdapter):
@@ -39,7 +48,7 @@ class HttpLanguageModel(ModelAdapter):
     def __init__(self, url: str, model: str, key: str = "", most_tokens: int = MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
-        self._endpoint = Endpoint(_complete(url), key, setting="llm")
+        self._endpoint = Endpoint(completed(url, _INCOMPLETE, "/chat/completions"), key, setting="llm")
         super().__init__(model, self._endpoint.shown)
         self._is_strict, self._is_doubtful = True, False
         self._most_tokens, self._limit_name = most_tokens, "max_tokens"
@@ -54,7 +63,7 @@ class HttpLanguageModel(ModelAdapter):
             return self._plainly(question, schema, deadline)
         form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
         try:
-            return self._reply(self._endpoint.post({**question, "response_format": form}, deadline), schema)
+            return self._reply(self._endpoint.ask({**question, "response_format": form}, deadline), schema)
         except RefusedError as refusal:
             if refusal.status not in _UNKNOWN_FORM or isinstance(refusal, TooLongError):
                 raise
@@ -67,7 +76,7 @@ class HttpLanguageModel(ModelAdapter):
     def _plainly(self, question: Mapping[str, object], schema: Mapping[str, object], deadline: float) -> Reply:
         """Without the form: when that works, it was the form that was refused before, not the question."""
         self._is_doubtful = False
-        answer = self._endpoint.post(question, deadline)
+        answer = self._endpoint.ask(question, deadline)
         self._is_strict = False
         return self._reply(answer, schema)
 
@@ -94,12 +103,49 @@ class HttpLanguageModel(ModelAdapter):
         return reply
 
 
-def _complete(url: str) -> str:
-    """The whole address."""
-    plain = url.strip().rstrip("/")
-    if plain.endswith("/chat/completions"):
-        return plain
-    if plain.endswith("/v1"):
-        return plain + "/chat/completions"
-    example = "http://localhost:11434/v1 or https://api.example.com/v1"
-    raise ProviderError(f'llm = "http" needs an address that ends in /v1 in llm_url, such as {example}')
+DEFAULT_URL = "https://api.anthropic.com"
+VERSION = "2023-06-01"
+"""Of the API's form, sent with each call: what the API adds later does not change it."""
+
+_TOOL = "answer"
+
+
+class AnthropicLanguageModel(ModelAdapter):
+    """Asks the API, or another server that speaks it."""
+
+    provider = "anthropic"
+    overhead_tokens = 700
+    """The words with which the API tells a model of a tool, 300 to 600 tokens."""
+
+    def __init__(self, url: str, model: str, key: str, most_tokens: int = MOST_ANSWER_TOKENS) -> None:
+        if not model:
+            raise ProviderError('llm = "anthropic" needs a model: set llm_model to its name')
+        if not key:
+            raise ProviderError('llm = "anthropic" needs a key: set llm_key_env to the variable that holds it')
+        base = (url.strip() or DEFAULT_URL).rstrip("/").removesuffix("/messages").removesuffix("/v1")
+        headers = {"x-api-key": key, "anthropic-version": VERSION}
+        self._endpoint = Endpoint(f"{base}/v1/messages", key, setting="llm", headers=headers)
+        self._most_tokens = most_tokens
+        super().__init__(model, self._endpoint.shown)
+
+    def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
+        """One call."""
+        question: dict[str, object] = {
+            "model": self.model,
+            "max_tokens": self._most_tokens,
+            "messages": [{"role": turn.role, "content": turn.text} for turn in turns],
+            "tools": [{"name": _TOOL, "description": "Give the answer.", "input_schema": schema}],
+            "tool_choice": {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True},
+        }
+        answer = object_in(self._endpoint.ask(question, deadline), self.shown, "llm_url")
+        usage, blocks = usage_of(answer.get("usage"), READ_TOKENS, "output_tokens"), answer.get("content")
+        if answer.get("stop_reason") == "refusal":
+            raise DeclinedError(f"{self.model} declines to answer", usage)
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url")
+        given = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
+        words = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+        reply = Reply(json.dumps(given[0]) if given else words, usage)
+        if answer.get("stop_reason") == "max_tokens":
+            require_whole(reply, schema, self.model, self._most_tokens)
+        return reply

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -88,8 +89,6 @@ class Weights:
 
     def name(self) -> str:
         """The name of the model that these weights make: by what they are, never by where they lie. Reads all."""
-        import hashlib
-
         digests = tuple(hashlib.sha256(self.read(name)).hexdigest() for name in (WEIGHTS, TOKENIZER))
         if digests == _KNOWN:
             return MODEL_NAME
@@ -373,12 +372,7 @@ def _digest(path: str) -> dict[str, Any]:
     """Size and SHA-256 of a file; empty when it cannot be read."""
     try:
         with open(path, "rb") as stream:
-            return {"size_bytes": os.fstat(stream.fileno()).st_size, "sha256": _sha256(stream)}
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return {"size_bytes": os.fstat(stream.fileno()).st_size, "sha256": digest}
     except OSError:
         return {}
-
-
-def _sha256(stream: Any) -> str:  # noqa: ANN401 - hashlib's own protocol of files is private
-    import hashlib
-
-    return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -85,7 +85,8 @@ def build(weights: Mapping[str, Tensor], heads: int, epsilon: float) -> ModelPro
     graph.integers("split", 0, 0, heads, dimensions // heads)
     graph.integers("merge", 0, 0, dimensions)
     graph.constant("scale", np.array((dimensions // heads) ** -0.5, np.float32))
-    for number in range(_layers(weights)):
+    layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
+    for number in range(len(layers)):
         x = _layer(graph, x, f"encoder.layer.{number}", epsilon)
     mean = graph.apply("ReduceMean", x, graph.integers("tokens", 1), keepdims=0)
     length = graph.apply("ReduceL2", mean, graph.integers("last", -1), keepdims=1)
@@ -94,11 +95,6 @@ def build(weights: Mapping[str, Tensor], heads: int, epsilon: float) -> ModelPro
     vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", dimensions])
     made = helper.make_graph(graph.nodes, "minilm", [ids], [vectors], list(graph.constants.values()))
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-
-
-def _layers(weights: Mapping[str, Tensor]) -> int:
-    """How many layers there are weights for."""
-    return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
 
 
 def _embeddings(graph: _Graph, epsilon: float) -> str:

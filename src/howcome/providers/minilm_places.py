@@ -35,8 +35,5 @@ def package_folder() -> str | None:
     except (ImportError, ValueError):  # half installed
         return None
     folders = list(found.submodule_search_locations or ()) if found else []
-    return next((folder for folder in folders if _holds_weights(folder)), None)
-
-
-def _holds_weights(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "model", WEIGHTS)) or os.path.isfile(os.path.join(folder, WEIGHTS))
+    files = (os.path.join("model", WEIGHTS), WEIGHTS)
+    return next((one for one in folders if any(os.path.isfile(os.path.join(one, file)) for file in files)), None)

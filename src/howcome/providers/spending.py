@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from socket import gaierror
 from typing import Protocol
@@ -33,12 +33,11 @@ class Ledger(Protocol):
         ...
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class MeteredModel:
-    """A language model that spends what the ledger allows, and nothing else.
+    """A language model that spends what the ledger allows, and nothing else. Safe to be asked by several threads.
+
+    It answers a prompt with one JSON object of a given shape; nothing says that it is true. An endpoint elsewhere is
+    sent the prompt as it is: who asks redacts secrets first.
 
     Every attempt is a call of its own. A process that is killed between reservation and settlement has spent what it
     reserved.
@@ -49,7 +48,6 @@ class MeteredModel:
         purpose: What for: one of the four of `domain.spending`.
         caps: What may be spent a day.
         timeout_s: How long `complete` may take, all attempts included.
-        now_ms: The clock that days are told by.
         limit_setting: The setting that says how long, for messages.
     """
 
@@ -60,12 +58,11 @@ class MeteredModel:
         purpose: str,
         caps: Caps,
         timeout_s: float,
-        now_ms: Callable[[], int] = _now_ms,
         limit_setting: str = "",
     ) -> None:
         self._limit_setting = limit_setting
         self._adapter, self._ledger, self._purpose, self._caps = adapter, ledger, purpose, caps
-        self.name, self.timeout_s, self._now_ms = adapter.name, timeout_s, now_ms
+        self.name, self.timeout_s = adapter.name, timeout_s
 
     def complete(self, prompt: str, schema: Mapping[str, object]) -> dict[str, object]:
         """The answer to a prompt, in the shape of the schema; asked a second time when it has another.
@@ -120,7 +117,7 @@ class MeteredModel:
             raise OverBudgetError(f"{self.name} may spend nothing: set llm_daily_calls and llm_daily_tokens above 0")
         call = Call(self._purpose, self._adapter.provider, self._adapter.model, tokens)
         try:
-            row, problem = self._ledger.reserve(call, self._caps, self._now_ms())
+            row, problem = self._ledger.reserve(call, self._caps, time.time_ns() // 1_000_000)
         except StoreError as error:
             raise OverBudgetError(f"{self.name} is not asked without a receipt: {error}") from error
         if not row:
@@ -141,20 +138,14 @@ def _outcome(error: ProviderError, deadline: float) -> str:
 
 
 def _used(error: ProviderError) -> Usage:
-    """What a call used that failed: a refusal by status, or a call that reached nobody, costs nothing; of everything
-    else the worst is assumed.
-    """  # noqa: D205 - one sentence
+    """What a call used that failed: a refusal by status, or a call that reached nobody, costs nothing; else the worst.
+
+    Nothing can have been sent where there is no such name, or the connection was refused. Only as `URLError`, which is
+    raised up to the end of sending: an answer that is waited for may end as refused, too.
+    """
     if isinstance(error, DeclinedError):
         return error.usage
-    if _reached_nobody(error):
+    cause = error.__cause__
+    if isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror):
         return _NOTHING
     return _NOTHING if isinstance(error, RefusedError) and error.status else Usage()
-
-
-def _reached_nobody(error: ProviderError) -> bool:
-    """Whether nothing can have been sent: no such name, or the connection was refused.
-
-    Only as `URLError`, which is raised up to the end of sending: an answer that is waited for may end as refused, too.
-    """
-    cause = error.__cause__
-    return isinstance(cause, URLError) and isinstance(cause.reason, ConnectionRefusedError | gaierror)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from howcome.log.code_graph import ImportGraph
-    from howcome.providers.base import LanguageModel
+    from howcome.providers.spending import MeteredModel
     from howcome.retrieve.classify import Answer
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -113,7 +113,7 @@ class Outside:
         graph = self._graph()
         return None if graph is None else self._ask(graph_known_as(self._settings), lambda: ask(graph))
 
-    def _model(self) -> LanguageModel | None:
+    def _model(self) -> MeteredModel | None:
         """The model that the settings mean; None when it is off, or when they are wrong, which `doctor` says."""
         with suppress(ProviderError):
             return open_model(self._settings, self._store.spending, CLASSIFY)

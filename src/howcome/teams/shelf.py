@@ -15,7 +15,7 @@ from howcome.domain.team_records import Record, record_of
 from howcome.domain.text import with_extra_terms
 from howcome.errors import HowcomeError, StoreError, UsageError
 from howcome.log.terms import analyzer
-from howcome.teams.proof import problems
+from howcome.teams.server_role import problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,17 +76,10 @@ class Kept(NamedTuple):
 
 
 class Shelf:
-    """Memories of teams, by token.
+    """Memories of teams, by token. `dsn` is the database, with the role of `serve`."""
 
-    Args:
-        dsn: The database, with the role of `serve`.
-        password: Its password, where the DSN has none.
-    """
-
-    def __init__(self, dsn: str, password: str = "") -> None:
-        given: dict[str, object] = {"connect_timeout": 5, "application_name": "howcome serve", "options": _OPTIONS}
-        if password:
-            given["password"] = password
+    def __init__(self, dsn: str) -> None:
+        given = {"connect_timeout": 5, "application_name": "howcome serve", "options": _OPTIONS}
         self._pool = ConnectionPool(
             dsn, kwargs={**given, "prepare_threshold": None}, min_size=0, max_size=MAX_CONNECTIONS, timeout=WAIT_S,
             open=False, check=ConnectionPool.check_connection, reconnect_timeout=WAIT_S,
@@ -149,7 +142,9 @@ class Shelf:
             last = position
             for value in values:
                 try:
-                    record = _allowed(record_of(value), member)
+                    record = record_of(value)
+                    if member.repositories is not None and record.repository not in member.repositories:
+                        raise UsageError(f"repository: this token is for {', '.join(member.repositories)} only")
                     is_new = self._put(server, record, (tenant, principal, is_admin), last + 1)
                 except HowcomeError as error:
                     results.append({"key": _key_in(value), "state": REFUSED, "reason": str(error)})
@@ -199,14 +194,12 @@ class Shelf:
     def get(self, key: str, memory: str) -> list[Kept]:
         """The memories of a key, or of its beginning, in every repository that may be seen; ten at most."""
         with self._entered(key) as (server, _):
-            return [
-                _kept(row)
-                for row in server.execute(
-                    f"SELECT {_COLUMNS} {_FROM} WHERE encode(key, 'hex') LIKE %s AND NOT is_withdrawn"
-                    " ORDER BY position DESC LIMIT 10",
-                    (f"{memory.removeprefix('mem-')}%",),
-                ).fetchall()
-            ]
+            rows = server.execute(
+                f"SELECT {_COLUMNS} {_FROM} WHERE encode(key, 'hex') LIKE %s AND NOT is_withdrawn"
+                " ORDER BY position DESC LIMIT 10",
+                (f"{memory.removeprefix('mem-')}%",),
+            ).fetchall()
+        return [_kept(row) for row in rows]
 
     def search(self, key: str, query: str, repository: str | None, limit: int) -> list[Kept]:
         """Memories that hold words of a question, best first; a rare word counts more than a common one."""
@@ -224,12 +217,6 @@ class Shelf:
 
     def _terms_of(self, text: str) -> list[str]:
         return self._terms.analyze(with_extra_terms(text))
-
-
-def _allowed(record: Record, member: Member) -> Record:
-    if member.repositories is not None and record.repository not in member.repositories:
-        raise UsageError(f"repository: this token is for {', '.join(member.repositories)} only")
-    return record
 
 
 def _kept(row: Sequence[Any]) -> Kept:

@@ -17,8 +17,11 @@ from howcome.learn.base import Exchange
 from howcome.learn.rationale.done import Deeds
 from howcome.learn.rationale.rules import least_trusted
 from howcome.learn.scene import Scene
-from howcome.providers.base import LanguageModel
 from howcome.store.base import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.providers.spending import MeteredModel
 
 PROMPT_CHARS = 4000
 REPLIES_CHARS = 6000
@@ -50,7 +53,7 @@ class Asking:
     """Asks a model for rationales, and remembers that it failed."""
 
     def __init__(
-        self, model: LanguageModel, store: Store, redact: Callable[[str], str], now_ms: Callable[[], int], known_as: str
+        self, model: MeteredModel, store: Store, redact: Callable[[str], str], now_ms: Callable[[], int], known_as: str
     ) -> None:
         self._model, self._store, self._redact, self._now_ms = model, store, redact, now_ms
         self._known_as, self._failures = known_as, 0
