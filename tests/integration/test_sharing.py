@@ -13,7 +13,7 @@ from tests.machines import Machine, repository
 from tests.repositories import git
 from tests.ungated import KEY_ID
 
-from howcome.memory.team import FOLDER
+from howcome.memory.team import FOLDER, STATE
 from howcome.present.patience import Patience
 from howcome.settings import read_settings
 from howcome.worker.passes import CatchUp
@@ -274,6 +274,13 @@ def test_what_one_store_knows_of_files_is_not_said_of_another(ann: Machine, bob:
     assert bob.texts() == [SEVEN], "nobody received into this store yet"
     assert bob.ask("share", "--receive")["added"] == 2
     assert bob.texts() == sorted([NINE, SEVEN, UPLOADS])
+
+
+def test_a_state_of_another_shape_is_begun_anew(ann: Machine) -> None:
+    """As one that is no JSON is."""
+    ident = ann.keep(UPLOADS)
+    (ann.store / STATE).write_text("[]")
+    assert len(ann.ask("share", ident)["written"]) == 1
 
 
 def test_the_check_says_that_there_is_nothing(bob: Machine) -> None:

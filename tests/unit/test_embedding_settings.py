@@ -330,3 +330,17 @@ def test_vectors_of_passages_with_another_prefix_are_other_vectors(tmp_path: Pat
     assert names[0] == names[1] == "http-m"
     assert len(set(names)) == 3
     assert names == [model_name(settings_of(tmp_path, **each)) for each in (*same, *others)]
+
+
+def test_an_endpoint_s_model_has_a_name_without_numpy(tmp_path: Path) -> None:
+    """`howcome doctor` asks for it wherever something is stored."""
+    asking = f"""
+import sys
+sys.modules["numpy"] = None
+from howcome.providers.embed import model_name
+from howcome.settings import read_settings
+print(model_name(read_settings({{"HOWCOME_HOME": {str(tmp_path)!r}, "HOWCOME_EMBEDDING": "http",
+    "HOWCOME_EMBEDDING_MODEL": "nomic", "HOWCOME_EMBEDDING_URL": "http://127.0.0.1:9/v1"}})))
+"""
+    done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("http-nomic\n", "")

@@ -65,7 +65,8 @@ class Team:
         self._state: dict[str, Any] = {"store": store_id(store), "keys": {}, "folders": {}}
         with suppress(OSError, ValueError), open(os.path.join(home, STATE), encoding="utf-8") as stream:
             kept = json.load(stream)
-            self._state |= kept if kept.get("store") == self._state["store"] else {}
+            if isinstance(kept, dict) and kept.get("store") == self._state["store"]:
+                self._state |= kept
 
     # -- giving ----------------------------------------------------------------------------------------------------
     def share(self, folder: str, prefixes: Sequence[str]) -> ShareReport:

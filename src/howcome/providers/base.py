@@ -25,6 +25,9 @@ and endpoints refuse texts that are too long for their model (8,191 tokens; a CJ
 
 MAX_NAME_CHARS = 80
 
+DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
+"""Of fastembed's, where the settings name none."""
+
 
 class Embedder(Protocol):
     """Turns texts into unit vectors. Safe to be asked by several threads.

@@ -214,8 +214,7 @@ def model_name(settings: Settings) -> str:
         return "" if settings.embedding_weights else settings.embedding_model or MODEL_NAME
     if chosen == "off" or (chosen == "http" and not settings.embedding_model):
         return ""
-    from howcome.providers.base import safe_name
-    from howcome.providers.embed_fastembed import DEFAULT_MODEL
+    from howcome.providers.base import DEFAULT_MODEL, safe_name
 
     # vectors of passages with another prefix are other vectors
     return safe_name(chosen, f"{settings.embedding_model or DEFAULT_MODEL} {prefixes(settings)[1]}".strip())
@@ -234,7 +233,7 @@ def prefixes(settings: Settings) -> tuple[str, str]:
 def _model(settings: Settings) -> str:
     if settings.embedding_model or settings.embedding == "http":
         return settings.embedding_model.lower()
-    from howcome.providers.embed_fastembed import DEFAULT_MODEL
+    from howcome.providers.base import DEFAULT_MODEL
 
     return DEFAULT_MODEL.lower()
 

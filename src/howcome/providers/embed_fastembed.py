@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from howcome.errors import ProviderError
-from howcome.providers.base import FloatMatrix, readable, safe_name, unit_rows
+from howcome.providers.base import DEFAULT_MODEL, FloatMatrix, readable, safe_name, unit_rows
 
-DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 _FAILURES = (OSError, ValueError, RuntimeError, LookupError)
 """Unknown model, no network, a download that breaks off (requests and huggingface_hub raise OSErrors)."""
 
