@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from howcome.clients import records
 from howcome.clients.decode import decode_record
 from howcome.clients.records import ReaderState, Record, describe_media, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
@@ -71,24 +72,14 @@ def _message(record: Record, state: ReaderState) -> list[Event] | None:
         return _said_by_user(record, state)
     if kind == "gemini":
         text = without_own_blocks(_text(record.get("content"))).strip()
-        said = _event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)
+        said = _event(record, state, events.ASSISTANT_TEXT, text)
         is_said = bool(text) and not text.startswith(_NOT_THE_MODELS)
         return [*_thoughts(record, state), *([said] if is_said else []), *_tools(record, state)]
     return [] if kind in ("info", "error", "warning") else None
 
 
 def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
-    values: dict[str, object] = {"block": 0, "ts_ms": parse_time_ms(record.get("timestamp")), **fields}
-    return Event(
-        client=CLIENT,
-        kind=kind,
-        record_id=text_field(record, "id") or "",
-        session_id=state.session_id,
-        text=text,
-        cwd=state.cwd,
-        agent_id=state.agent_id,
-        **values,  # type: ignore[arg-type]
-    )
+    return records.event_of(CLIENT, record, state, kind, text, **fields)
 
 
 def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
@@ -97,13 +88,13 @@ def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
     if sent.startswith(_NOT_A_PERSONS):  # what is shown beside it is the last prompt once more
         return []
     if _SNAPSHOT in text[:400]:
-        return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
+        return [_event(record, state, events.COMPACTION, "Conversation compacted")]
     words = _HOOK_CONTEXT.sub("", without_own_blocks(text)).partition(_REFERENCED)[0].strip()
     if not words or words.startswith(_NOT_A_PERSONS):
         return []
     if state.agent_id:  # a subagent's task was written by the agent that started it
         return [_event(record, state, events.ASSISTANT_TEXT, words, origin=events.ORIGIN_TASK)]
-    return [_event(record, state, events.USER_PROMPT, words, origin=events.ORIGIN_USER)]
+    return [_event(record, state, events.USER_PROMPT, words)]
 
 
 def _items(value: object) -> list[object]:
@@ -128,22 +119,19 @@ def _thoughts(record: Record, state: ReaderState) -> Iterator[Event]:
         text = "\n".join(part for name in ("subject", "description") if (part := text_field(thought, name)))
         if text.strip():
             ts_ms = parse_time_ms(thought.get("timestamp"))
-            yield _event(
-                record, state, events.ASSISTANT_THINKING, text, origin=events.ORIGIN_ASSISTANT, block=block, ts_ms=ts_ms
-            )
+            yield _event(record, state, events.ASSISTANT_THINKING, text, block=block, ts_ms=ts_ms)
 
 
 def _tools(record: Record, state: ReaderState) -> Iterator[Event]:
     for call in _items(record.get("toolCalls")):
         if not isinstance(call, dict):
             continue
-        values = call.get("args")
-        values = values if isinstance(values, dict) else {"input": values}
+        values = records.call_input(call.get("args"))
         named = {
             "tool": text_field(call, "name"), "tool_use_id": text_field(call, "id"),
             "file": call_file(values) or text_field(values, "absolute_path"),
         }  # fmt: skip
-        yield _event(record, state, events.TOOL_CALL, "", origin=events.ORIGIN_ASSISTANT, input=values, **named)
+        yield _event(record, state, events.TOOL_CALL, "", input=values, **named)
         result = _result(call)
         if call.get("status") in _OVER and _MASKED not in result[:100]:  # masked: the record before held it whole
             yield _event(record, state, events.TOOL_RESULT, result, **named, **_outcome(call, result))

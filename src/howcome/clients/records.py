@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from howcome.clients.prompt_queue import PromptQueue
+from howcome.domain import events
+from howcome.domain.events import Event
 
 Record = Mapping[str, object]
+Named = dict[str, str | None]
+"""What a call and its result are known by: tool, tool_use_id, file."""
 
 MAX_PENDING_CALLS = 200
 """Tool calls remembered until their result comes; a call that never got one must not grow the state for ever."""
@@ -17,6 +21,12 @@ OWN_BLOCK = re.compile(  # under the former name, too
     r"<(howcome|recollect)-memory\b[^<>]{0,200}>.*?(?:</\1-memory[^<>]{0,200}>|\Z)", re.DOTALL
 )
 """What howcome itself injected: never taken for anybody's words (it would feed the memory with its echo)."""
+
+ORIGINS = {
+    events.USER_PROMPT: events.ORIGIN_USER, events.TOOL_RESULT: events.ORIGIN_TOOL,
+    events.COMPACTION: events.ORIGIN_TOOL,
+}  # fmt: skip
+"""Whose the words of a kind of event are, where nothing else is known; the agent's for any other."""
 
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code:? (-?\d{1,6})\b")
 
@@ -47,16 +57,18 @@ class ReaderState:
         values["queue"] = self.queue.to_values()
         return {name: value for name, value in values.items() if value}
 
-    def open_call(self, call_id: str, tool: str | None, file: str | None) -> None:
-        """Remembers a call until its result names it."""
-        if len(self.calls) >= MAX_PENDING_CALLS:
-            del self.calls[next(iter(self.calls))]
-        self.calls[call_id] = [tool, file]
+    def open_call(self, call_id: str | None, tool: str | None, file: str | None) -> Named:
+        """What a call is known by; it is remembered until its result names it."""
+        if call_id:
+            if len(self.calls) >= MAX_PENDING_CALLS:
+                del self.calls[next(iter(self.calls))]
+            self.calls[call_id] = [tool, file]
+        return {"tool": tool, "tool_use_id": call_id, "file": file}
 
-    def close_call(self, call_id: str) -> tuple[str | None, str | None]:
-        """The tool and file of the call that this result answers; (None, None) when it was never seen."""
-        found = self.calls.pop(call_id, None)
-        return (found[0], found[1]) if found else (None, None)
+    def close_call(self, call_id: str | None) -> Named:
+        """What the call is known by that this result answers; by its id alone when it was never seen."""
+        tool, file = self.calls.pop(call_id or "", None) or (None, None)
+        return {"tool": tool, "tool_use_id": call_id, "file": file}
 
 
 def _text_or_none(value: object) -> str | None:
@@ -66,6 +78,32 @@ def _text_or_none(value: object) -> str | None:
 def text_field(record: Record, name: str) -> str | None:
     """A string field, or None when it is missing, empty or something else."""
     return _text_or_none(record.get(name))
+
+
+def inside(record: Record, name: str) -> Record:
+    """A field that is an object; an empty one when it is missing or something else."""
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: object) -> list[Record]:
+    """The objects in a list; none in anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def call_input(values: object) -> dict[str, object]:
+    """What a tool was called with, as an object."""
+    return values if isinstance(values, dict) else {"input": values}
+
+
+def event_of(client: str, record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
+    """An event of a record: what `fields` do not say is by the record's usual names, or the state's, or the kind's."""
+    values = {
+        "record_id": text_field(record, "id") or "", "block": 0, "session_id": state.session_id, "cwd": state.cwd,
+        "ts_ms": parse_time_ms(record.get("timestamp")), "branch": state.branch, "agent_id": state.agent_id,
+        "origin": ORIGINS.get(kind, events.ORIGIN_ASSISTANT), **fields,
+    }  # fmt: skip
+    return Event(client=client, kind=kind, text=text, **values)  # type: ignore[arg-type]
 
 
 def parse_time_ms(value: object) -> int | None:
@@ -97,8 +135,7 @@ def without_own_blocks(text: str) -> str:
 
 def describe_media(block: Record) -> str:
     """A short stand-in for an image or document: its bytes are counted, not kept."""
-    source = block.get("source")
-    source = source if isinstance(source, dict) else {}
+    source = inside(block, "source")
     data = source.get("data")
     size = len(data) * 3 // 4 if isinstance(data, str) else 0
     kind = source.get("media_type") or block.get("type") or "media"
