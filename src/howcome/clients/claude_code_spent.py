@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from howcome.clients.decode import decode_record
 from howcome.clients.files import LineReader
-from howcome.clients.records import parse_time_ms, text_field
+from howcome.clients.records import inside, parse_time_ms, text_field
 from howcome.domain.spent import Spent
 from howcome.errors import RecordError
 
@@ -39,9 +39,9 @@ def _spent(record: Record) -> Iterator[Spent]:
     session, cost = text_field(record, "sessionId") or "", record.get("totalCostUSD")
     if isinstance(cost, int | float):
         yield Spent("", session, cost_usd=float(cost))
-    message = record.get("message")
-    usage = message.get("usage") if isinstance(message, dict) else None
-    if isinstance(usage, dict) and isinstance(message, dict) and record.get("type") == "assistant":
+    message = inside(record, "message")
+    usage = message.get("usage")
+    if isinstance(usage, dict) and record.get("type") == "assistant":
         tokens = tuple(count if isinstance(count := usage.get(name), int) else 0 for name in _FIELDS)
         request = text_field(message, "id") or text_field(record, "uuid") or ""
         ts_ms, branch = parse_time_ms(record.get("timestamp")), text_field(record, "gitBranch")

@@ -8,7 +8,6 @@ harmless. Only the head names the session and no record names the folder: that i
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 
@@ -20,7 +19,6 @@ from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, TranscriptError
 
 CLIENT = "gemini"
-CHATS = "chats"
 HEAD_FIELDS = ("sessionId", "projectHash", "startTime", "kind")
 """What never changes in a document's metadata; the rest (`lastUpdated`, `summary`) would change its first line."""
 
@@ -44,7 +42,6 @@ _INTERNAL_TOOLS = frozenset({
     "list_background_processes", "list_directory", "read_background_output", "read_file", "read_many_files", "replace",
     _SHELL, "save_memory", "search_file_content", "update_topic", "write_file", "write_todos",
 })  # fmt: skip
-_PLACE_FILE_BYTES = 1 << 20
 
 
 def read_record(record: Record, state: ReaderState) -> list[Event] | None:
@@ -208,72 +205,3 @@ def unfold(document: bytes) -> bytes:
 
 def _line(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
-
-
-def transcripts(root: str) -> Iterator[str]:
-    """The recordings below `~/.gemini/tmp`: only its projects' chat folders are looked into."""
-    try:
-        projects = sorted(os.listdir(root))
-    except OSError:
-        return
-    for project in projects:
-        for folder, folders, names in os.walk(os.path.join(root, project, CHATS)):
-            folders.sort()
-            yield from (os.path.join(folder, name) for name in sorted(names) if is_recording(name))
-
-
-def is_recording(name: str) -> bool:
-    """Whether a file of this name is a recording: lines, or a document from before there were lines."""
-    return name.endswith((".jsonl", ".jsonl.gz")) or (name.startswith("session-") and name.endswith(".json"))
-
-
-def place(path: str) -> dict[str, str]:
-    """What a recording's place says that its records do not: the project's folder, and a subagent's session.
-
-    `<project>/chats/session-….jsonl` is a session's own file, `<project>/chats/<session>/….jsonl` a subagent's of it.
-    """
-    folder = os.path.dirname(path)
-    found = {}
-    if os.path.basename(folder) != CHATS and os.path.basename(os.path.dirname(folder)) == CHATS:
-        found["session_id"] = os.path.basename(folder)
-        folder = os.path.dirname(folder)
-    if os.path.basename(folder) == CHATS:
-        cwd = _project_folder(os.path.dirname(folder))
-        found.update({"cwd": cwd} if cwd else {})
-    return found
-
-
-def _project_folder(project: str) -> str | None:
-    """The path behind `tmp/<project>`: by its marker, else by the client's lists (a name, or before that a SHA-256)."""
-    marker = _read(os.path.join(project, ".project_root")).decode("utf-8", "replace").strip()
-    if os.path.isabs(marker):
-        return marker
-    home, name = os.path.dirname(os.path.dirname(project)), os.path.basename(project)
-    known = _read_object(os.path.join(home, "projects.json")).get("projects")
-    known = {str(path): slug for path, slug in known.items()} if isinstance(known, dict) else {}
-    for path, slug in known.items():
-        if slug == name:
-            return path
-    from hashlib import sha256
-
-    for path in (*known, *_read_object(os.path.join(home, "trustedFolders.json"))):
-        if sha256(path.encode("utf-8", "surrogatepass")).hexdigest() == name:
-            return path
-    return None
-
-
-def _read(path: str) -> bytes:
-    """The start of one of the client's small files, b'' when there is none; a FIFO in its place is not waited for."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(descriptor, "rb") as stream:
-            return stream.read(_PLACE_FILE_BYTES) or b""
-    except OSError:
-        return b""
-
-
-def _read_object(path: str) -> dict[str, object]:
-    try:
-        return decode_record(_read(path), None)
-    except RecordError:
-        return {}

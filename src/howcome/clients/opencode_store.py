@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from howcome.clients.decode import decode_record
 from howcome.clients.files import check_ours, read_whole
 from howcome.clients.records import Record
-from howcome.clients.sources import is_database
 from howcome.errors import RecordError, TranscriptError
 
 TYPE_CHECKING = False
@@ -43,28 +42,7 @@ _PART_FIELDS = (
 _STATE_FIELDS = ("status", "input", "output", "error")
 
 
-# -- where sessions are ------------------------------------------------------------------------------------------------
-def transcripts(root: str) -> Iterator[str]:
-    """The databases in a data folder (one for each release channel), and the older session files; or just `root`."""
-    if is_database(root):
-        yield root
-        return
-    try:
-        names = sorted(os.listdir(root))
-    except OSError:
-        return
-    yield from (os.path.join(root, name) for name in names if name.startswith("opencode") and is_database(name))
-    if "storage" in names:
-        for folder, _, files in os.walk(os.path.join(root, "storage", "session")):
-            yield from (path for name in sorted(files) if is_session_file(path := os.path.join(folder, name)))
-
-
-def is_session_file(path: str) -> bool:
-    """Whether this is the name of an older session file."""
-    parent = os.path.basename(os.path.dirname(os.path.dirname(path)))
-    return parent == "session" and path.endswith(".json")
-
-
+# -- how sessions are now ----------------------------------------------------------------------------------------------
 def database_state(path: str) -> tuple[int, int]:
     """Size and age (bytes, ns) of a database with its write-ahead log; an empty log is no change."""
     status = check_ours(path)
