@@ -13,8 +13,8 @@ from howcome.clients.discover import known_transcripts, sniff, with_subagents
 from howcome.clients.files import digest_of
 from howcome.clients.registry import history_of, is_clients
 from howcome.errors import TranscriptError
+from howcome.ingest.file_pass import read_fully
 from howcome.ingest.pipeline import Ingester
-from howcome.ingest.resuming import read_fully
 from howcome.store.base import Store
 
 

@@ -16,7 +16,7 @@ from howcome.clients.registry import histories
 from howcome.domain.graduation import told
 from howcome.errors import UsageError
 from howcome.files import write_whole
-from howcome.wiring.agents import GRADUATED, wired_parts
+from howcome.wiring import GRADUATED, wired_parts
 from howcome.wiring.atomic_files import edit_safely, read_snapshot
 from howcome.wiring.commands import howcome_home
 from howcome.wiring.engine import FileReport, install, uninstall
