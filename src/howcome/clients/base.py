@@ -74,9 +74,10 @@ class History(ABC):
         Raises:
             TranscriptError: it is not there, or nothing that is read.
         """
-        from howcome.clients.sources import status_of_file
+        from howcome.clients.sources import Status, look_at
 
-        return status_of_file(path)
+        status = look_at(path)
+        return Status(status.st_size, status.st_mtime_ns)
 
     def holds_sessions(self, path: str) -> bool:
         """Whether a source is no transcript itself but a database of many."""

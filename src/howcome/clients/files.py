@@ -16,6 +16,7 @@ from _blake2 import blake2b  # `hashlib` loads OpenSSL: 3 ms
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from howcome.clients.sources import look_at
 from howcome.errors import TranscriptError
 
 HEAD_BYTES = 4096
@@ -72,10 +73,7 @@ def open_transcript(path: str) -> BinaryIO:
 
 def check_ours(path: str) -> os.stat_result:
     """The status of a file that something else will open (a database library follows links and waits for FIFOs)."""
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
-        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    status = look_at(path)
     _check(path, status)
     return status
 

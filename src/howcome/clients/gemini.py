@@ -14,19 +14,9 @@ from __future__ import annotations
 
 import os
 
+from howcome.clients import hook
 from howcome.clients.base import Client, History, Wiring
-from howcome.clients.hook import (
-    CAPTURE_OR_CATCH_UP,
-    FIRST_RECALL,
-    INGEST,
-    MEET,
-    NOTHING,
-    PROMPT,
-    START,
-    Hook,
-    always_json,
-    nothing,
-)
+from howcome.clients.hook import INGEST, PROMPT, START, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,10 +151,10 @@ CLIENT = Client(
     history=_History(),
     wiring=_Wiring(),
     hooks={  # timeouts in milliseconds; standard output must be one JSON value
-        "SessionStart": Hook(MEET, START, timeout=20000, shape=nothing),
-        "BeforeAgent": Hook(FIRST_RECALL, PROMPT, timeout=5000, shape=always_json),
-        "AfterAgent": Hook(CAPTURE_OR_CATCH_UP, INGEST, timeout=20000, shape=always_json),
-        "PreCompress": Hook(NOTHING, INGEST, shape=nothing, is_wired=False),  # earlier installs wired it
-        "SessionEnd": Hook(CAPTURE_OR_CATCH_UP, START, timeout=20000, shape=always_json),
+        "SessionStart": Hook(hook.MEET, START, timeout=20000, shape=hook.nothing),
+        "BeforeAgent": Hook(hook.FIRST_RECALL, PROMPT, timeout=5000, shape=hook.always_json),
+        "AfterAgent": Hook(hook.CAPTURE_OR_CATCH_UP, INGEST, timeout=20000, shape=hook.always_json),
+        "PreCompress": Hook(hook.NOTHING, INGEST, shape=hook.nothing, is_wired=False),  # earlier installs wired it
+        "SessionEnd": Hook(hook.CAPTURE_OR_CATCH_UP, START, timeout=20000, shape=hook.always_json),
     },
 )

@@ -26,13 +26,12 @@ class Status:
         self.size_bytes, self.mtime_ns = size_bytes, mtime_ns
 
 
-def status_of_file(path: str) -> Status:
+def look_at(path: str) -> os.stat_result:
     """How a file is on disk now, without reading it."""
     try:
-        status = os.stat(path, follow_symlinks=False)
+        return os.lstat(path)
     except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
         raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    return Status(status.st_size, status.st_mtime_ns)
 
 
 def is_database(path: str) -> bool:

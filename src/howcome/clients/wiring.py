@@ -105,13 +105,14 @@ class Install(NamedTuple):
             for event, hook in hooks.items()
         ]
 
-    def server(self, *path: str, kind: str = SERVER_ENTRY) -> Entry:
-        """The MCP server in the shape that most agents read, in the object at `path`."""
+    def server(self, *path: str, kind: str = SERVER_ENTRY, type: str = "", **more: object) -> Entry:
+        """The MCP server in the shape that most agents read, in the object at `path`; some want a `type` and `more`."""
         command, *arguments = self.server_words
-        value: dict[str, object] = {"command": command, "args": arguments}
-        if self.server_environment:
+        value: dict[str, object] = {"type": type} if type else {}
+        value |= {"command": command, "args": arguments}
+        if self.server_environment or type:
             value["env"] = dict(self.server_environment)
-        return Entry(kind, (*path, SERVER), value)
+        return Entry(kind, (*path, SERVER), value | more)
 
 
 def directory(variable: str, default: str) -> Path:
