@@ -17,10 +17,10 @@ from typing import Literal
 
 from howcome.app import App, open_app
 from howcome.clients.discover import Found, known_transcripts
-from howcome.doctor.facts import quoted
+from howcome.doctor.facts import edit, quoted
 from howcome.errors import SettingsError, StoreError
 from howcome.log.place import database_path
-from howcome.settings import ACTIVE, FIELDS, Settings, home_folder, read_settings
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, Settings, home_folder, read_settings
 
 Level = Literal["ok", "note", "warning", "error"]
 BUSY_MS = 1500
@@ -87,6 +87,7 @@ class Machine:
         self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
         self.user_home = environment.get("HOME") or os.path.expanduser("~")
         self.home = home_folder(environment)
+        self.config = os.path.join(self.home, CONFIG_NAME)
         self.database = database_path(self.home)
         self.settings_problem: SettingsError | None = None
         self.settings = self._read_settings()
@@ -116,6 +117,10 @@ class Machine:
             self._app.close()
         self._app, self._is_opened, self.store_problem = None, False, None
 
+    def edit_config(self, what: str = "") -> str:
+        """The command that opens the settings, and what to do there."""
+        return edit(self.config) + (f"  # {what}" if what else "")
+
     def find_program(self, name: str) -> str | None:
         """Where the user's shell would find a program."""
         return shutil.which(name, path=self.environment.get("PATH", os.defpath))
@@ -139,13 +144,9 @@ class Machine:
         os.close(writes)
         try:
             process = subprocess.Popen(
-                words,
-                stdin=reads,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=variables,
+                words, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables,
                 start_new_session=True,
-            )
+            )  # fmt: skip
         finally:
             os.close(reads)
         code: int | None = None

@@ -79,13 +79,10 @@ def install(
         LifecycleError: A file cannot be edited safely; nothing was written to it, nor to those after it.
     """
     records = Records(state_dir)
-    planned = [edit_safely(part.path, lambda part=part: _planned(owner, part, records, force=force)) for part in parts]  # type: ignore[misc]
+    planned = [edit_safely(part.path, _planned, owner, part, records, force=force) for part in parts]
     if dry_run:
         return [_report(owner, part, change, records) for part, change in zip(parts, planned, strict=True)]
-    return [
-        edit_safely(part.path, lambda part=part: _installed(owner, part, records, force=force))  # type: ignore[misc]
-        for part in parts
-    ]
+    return [edit_safely(part.path, _installed, owner, part, records, force=force) for part in parts]
 
 
 def _installed(owner: Owner, part: Part, records: Records, *, force: bool) -> FileReport:
@@ -198,14 +195,8 @@ def uninstall(
     records = Records(state_dir)
     todo = [(owner, part) for owner, parts in wired for part in parts]
     for owner, part in todo:
-        edit_safely(part.path, lambda owner=owner, part=part: _require_undoable(_undoing(owner, part, records)))  # type: ignore[misc]
-    undone = [
-        edit_safely(
-            part.path,
-            lambda owner=owner, part=part: _undone(owner, part, records, dry_run=dry_run),  # type: ignore[misc]
-        )
-        for owner, part in todo
-    ]
+        edit_safely(part.path, _require_undoable, owner, part, records)
+    undone = [edit_safely(part.path, _undone, owner, part, records, dry_run=dry_run) for owner, part in todo]
     if dry_run:
         return [report for report, _ in undone]
     for _, part in todo:
@@ -230,7 +221,8 @@ def _undone(owner: Owner, part: Part, records: Records, *, dry_run: bool) -> tup
     return report, change
 
 
-def _require_undoable(change: _Change) -> None:
+def _require_undoable(owner: Owner, part: Part, records: Records) -> None:
+    change = _undoing(owner, part, records)
     if change.data != change.before.data:
         require_writable(change.before)
 
@@ -292,10 +284,10 @@ def _states(owner: Owner, part: Part, records: Records) -> list[PartState]:
         return PartState(owner.agent, owner.scope, part.path, what, state, detail)
 
     try:
-        data = edit_safely(part.path, lambda: read_snapshot(part.path)).data
+        data = edit_safely(part.path, read_snapshot, part.path).data
         if isinstance(part, Whole):
             return [found(part.what, *_whole_state(part, data, record))]
-        _, text = edit_safely(part.path, lambda: decoded(data or b""))
+        _, text = edit_safely(part.path, decoded, data or b"")
         before = record.entries(owner) if record else ()
         states = edit_safely(part.path, lambda: [part.format.state(text, entry, before) for entry in part.entries])
     except LifecycleError as error:

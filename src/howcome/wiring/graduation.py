@@ -50,7 +50,7 @@ class Graduation:
     def __init__(self, app: App, scope: Scope, root: str, *, name: str | None = None, is_removal: bool = False) -> None:
         self.root, self.path = root, _file(app, root, name)
         part = Merged(self.path, (ENTRY,), TextBlock())
-        self._before = edit_safely(self.path, lambda: read_snapshot(self.path)).data
+        self._before = edit_safely(self.path, read_snapshot, self.path).data
         plain = (part.without_ours(self._before, None, ()) if self._before is not None else None) or b""
         others = [file.read_text("utf-8", "replace") for file in _others(root, self.path) if file.is_file()]
         found = [] if is_removal else app.learn.proven(scope, [plain.decode("utf-8", "replace"), *others])
