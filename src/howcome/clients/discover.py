@@ -7,10 +7,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from howcome.clients.base import LINES
 from howcome.clients.decode import decode_record
 from howcome.clients.files import READ_ERRORS, open_transcript
 from howcome.clients.registry import DEFAULT, histories, history_of
-from howcome.clients.sources import LINES
 from howcome.errors import RecordError, TranscriptError, UsageError
 
 SUBAGENTS = "/subagents/"

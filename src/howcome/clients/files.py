@@ -16,7 +16,6 @@ from _blake2 import blake2b  # `hashlib` loads OpenSSL: 3 ms
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from howcome.clients.sources import look_at
 from howcome.errors import TranscriptError
 
 HEAD_BYTES = 4096
@@ -69,6 +68,14 @@ def open_transcript(path: str) -> BinaryIO:
     packed = gzip.GzipFile(fileobj=raw)
     packed.myfileobj = raw  # so that closing one closes the other
     return packed  # type: ignore[return-value]
+
+
+def look_at(path: str) -> os.stat_result:
+    """How a file is on disk now, without reading it."""
+    try:
+        return os.lstat(path)
+    except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
+        raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def check_ours(path: str) -> os.stat_result:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.base import Client, History, Wiring
-from howcome.clients.sources import DATABASE_SUFFIXES, Status, is_database, split_member
+from howcome.clients.base import DATABASE_SUFFIXES, Client, History, Status, Wiring, is_database, split_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

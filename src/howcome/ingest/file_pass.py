@@ -14,11 +14,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
+from howcome.clients.base import Status, is_there
 from howcome.clients.decode import OVERSIZE, TOO_DEEP, TORN, clean_text
 from howcome.clients.files import HEAD_BYTES, READ_ERRORS, TAIL_BYTES, Line, LineReader, digest_of
 from howcome.clients.records import ReaderState
 from howcome.clients.registry import history_of
-from howcome.clients.sources import Status, is_there
 from howcome.domain.events import Event
 from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch, NewRecord, SourceState
 from howcome.errors import RecordError

@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from howcome.clients.git import GitError, git
 from howcome.clients.projects import is_repository
@@ -79,13 +80,12 @@ def meet_folder(
         Identities(store, now_ms).meet(root, limit_s)
 
 
-class Doubt:
+class Doubt(NamedTuple):
     """Two projects that may be one: their roots, the older one's first, and whether everything says so."""
 
-    __slots__ = ("is_sure", "one", "other")
-
-    def __init__(self, one: str, other: str, *, is_sure: bool) -> None:
-        self.one, self.other, self.is_sure = one, other, is_sure
+    one: str
+    other: str
+    is_sure: bool
 
 
 class Identities:

@@ -12,9 +12,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 
+from howcome.clients.base import Status, is_plain
 from howcome.clients.files import Line, LineReader
 from howcome.clients.registry import history_of
-from howcome.clients.sources import Status, is_plain
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, StoreError, TranscriptError
 from howcome.ingest.exclusion import Places

@@ -25,8 +25,7 @@ from howcome.wiring.engine import FileReport, PartState, install, uninstall
 from howcome.wiring.engine import inspect as inspect_parts
 from howcome.wiring.install_record import Owner, Record, Records, owned_by
 from howcome.wiring.json_entries import JsonEntries
-from howcome.wiring.parts import Format, Merged, Part, Whole
-from howcome.wiring.text_block import TextBlock
+from howcome.wiring.parts import Format, Merged, Part, TextBlock, Whole
 from howcome.wiring.toml_entries import TomlEntries
 
 __all__ = [

@@ -21,8 +21,7 @@ from howcome.wiring.atomic_files import edit_safely, read_snapshot
 from howcome.wiring.commands import howcome_home
 from howcome.wiring.engine import FileReport, install, uninstall
 from howcome.wiring.install_record import Owner
-from howcome.wiring.parts import Merged
-from howcome.wiring.text_block import ENTRY, TextBlock, block, found_in
+from howcome.wiring.parts import ENTRY, Merged, TextBlock, block, found_in
 
 if TYPE_CHECKING:
     from howcome.app import App
